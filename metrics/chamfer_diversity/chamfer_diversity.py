@@ -1,0 +1,148 @@
+"""Chamfer diversity of texts: how far each text of a set is from its nearest neighbour in meaning."""
+
+from typing import Any
+
+import datasets
+import evaluate
+
+from .core_encoder import DEFAULT_MODEL, embed_sets, matrix_device
+from .core_inputs import (
+    find_scored_sets,
+    mean_by_set,
+    mean_over_sets,
+    parse_sets,
+    parse_values,
+    select_sets,
+    split_by_set,
+    spread,
+)
+from .core_metric import TextMetric
+from .core_signature import format_sizes, signature
+from .core_spectra import mean_pairwise_distances, nearest_neighbours
+
+_DESCRIPTION = """\
+How far is each text of a set, in meaning, from its nearest neighbour in the set? Chamfer diversity is the mean of
+these cosine distances: 0 if every text has a twin, higher the more each stands alone. It needs no reference.
+"""
+
+_CITATION = """\
+@misc{zhang2025evaluating,
+  title = {Evaluating the Evaluation of Diversity in Commonsense Generation},
+  author = {Zhang, Tianhui and Peng, Bei and Bollegala, Danushka},
+  year = {2025},
+  eprint = {2506.00514},
+  archivePrefix = {arXiv},
+  url = {https://arxiv.org/abs/2506.00514}
+}
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions (`list[list[str]]` or `list[str]`): sets of texts; or texts that make one set or, with `set_size`,
+        consecutive sets.
+    set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
+    embeddings (array of shape (n, d)): embeddings of all texts, all sets in turn, in place of the encoder's.
+    quality (like `predictions`): quality of each text, in [0, 1].
+    singletons (`"error"` or `"skip"`): what to do about a set of one text, which has no neighbour: refuse it, or leave
+        it out of the mean, with None among the scores.
+    model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
+    precision (`str`): `"float32"`, `"bfloat16"` or `"float16"` for the encoder; as stored by default.
+    batch_size (`int`), device (`str`): of the encoder; they do not change the score.
+    details (`bool`): add, for each set, its mean pairwise distance, and each text's neighbour and distance.
+    progress (`bool`): show a bar; by default where logging is at INFO.
+
+Returns:
+    chamfer_diversity (`float`): mean over sets of the mean over texts of the cosine distance to the nearest other text
+        of the set, in [0, 2]; higher is more diverse.
+    mean_pairwise_distance (`float`): mean over sets of the mean cosine distance of all pairs (1 - self-CosSim), in
+        [0, 2]; higher is more diverse.
+    scores (`list[float]`): the Chamfer diversity of each set.
+    quality_chamfer_diversity (`float`), quality_scores (`list[float]`): with `quality`, the same with each text's
+        distance times its quality.
+    n_singletons (`int`): with `singletons="skip"`, how many sets were left out.
+    details (`list[dict]`): with `details=True`.
+    signature (`str`): the settings that decide the score.
+
+Raises:
+    TypeError, ValueError: for input that cannot be scored; the message names the parameter and the item.
+
+Examples:
+
+    >>> import evaluate
+    >>> chamfer_diversity = evaluate.load("metrics/chamfer_diversity")
+    >>> result = chamfer_diversity.compute(predictions=[
+    ...     ["A man walks his dog in the park.", "The couple take a train to the sea."],
+    ...     ["A man walks his dog in the park.", "In the park, a man is walking his dog."],
+    ... ])
+    >>> [round(score, 2) for score in result["scores"]]
+    [0.92, 0.03]
+    >>> result = chamfer_diversity.compute(predictions=["yes", "aye", "no"], embeddings=[[1, 0], [1, 0], [0, 1]])
+    >>> round(result["chamfer_diversity"], 2)
+    0.33
+"""
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class ChamferDiversity(TextMetric, evaluate.Metric):
+    """Mean distance of each text of a set to its nearest neighbour, from sentence embeddings."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=[
+                datasets.Features({"predictions": datasets.Sequence(datasets.Value("string"))}),
+                datasets.Features({"predictions": datasets.Value("string")}),
+            ],
+            reference_urls=["https://arxiv.org/abs/2506.00514"],
+        )
+
+    def _compute(
+        self,
+        *,
+        predictions: Any,
+        set_size: int | None = None,
+        embeddings: Any = None,
+        quality: Any = None,
+        singletons: str = "error",
+        model: Any = DEFAULT_MODEL,
+        precision: str | None = None,
+        batch_size: int | None = None,
+        device: str | None = None,
+        details: bool = False,
+        progress: bool | None = None,
+    ) -> dict[str, Any]:
+        sets = parse_sets(predictions, set_size)
+        scored = find_scored_sets(sets, singletons, "chamfer_diversity")
+        qualities = None if quality is None else parse_values(quality, sets, "quality")
+        vectors, settings = embed_sets(sets, embeddings, model, precision, batch_size, device, progress)
+
+        where = matrix_device(device)
+        kept, rows = select_sets(sets, scored)
+        if len(rows) < len(vectors):
+            vectors = vectors[rows]
+        distances, neighbours = nearest_neighbours(vectors, kept.sizes, device=where)
+        pairwise = mean_pairwise_distances(vectors, kept.sizes, device=where)
+        scores = mean_by_set(distances, kept.sizes)
+
+        result: dict[str, Any] = {
+            "chamfer_diversity": mean_over_sets(scores),
+            "mean_pairwise_distance": mean_over_sets(pairwise),
+            "scores": spread(scores.tolist(), scored),
+        }
+        if qualities is not None:
+            weighted = mean_by_set(distances * qualities[rows], kept.sizes)
+            result["quality_chamfer_diversity"] = mean_over_sets(weighted)
+            result["quality_scores"] = spread(weighted.tolist(), scored)
+        if singletons == "skip":
+            result["n_singletons"] = int((~scored).sum())
+        if details:
+            columns = (pairwise.tolist(), split_by_set(distances, kept.sizes), split_by_set(neighbours, kept.sizes))
+            rows_of_sets = [
+                {"mean_pairwise_distance": mean, "distances": own.tolist(), "neighbours": nearest.tolist()}
+                for mean, own, nearest in zip(*columns, strict=True)
+            ]
+            result["details"] = spread(rows_of_sets, scored)
+        result["signature"] = signature("chamfer_diversity", **settings, set_size=format_sizes(sets.sizes))
+        return result

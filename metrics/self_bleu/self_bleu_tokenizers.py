@@ -1,0 +1,59 @@
+"""Texts to tokens: white space, the tokenizers of sacreBLEU, or a function of the caller's."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .core_signature import format_callable
+
+WHITESPACE = "whitespace"
+
+
+def tokenize(texts: list[str], tokenizer: str | Callable[[str], Any]) -> tuple[list[list[str]], str]:
+    """Split texts into tokens; returns them and the name of the tokenizer for a signature.
+
+    Parameters
+    ----------
+    texts : list of n strings
+    tokenizer : "whitespace"; a name that sacreBLEU knows, such as "13a", "intl", "char", "zh" or "ja-mecab"; or a
+        function from a text to its list of tokens
+
+    Raises
+    ------
+    ImportError
+        If sacreBLEU, or what it needs for a language, is not installed.
+    TypeError
+        If the function returns anything but a list of strings.
+    ValueError
+        If the name is unknown.
+    """
+    if callable(tokenizer):
+        return _by_function(texts, tokenizer), format_callable(tokenizer)
+    if tokenizer == WHITESPACE:
+        return [text.split() for text in texts], WHITESPACE
+    return _by_sacrebleu(texts, tokenizer)
+
+
+def _by_function(texts: list[str], tokenizer: Callable[[str], Any]) -> list[list[str]]:
+    tokens = []
+    for i, text in enumerate(texts):
+        found = tokenizer(text)
+        if not isinstance(found, (list, tuple)) or not all(isinstance(token, str) for token in found):
+            raise TypeError(f"tokenizer must return a list of strings. Got {type(found).__name__} for text {i}.")
+        tokens.append(list(found))
+    return tokens
+
+
+def _by_sacrebleu(texts: list[str], name: Any) -> tuple[list[list[str]], str]:
+    try:
+        import sacrebleu
+    except ImportError as error:
+        raise ImportError(f"tokenizer {name!r} needs sacreBLEU: pip install sacrebleu") from error
+    known = tuple(sacrebleu.BLEU.TOKENIZERS)
+    if name not in known:
+        names = ", ".join(map(repr, (WHITESPACE, *known)))
+        raise ValueError(f"tokenizer must be one of {names}, or a callable. Got {name!r}.")
+    try:
+        split = sacrebleu.BLEU(tokenize=name).tokenizer
+    except RuntimeError as error:  # how sacreBLEU says that MeCab is missing
+        raise ImportError(f"tokenizer {name!r} needs more than sacreBLEU: {str(error).strip()}") from error
+    return [split(text).split() for text in texts], f"{name}-sacrebleu{sacrebleu.__version__}"

@@ -1,0 +1,180 @@
+"""Vendi score of texts: the effective number of different meanings in a set."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+
+from .core_encoder import DEFAULT_MODEL, embed_sets, matrix_device
+from .core_inputs import TextSets, describe, parse_probabilities, parse_sets, parse_values, sum_by_set
+from .core_metric import TextMetric
+from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
+from .core_signature import format_callable, format_order, format_sizes, signature
+from .core_spectra import (
+    BLOCK_ROWS,
+    Matrices,
+    embedding_matrices,
+    kernel_matrices,
+    kernels_from_function,
+    parse_orders,
+    spectra,
+    vendi_scores,
+)
+
+_DESCRIPTION = """\
+How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
+set: the exponential of the entropy of the eigenvalues of their similarity matrix. Texts that all mean the same score
+1, n texts that have nothing in common score n. It needs no reference.
+"""
+
+_CITATION = """\
+@article{friedman2023vendi,
+  title = {The {Vendi} Score: A Diversity Evaluation Metric for Machine Learning},
+  author = {Friedman, Dan and Dieng, Adji Bousso},
+  journal = {Transactions on Machine Learning Research},
+  year = {2023},
+  url = {https://arxiv.org/abs/2210.02410}
+}
+"""
+
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions (`list[list[str]]` or `list[str]`): sets of texts; or texts that make one set or, with `set_size`,
+        consecutive sets.
+    q (`float`, `"inf"`, or a list of them): order of the Rényi entropy, in [0, inf]; 1 is Shannon's. Small orders
+        give more weight to rare texts. With a list, the first is the main one. Default 1.
+    kernel (`"embedding"`, `"ngram"` or a callable): similarity of texts: cosine of embeddings; mean of the cosines of
+        1- to 4-gram counts; or a function from an (n, d) array of embeddings to an (n, n) positive semi-definite
+        matrix with unit diagonal.
+    set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
+    embeddings (array of shape (n, d)): embeddings of all texts, all sets in turn, in place of the encoder's.
+    weights (like `predictions`): probability of each text in its set; each set sums to 1. Default uniform.
+    quality (like `predictions`): quality of each text, in [0, 1].
+    model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
+    precision (`str`): `"float32"`, `"bfloat16"` or `"float16"` for the encoder; as stored by default.
+    batch_size (`int`), device (`str`): of the encoder; they do not change the score.
+    details (`bool`): add, for each set, its size, its score at each order and its eigenvalues.
+    progress (`bool`): show a bar; by default where logging is at INFO.
+
+Returns:
+    vendi_embed (`float`): mean over sets of the Vendi score, in [1, size of the set]; higher is more diverse.
+    scores (`list[float]`): the score of each set.
+    by_order (`dict[str, float]`): with a list of orders, the mean over sets at each.
+    quality_vendi_embed (`float`), quality_scores (`list[float]`): with `quality`, mean quality times Vendi score.
+    details (`list[dict]`): with `details=True`.
+    signature (`str`): the settings that decide the score.
+
+Raises:
+    TypeError, ValueError: for input that cannot be scored; the message names the parameter and the item.
+
+Examples:
+
+    >>> import evaluate
+    >>> vendi_embed = evaluate.load("metrics/vendi_embed")
+    >>> result = vendi_embed.compute(predictions=[
+    ...     ["A man walks his dog in the park.", "The couple take a train to the sea."],
+    ...     ["A man walks his dog in the park.", "In the park, a man is walking his dog."],
+    ... ])
+    >>> [round(score, 2) for score in result["scores"]]
+    [1.99, 1.16]
+    >>> result = vendi_embed.compute(predictions=["yes", "yes", "no"], embeddings=[[1, 0], [1, 0], [0, 1]], q=[0, 2])
+    >>> {order: round(mean, 2) for order, mean in result["by_order"].items()}
+    {'0': 2.0, '2': 1.8}
+"""
+
+# The n-gram kernel of the Vendi Score paper (section 5.4, text) averages these orders.
+_NGRAM_ORDERS = 4
+
+
+@evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
+class VendiEmbed(TextMetric, evaluate.Metric):
+    """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_KWARGS_DESCRIPTION,
+            features=[
+                datasets.Features({"predictions": datasets.Sequence(datasets.Value("string"))}),
+                datasets.Features({"predictions": datasets.Value("string")}),
+            ],
+            reference_urls=["https://arxiv.org/abs/2210.02410", "https://arxiv.org/abs/2506.00514"],
+        )
+
+    def _compute(
+        self,
+        *,
+        predictions: Any,
+        q: Any = 1.0,
+        kernel: str | Callable[[np.ndarray], Any] = "embedding",
+        set_size: int | None = None,
+        embeddings: Any = None,
+        weights: Any = None,
+        quality: Any = None,
+        model: Any = DEFAULT_MODEL,
+        precision: str | None = None,
+        batch_size: int | None = None,
+        device: str | None = None,
+        details: bool = False,
+        progress: bool | None = None,
+    ) -> dict[str, Any]:
+        sets = parse_sets(predictions, set_size)
+        orders = parse_orders(q)
+        if not callable(kernel) and kernel not in ("embedding", "ngram"):
+            raise ValueError(f"kernel must be 'embedding', 'ngram' or a callable. Got {describe(kernel)}.")
+        probabilities = None if weights is None else parse_probabilities(weights, sets, "weights")
+        qualities = None if quality is None else parse_values(quality, sets, "quality")
+
+        where = matrix_device(device)
+        batches: Iterable[Matrices]
+        if kernel == "ngram":
+            batches = kernel_matrices(_ngram_kernels(sets), sets.sizes, probabilities, device=where)
+            settings = {"kernel": "ngram"}
+        else:
+            vectors, settings = embed_sets(sets, embeddings, model, precision, batch_size, device, progress)
+            if callable(kernel):
+                kernels = kernels_from_function(kernel, vectors, sets.sizes)
+                batches = kernel_matrices(kernels, sets.sizes, probabilities, device=where)
+                settings = {"kernel": format_callable(kernel), **settings}
+            else:
+                batches = embedding_matrices(vectors, sets.sizes, probabilities, device=where)
+                settings = {"kernel": "embedding", **settings}
+        if details:
+            batches = list(batches)
+        by_order = vendi_scores(batches, len(sets.sizes), orders)
+        scores = by_order[:, 0]
+
+        names = [format_order(order) for order in orders]
+        result: dict[str, Any] = {"vendi_embed": float(scores.mean()), "scores": scores.tolist()}
+        if isinstance(q, (list, tuple, np.ndarray)):
+            result["by_order"] = dict(zip(names, by_order.mean(axis=0).tolist(), strict=True))
+        if qualities is not None:
+            shares = 1 / np.repeat(sets.sizes, sets.sizes) if probabilities is None else probabilities
+            mean_quality = sum_by_set(qualities * shares, sets.sizes)
+            result["quality_vendi_embed"] = float((mean_quality * scores).mean())
+            result["quality_scores"] = (mean_quality * scores).tolist()
+        if details:
+            result["details"] = [
+                {"size": size, "by_order": dict(zip(names, row, strict=True)), "eigenvalues": values.tolist()}
+                for size, row, values in zip(
+                    sets.sizes.tolist(), by_order.tolist(), spectra(batches, len(sets.sizes)), strict=True
+                )
+            ]
+        result["signature"] = signature(
+            "vendi_embed",
+            q=",".join(names),
+            **settings,
+            weights="uniform" if weights is None else "given",
+            set_size=format_sizes(sets.sizes),
+        )
+        return result
+
+
+def _ngram_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    from nltk.tokenize import NLTKWordTokenizer
+
+    tokens = number_tokens(list(map(NLTKWordTokenizer().tokenize, sets.texts)))
+    return ngram_kernels(list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS)), sets.sizes, BLOCK_ROWS)
