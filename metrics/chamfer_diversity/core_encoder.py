@@ -30,6 +30,7 @@ _DEFAULT_ORGANIZATION = "sentence-transformers"
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 _BATCH_SIZES = {"cpu": 32, "cuda": 256, "mps": 64}
+_TOKENIZED_AT_ONCE = 10_000
 _HUB_TIMEOUT_SECONDS = 5
 # What a model does not read when it runs in torch.
 _UNUSED_FILES = (
@@ -165,8 +166,11 @@ def _token_counts(encoder: Any, texts: list[str]) -> np.ndarray:
         # No transformer: characters serve to sort by length, and nothing says where such a model cuts.
         return np.fromiter(map(len, texts), np.int64, len(texts))
     limit = encoder.max_seq_length
-    ids = tokenizer(texts, truncation=False, padding=False, return_attention_mask=False, verbose=False)["input_ids"]
-    counts = np.fromiter(map(len, ids), np.int64, len(texts))
+    counts = np.empty(len(texts), dtype=np.int64)
+    for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
+        part = texts[start : start + _TOKENIZED_AT_ONCE]
+        encoded = tokenizer(part, truncation=False, padding=False, return_attention_mask=False, verbose=False)
+        counts[start : start + len(part)] = list(map(len, encoded["input_ids"]))
     cut = 0 if limit is None else int((counts > limit).sum())
     if cut:
         warnings.warn(
@@ -299,8 +303,9 @@ def _from_hub(repo: str, name: str) -> ModelFiles:
         if constants.HF_HUB_OFFLINE:
             raise ValueError(help_text.format(reason="HF_HUB_OFFLINE is set")) from None
         try:
-            revision = HfApi().model_info(repo, timeout=_HUB_TIMEOUT_SECONDS).sha
-            found = snapshot_download(repo, revision=revision, ignore_patterns=list(_UNUSED_FILES))
+            # One question with a short time-out: the download itself would try a dead network many times.
+            HfApi().model_info(repo, timeout=_HUB_TIMEOUT_SECONDS)
+            found = snapshot_download(repo, ignore_patterns=list(_UNUSED_FILES))
         # The client's own errors and those of whichever HTTP library it uses share no base but this.
         except Exception as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

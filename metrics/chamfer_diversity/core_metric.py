@@ -23,6 +23,7 @@ class TextMetric:
     # Set by evaluate.EvaluationModule.
     writer: Any
     num_process: int
+    _feature_names: Callable[[], list[str]]
     selected_feature_format: datasets.Features | None
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
@@ -30,7 +31,8 @@ class TextMetric:
 
         Args:
             predictions: the texts, or sets of texts, to score; None to score only what was added.
-            references: not used: it is there so that `evaluate.combine` can mix this metric with others.
+            references: what to compare them with, if the metric does; else not used, and there so that
+                `evaluate.combine` can mix this metric with others.
             **kwargs: the settings below.
 
         Returns
@@ -42,6 +44,8 @@ class TextMetric:
         if predictions is None and not stored:
             raise ValueError("predictions is None and nothing was added before: there is no text to score.")
         if not stored and self.num_process == 1:
+            if "references" in self._feature_names():
+                kwargs["references"] = references
             return self._compute(predictions=predictions, **kwargs)
         return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
 
@@ -50,8 +54,15 @@ class TextMetric:
 
         Args:
             predictions: a list of texts, or a list of sets of texts: the same in all batches.
-            references: not used.
+            references: what to compare them with, if the metric does; else not used.
 
+        """
+        super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
+
+    def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
+        """Check a batch and bring it to the form that `evaluate` stores: here, texts or sets of texts.
+
+        A metric with other features overrides this.
         """
         sets = parse_sets(predictions)
         if self.selected_feature_format is not None:
@@ -61,16 +72,16 @@ class TextMetric:
                 raise ValueError(
                     f"predictions must be alike in all batches. Got {forms[sets.nested]} after {forms[nested_before]}."
                 )
-        batch = [list(members) for members in predictions] if sets.nested else sets.texts
-        super().add_batch(predictions=batch, **kwargs)  # type: ignore[misc]
+        return {"predictions": [list(members) for members in predictions] if sets.nested else sets.texts}
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
         """Keep one text, or one set of texts, for a later `compute`.
 
         Args:
             prediction: a text, or a set of texts: the same in all calls.
-            reference: not used.
+            reference: what to compare it with, if the metric does; else not used.
 
         """
         # CombinedEvaluations.add of evaluate 0.4.6 sends the one prediction under the plural name.
-        self.add_batch(predictions=[kwargs.pop("predictions", prediction)], **kwargs)
+        prediction, reference = kwargs.pop("predictions", prediction), kwargs.pop("references", reference)
+        self.add_batch(predictions=[prediction], references=[reference], **kwargs)

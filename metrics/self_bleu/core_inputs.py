@@ -182,15 +182,19 @@ def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high:
         flat = rows
         if len(flat) != len(sets.texts):
             raise ValueError(f"{name} must have one number for each of the {len(sets.texts)} texts. Got {len(flat)}.")
-    for i, value in enumerate(flat):
-        if not isinstance(value, (int, float, np.number)) or isinstance(value, bool):
-            raise TypeError(f"{name} ({sets.where(i)}) must be a number. Got {describe(value)}.")
+    if not all(_is_number_type(kind) for kind in set(map(type, flat))):
+        i = next(i for i, value in enumerate(flat) if not _is_number_type(type(value)))
+        raise TypeError(f"{name} ({sets.where(i)}) must be a number. Got {describe(flat[i])}.")
     numbers = np.asarray(flat, dtype=np.float64)
     bad = np.flatnonzero(~((numbers >= low) & (numbers <= high)))
     if bad.size:
         i = int(bad[0])
         raise ValueError(f"{name} ({sets.where(i)}) must be in [{low:g}, {high:g}]. Got {flat[i]!r}.")
     return numbers
+
+
+def _is_number_type(kind: type) -> bool:
+    return issubclass(kind, (int, float, np.number)) and not issubclass(kind, bool)
 
 
 def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:

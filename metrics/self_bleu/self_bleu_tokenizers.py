@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from .core_inputs import describe
 from .core_signature import format_callable
 
 WHITESPACE = "whitespace"
@@ -51,7 +52,7 @@ def _by_sacrebleu(texts: list[str], name: Any) -> tuple[list[list[str]], str]:
     known = tuple(sacrebleu.BLEU.TOKENIZERS)
     if name not in known:
         names = ", ".join(map(repr, (WHITESPACE, *known)))
-        raise ValueError(f"tokenizer must be one of {names}, or a callable. Got {name!r}.")
+        raise ValueError(f"tokenizer must be one of {names}, or a callable. Got {describe(name)}.")
     try:
         split = sacrebleu.BLEU(tokenize=name).tokenizer
     except RuntimeError as error:  # how sacreBLEU says that MeCab is missing

@@ -123,8 +123,10 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     ) -> dict[str, Any]:
         sets = parse_sets(predictions, set_size)
         orders = parse_orders(q)
-        if not callable(kernel) and kernel not in ("embedding", "ngram"):
+        if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram")):
             raise ValueError(f"kernel must be 'embedding', 'ngram' or a callable. Got {describe(kernel)}.")
+        if kernel == "ngram" and embeddings is not None:
+            raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
         probabilities = None if weights is None else parse_probabilities(weights, sets, "weights")
         qualities = None if quality is None else parse_values(quality, sets, "quality")
 

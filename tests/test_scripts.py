@@ -1,0 +1,59 @@
+"""The commands: vendoring and the demo."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from scripts import vendor
+from tests.conftest import METRICS, ROOT
+
+
+def test_the_copies_are_right():
+    for folder in vendor.metric_folders():
+        assert vendor.problems(folder) == []
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A copy of one metric folder beside the real core."""
+    return shutil.copytree(METRICS / "chamfer_diversity", tmp_path / "chamfer_diversity")
+
+
+def test_a_copy_that_differs_is_found(folder):
+    with (folder / "core_spectra.py").open("a") as file:
+        file.write("# drift\n")
+    assert [line for line in vendor.problems(folder) if "core_spectra.py: differs" in line]
+    vendor.vendor(folder)
+    assert vendor.problems(folder) == []
+
+
+def test_a_copy_that_is_missing_or_not_needed_is_found(folder):
+    (folder / "core_signature.py").unlink()
+    (folder / "core_ngrams.py").write_bytes((METRICS / "_core/core_ngrams.py").read_bytes())
+    found = "\n".join(vendor.problems(folder))
+    assert "core_signature.py: missing" in found
+    assert "core_ngrams.py: chamfer_diversity.py does not import it" in found
+
+
+def test_an_import_that_evaluate_would_not_follow_is_found(folder):
+    script = folder / "chamfer_diversity.py"
+    lines = script.read_text().splitlines(keepends=True)
+    start = next(i for i, line in enumerate(lines) if line.startswith("from .core_signature"))
+    script.write_text("".join(lines[:start] + lines[start + 1 :]))
+    assert "core_signature.py: chamfer_diversity.py does not import it" in "\n".join(vendor.problems(folder))
+    script = folder / "core_inputs.py"
+    script.write_text("from .core_trainer import something\n" + script.read_text())
+    assert "imports core_trainer, but chamfer_diversity.py does not" in "\n".join(vendor.problems(folder))
+
+
+def test_the_demo_shows_what_it_says(tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/demo.py")], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    rows = {line.split()[0]: line for line in done.stdout.splitlines() if "more diverse)" in line}
+    assert rows["self_bleu"].endswith("B: fooled by words")
+    assert rows["vendi_embed"].endswith("A, rightly")
+    assert rows["chamfer_diversity"].endswith("A, rightly")

@@ -1,0 +1,173 @@
+"""self_bleu: parity with nlg-eval, NLTK and fast-bleu, and what the settings do."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+
+from metrics._core import core_ngrams
+from tests.conftest import ROOT, SETS
+from tests.references import diversity as reference
+
+WORDS = st.lists(st.sampled_from("abcd"), max_size=6)
+GROUPS = st.lists(st.lists(WORDS, min_size=2, max_size=4), min_size=1, max_size=4)
+
+
+def statistics(groups, max_order):
+    tokens = core_ngrams.number_tokens([text for group in groups for text in group])
+    sizes = np.array([len(group) for group in groups])
+    tables = list(core_ngrams.ngram_tables(tokens, sizes, max_order))
+    return tables, core_ngrams.bleu_statistics(tables, tokens.lengths, sizes), sizes
+
+
+def test_equals_the_goldens_of_the_diversity_paper(load, shared_data):
+    goldens = json.loads((shared_data / "goldens/ngram_goldens.json").read_text(encoding="utf-8"))
+    result = load("self_bleu").compute(predictions=[golden["sentences"] for golden in goldens], details=True)
+    for row, golden in zip(result["details"], goldens, strict=True):
+        for name in row:
+            assert row[name] == pytest.approx(golden[name], abs=1e-6), name
+
+
+def test_equals_the_scorer_of_nlg_eval(load, examples):
+    result = load("self_bleu").compute(predictions=[example["texts"] for example in examples], details=True)
+    for row, example in zip(result["details"], examples, strict=True):
+        for n in range(1, 5):
+            assert row[f"self_bleu_{n}"] == pytest.approx(example[f"self_bleu_{n}"], abs=1e-9)
+
+
+@given(GROUPS)
+def test_equals_the_plain_definition(groups):
+    tables, bleu_statistics, sizes = statistics(groups, max_order=3)
+    by_set = core_ngrams.bleu(bleu_statistics.pooled(sizes), "nlg-eval")
+    for i, group in enumerate(groups):
+        np.testing.assert_allclose(by_set[:, i], reference.nlg_eval_self_bleu([group], 3), atol=1e-9)
+        for n, table in enumerate(tables, 1):
+            assert core_ngrams.distinct(table, sizes)[i] == pytest.approx(reference.distinct(group, n))
+            assert core_ngrams.entropy(table, sizes)[i] == pytest.approx(reference.entropy(group, n))
+    corpus = core_ngrams.bleu(bleu_statistics.pooled(np.array([sizes.sum()])), "nlg-eval")
+    np.testing.assert_allclose(corpus[:, 0], reference.nlg_eval_self_bleu(groups, 3), atol=1e-9)
+    everything = [text for group in groups for text in group]
+    for n, table in enumerate(tables, 1):
+        assert core_ngrams.distinct(table, sizes, pooled=True)[0] == pytest.approx(reference.distinct(everything, n))
+        assert core_ngrams.entropy(table, sizes, pooled=True)[0] == pytest.approx(reference.entropy(everything, n))
+
+
+def test_keys_too_large_for_one_integer_are_renumbered(monkeypatch):
+    groups = [[["a", "b", "c", "a", "b"], ["b", "c", "a", "b", "c"]], [["a", "b", "c"], ["c", "b", "a"]]]
+    expected = core_ngrams.bleu(statistics(groups, 4)[1], "nlg-eval")
+    monkeypatch.setattr(core_ngrams, "_MAX_KEY", 2)
+    np.testing.assert_array_equal(core_ngrams.bleu(statistics(groups, 4)[1], "nlg-eval"), expected)
+
+
+@pytest.mark.parametrize("max_order", [1, 2, 3, 4])
+def test_sentence_mode_equals_nltk(load, max_order):
+    texts = [*SETS[0], "A dog barks at the park.", "dog", "the couple", "nothing shared whatsoever", ""]
+    tokens = [text.split() for text in texts]
+    expected = [
+        sentence_bleu(
+            tokens[:i] + tokens[i + 1 :],
+            tokens[i],
+            weights=(1 / max_order,) * max_order,
+            smoothing_function=SmoothingFunction().method1,
+        )
+        for i in range(len(tokens))
+    ]
+    result = load("self_bleu").compute(predictions=texts, aggregate="sentence", max_order=max_order, details=True)
+    assert result["details"][0]["text_scores"] == pytest.approx(expected, abs=1e-12)
+    assert result["self_bleu"] == pytest.approx(np.mean(expected))
+
+
+def test_sentence_mode_equals_fast_bleu(load):
+    fast_bleu = pytest.importorskip("fast_bleu", reason="fast-bleu needs a compiler: it is in the benchmark extra")
+    texts = [text for members in SETS for text in members]
+    scores = fast_bleu.SelfBLEU([text.split() for text in texts], {3: (1 / 3,) * 3}).get_score()[3]
+    result = load("self_bleu").compute(predictions=texts, aggregate="sentence", max_order=3)
+    assert result["self_bleu"] == pytest.approx(np.mean(scores), abs=1e-6)
+
+
+def test_corpus_mode_pools_the_sets(load):
+    result = load("self_bleu").compute(predictions=SETS, aggregate="corpus")
+    groups = [[text.split() for text in members] for members in SETS]
+    assert result["self_bleu"] == pytest.approx(reference.nlg_eval_self_bleu(groups, 4)[-1])
+    assert result["scores"] == load("self_bleu").compute(predictions=SETS)["scores"]
+    everything = [text for group in groups for text in group]
+    assert result["distinct_2"] == pytest.approx(reference.distinct(everything, 2))
+    assert result["entropy_2"] == pytest.approx(reference.entropy(everything, 2))
+
+
+def test_identical_texts_repeat_all_and_different_texts_nothing(load):
+    same = load("self_bleu").compute(predictions=["a b c d e"] * 4)
+    assert same["self_bleu"] == pytest.approx(1.0)
+    assert same["distinct_1"] == pytest.approx(1 / 4)
+    different = load("self_bleu").compute(predictions=["a b c d", "e f g h"], smoothing="none")
+    assert different["self_bleu"] == 0.0
+    assert different["distinct_1"] == 1.0
+    assert different["entropy_1"] == pytest.approx(np.log(8))
+
+
+@pytest.mark.parametrize("aggregate", ["set", "corpus", "sentence"])
+def test_texts_without_tokens_score_zero(load, aggregate):
+    result = load("self_bleu").compute(predictions=["", "   "], aggregate=aggregate)
+    assert [result[key] for key in ("self_bleu", "distinct_1", "entropy_1")] == [0.0, 0.0, 0.0]
+
+
+def test_smoothing_decides_what_a_missing_match_counts(load):
+    texts = ["a b c", "a c b"]
+    by_name = {
+        name: load("self_bleu").compute(predictions=texts, max_order=2, smoothing=name)["self_bleu"]
+        for name in ("none", "nlg-eval", "method1")
+    }
+    assert by_name["none"] == 0.0
+    assert 0 < by_name["nlg-eval"] < 1e-6
+    # All three words match, and of four bigrams none: 0.1 stands for it.
+    assert by_name["method1"] == pytest.approx(np.sqrt(1.0 * 0.1 / 4))
+
+
+@pytest.mark.parametrize(
+    ("texts", "tokenizer", "tokens"),
+    [
+        (["我喜欢猫。", "我喜欢狗。"], "zh", [["我", "喜", "欢", "猫", "。"], ["我", "喜", "欢", "狗", "。"]]),
+        (["Kedi uyuyor, köpek koşuyor.", "Köpek uyuyor."], "13a", None),
+        (["Kedi uyuyor, köpek koşuyor.", "Köpek uyuyor."], "char", None),
+        (["It's here.", "It's gone!"], "intl", None),
+    ],
+)
+def test_tokenizers_of_sacrebleu(load, texts, tokenizer, tokens):
+    import sacrebleu
+
+    if tokens is None:
+        split = sacrebleu.BLEU(tokenize=tokenizer).tokenizer
+        tokens = [split(text).split() for text in texts]
+    result = load("self_bleu").compute(predictions=texts, tokenizer=tokenizer, max_order=2)
+    assert result["self_bleu"] == pytest.approx(reference.nlg_eval_self_bleu([tokens], 2)[-1])
+    assert f"tokenizer:{tokenizer}" in result["signature"]
+
+
+def test_tokenizer_may_be_a_function(load):
+    result = load("self_bleu").compute(predictions=["a-b-c", "a-b-d"], tokenizer=lambda text: text.split("-"))
+    assert result["self_bleu_1"] == pytest.approx(2 / 3)
+    with pytest.raises(TypeError, match=r"tokenizer must return a list of strings\. Got str for text 0"):
+        load("self_bleu").compute(predictions=["a", "b"], tokenizer=str)
+
+
+def test_the_core_runs_without_torch():
+    program = """
+import importlib.machinery, json, sys
+find = importlib.machinery.PathFinder.find_spec
+hidden = ("torch", "transformers", "sentence_transformers")
+importlib.machinery.PathFinder.find_spec = classmethod(
+    lambda cls, name, *rest: None if name.split(".")[0] in hidden else find(name, *rest)
+)
+import evaluate
+metric = evaluate.load("metrics/self_bleu")
+print(json.dumps(metric.compute(predictions=["a b c", "a b d"], max_order=2)))
+assert not set(hidden) & set(sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["self_bleu_1"] == pytest.approx(2 / 3)

@@ -1,0 +1,205 @@
+"""vendi_embed: parity with vendi-score, every order and kernel, weights and quality."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from vendi_score import vendi
+
+from metrics._core import core_spectra
+from tests.conftest import SETS
+from tests.references import diversity as reference
+
+ORDERS = [0, 0.3, 0.5, 1, 1.000001, 1.5, 2, 7, 300, "inf"]
+
+
+def texts(n):
+    return [f"text {i}" for i in range(n)]
+
+
+def compute(load, vectors, **settings):
+    return load("vendi_embed").compute(predictions=texts(len(vectors)), embeddings=vectors, **settings)
+
+
+@pytest.mark.parametrize("q", [0.5, 1, 2, "inf"])
+@pytest.mark.parametrize(("n", "d"), [(5, 16), (40, 16)])
+def test_equals_vendi_score(load, rng, q, n, d):
+    vectors = rng.standard_normal((n, d))
+    score = compute(load, vectors, q=q)["vendi_embed"]
+    assert score == pytest.approx(vendi.score_dual(vectors, q=q), abs=1e-6)
+    if n <= d:  # beyond, the kernel is singular, and its noise counts in the original
+        assert score == pytest.approx(vendi.score_K(reference.cosines(vectors), q=q), abs=1e-9)
+
+
+def test_heeds_q_where_the_original_does_not(load, rng):
+    vectors = rng.standard_normal((4, 8))
+    ours = [compute(load, vectors, q=q)["vendi_embed"] for q in (0.5, 2)]
+    assert vendi.score_X(vectors, q=0.5) == vendi.score_X(vectors, q=2)
+    assert ours[0] > ours[1]
+    assert ours == pytest.approx([vendi.score_K(reference.cosines(vectors), q=q) for q in (0.5, 2)])
+
+
+def test_weights_equal_vendi_score(load, rng):
+    vectors, weights = rng.standard_normal((6, 16)), rng.dirichlet(np.ones(6))
+    for q in (0.5, 1, 2, "inf"):
+        expected = vendi.score_K(reference.cosines(vectors), q=q, p=weights)
+        assert compute(load, vectors, q=q, weights=weights)["vendi_embed"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n", [3, 30])
+def test_weights_equal_repeated_texts(load, rng, n):
+    vectors, counts = rng.standard_normal((n, 8)), rng.integers(1, 4, n)
+    by_weight = compute(load, vectors, weights=counts / counts.sum(), q=ORDERS)
+    by_repeats = compute(load, np.repeat(vectors, counts, axis=0), q=ORDERS)
+    assert by_weight["by_order"] == pytest.approx(by_repeats["by_order"], rel=1e-6)
+
+
+def test_ngram_kernel_equals_the_goldens(load, shared_data):
+    goldens = json.loads((shared_data / "goldens/ngram_goldens.json").read_text(encoding="utf-8"))
+    sets = [golden["sentences"] for golden in goldens]
+    result = load("vendi_embed").compute(predictions=sets, kernel="ngram", q=[0.5, 1, 2, "inf"], details=True)
+    for row, golden in zip(result["details"], goldens, strict=True):
+        for order, score in row["by_order"].items():
+            assert score == pytest.approx(golden[f"vendi_ngram_{order}"], abs=1e-6)
+
+
+def test_ngram_kernel_equals_vendi_score(load, examples):
+    sets = [example["texts"] for example in examples]
+    result = load("vendi_embed").compute(predictions=sets, kernel="ngram", q=[0.5, 1, 2, "inf"], details=True)
+    for row, example in zip(result["details"], examples, strict=True):
+        for order, score in row["by_order"].items():
+            assert score == pytest.approx(example[f"vendi_ngram_{order}"], abs=1e-6)
+
+
+def test_ngram_kernel_of_short_texts(load):
+    # No text holds a trigram: the original fails there, and with rows of zeros would score four equal texts 1.41.
+    score = load("vendi_embed").compute(predictions=["a b"] * 4, kernel="ngram")["vendi_embed"]
+    assert score == pytest.approx(1.0)
+    score = load("vendi_embed").compute(predictions=["", "a b c d", "", "e f g h"], kernel="ngram", q=0)["vendi_embed"]
+    assert score == 3.0
+
+
+@given(
+    hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=7), elements=st.integers(-3, 3)),
+    st.sampled_from([0.2, 0.5, 1, 2, 3, math.inf]),
+)
+def test_equals_the_plain_definition(vectors, q):
+    vectors[:, 0] += 3.5  # no zero vector
+    n = np.array([len(vectors)])
+    score = core_spectra.vendi_scores(core_spectra.embedding_matrices(vectors, n), 1, [q])[0, 0]
+    assert score == pytest.approx(np.clip(reference.vendi(vectors, q), 1, len(vectors)), rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [6, 40])
+def test_falls_as_the_order_rises(load, rng, n):
+    orders = [0, 0.1, 0.5, 0.99, 1 - 1e-9, 1, 1 + 1e-9, 1.01, 1.5, 2, 5, 50, 1e4, "inf"]
+    scores = list(compute(load, rng.standard_normal((n, 12)), q=orders)["by_order"].values())
+    assert all(a >= b - 1e-9 for a, b in itertools.pairwise(scores))
+    assert 1 <= scores[-1] <= scores[0] <= n
+
+
+@pytest.mark.parametrize("kernel", ["embedding", "ngram"])
+@pytest.mark.parametrize("k", [1, 2, 4, 33])
+def test_one_meaning_scores_one(load, kernel, k):
+    result = load("vendi_embed").compute(predictions=["A dog barks."] * k, kernel=kernel, q=ORDERS)
+    assert list(result["by_order"].values()) == pytest.approx([1.0] * len(ORDERS), abs=1e-9)
+
+
+@pytest.mark.parametrize("repeats", [1, 50])
+def test_orthogonal_texts_score_their_number(load, repeats):
+    result = compute(load, np.tile(np.eye(5), (repeats, 1)), q=ORDERS)
+    assert list(result["by_order"].values()) == pytest.approx([5.0] * len(ORDERS))
+
+
+def test_orders_are_named_and_the_first_is_the_main_one(load, rng):
+    vectors = rng.standard_normal((4, 8))
+    result = compute(load, vectors, q=[2.0, float("inf"), "inf", 0.5])
+    assert list(result["by_order"]) == ["2", "inf", "0.5"]
+    assert result["vendi_embed"] == result["by_order"]["2"] == compute(load, vectors, q=2)["vendi_embed"]
+
+
+def test_kernel_may_be_a_function(load, rng):
+    vectors = rng.standard_normal((6, 4))
+
+    def rbf(x):
+        return np.exp(-((x[:, None] - x[None]) ** 2).sum(-1))
+
+    result = load("vendi_embed").compute(predictions=texts(6), set_size=3, embeddings=vectors, kernel=rbf)
+    assert result["scores"] == pytest.approx([vendi.score_K(rbf(part)) for part in (vectors[:3], vectors[3:])])
+    assert "kernel:custom(" in result["signature"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (lambda x: x, r"kernel \(set 0\) must return an array of shape \(3, 3\)\. Got shape \(3, 4\)"),
+        (lambda x: 2 * np.eye(3), r"kernel \(set 0\) must return a matrix with unit diagonal\. Got 2 at 0"),
+        (lambda x: np.full((3, 3), np.nan), r"kernel \(set 0\) must return finite numbers"),
+        (lambda x: np.eye(3) + np.triu(np.ones((3, 3)), 1), r"kernel \(set 0\) must return a symmetric matrix"),
+        (
+            lambda x: np.where(np.eye(3) > 0, 1.0, -0.9),
+            r"kernel \(set 0\) must return a positive semi-definite matrix\. Got an eigenvalue of -0\.8",
+        ),
+        (lambda x: None, r"kernel \(set 0\) must return"),
+    ],
+)
+def test_a_function_that_is_no_kernel_is_refused(load, rng, kernel, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        compute(load, rng.standard_normal((3, 4)), kernel=kernel)
+
+
+def test_quality_weighs_the_score(load):
+    quality = [[1.0] * len(members) for members in SETS]
+    quality[0] = [0.5, 0.5, 0.0, 0.0]
+    result = load("vendi_embed").compute(predictions=SETS, quality=quality)
+    expected = [0.25 * result["scores"][0], *result["scores"][1:]]
+    assert result["quality_scores"] == pytest.approx(expected)
+    assert result["quality_vendi_embed"] == pytest.approx(np.mean(expected))
+    plain = load("vendi_embed").compute(predictions=SETS)
+    assert plain["scores"] == result["scores"]
+    assert "quality_scores" not in plain
+
+
+def test_quality_is_averaged_by_weight(load, rng):
+    vectors = rng.standard_normal((2, 4))
+    result = compute(load, vectors, quality=[1.0, 0.0], weights=[0.9, 0.1])
+    assert result["quality_vendi_embed"] == pytest.approx(0.9 * result["vendi_embed"])
+
+
+def test_details(load, rng):
+    vectors = rng.standard_normal((4, 8))
+    (detail,) = compute(load, vectors, q=[1, 2], details=True)["details"]
+    assert detail["size"] == 4
+    assert sum(detail["eigenvalues"]) == pytest.approx(1.0)
+    assert detail["eigenvalues"] == sorted(detail["eigenvalues"], reverse=True)
+    assert 1 / np.square(detail["eigenvalues"]).sum() == pytest.approx(detail["by_order"]["2"])
+
+
+@pytest.mark.parametrize("n", [20, 60])
+def test_the_block_does_not_change_the_score(rng, n):
+    vectors, sizes = rng.standard_normal((n, 24)), np.array([n])
+    weights = rng.dirichlet(np.ones(n))
+    for p in (None, weights):
+        whole, blocks = (
+            core_spectra.vendi_scores(core_spectra.embedding_matrices(vectors, sizes, p, block_rows=rows), 1, [0.5, 2])
+            for rows in (1000, 7)
+        )
+        np.testing.assert_allclose(blocks, whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [20, 600])
+def test_float32_is_as_good_as_float64(load, rng, n):
+    vectors = rng.standard_normal((n, 64)) ** 3
+    double, single = (compute(load, vectors.astype(kind), q=ORDERS)["by_order"] for kind in (np.float64, np.float32))
+    assert single == pytest.approx(double, rel=1e-4)
+
+
+def test_a_set_of_a_million_needs_no_square_matrix(rng):
+    vectors = rng.standard_normal((1_000_000, 8)).astype(np.float32)
+    scores = core_spectra.vendi_scores(core_spectra.embedding_matrices(vectors, np.array([len(vectors)])), 1, [1])
+    assert 7.99 < scores[0, 0] <= 8
