@@ -103,8 +103,8 @@ def test_a_missing_package_says_how_to_get_it(monkeypatch):
 
 def test_a_folder_is_named_by_its_contents(load, tiny_model, tmp_path):
     first = load("vendi_embed").compute(predictions=TEXTS, model=tiny_model)
-    assert "model:model@" in first["signature"]
-    copy = shutil.copytree(tiny_model, tmp_path / "model")
+    assert "model:local@" in first["signature"]
+    copy = shutil.copytree(tiny_model, tmp_path / "renamed")
     assert load("vendi_embed").compute(predictions=TEXTS, model=str(copy)) == first
     config = next(copy.rglob("*Pooling/config.json"))
     config.write_text(config.read_text().replace('"mean"', '"cls"'))

@@ -8,6 +8,7 @@ import pytest
 from tests.conftest import SET_METRICS
 
 EMBEDDED = ("vendi_embed", "chamfer_diversity")
+AGGREGATES = ("set", "corpus", "sentence")
 GOOD = ["a b", "c d"]
 
 
@@ -80,9 +81,11 @@ def test_singletons(load, name):
         load(name).compute(predictions=GOOD, singletons="drop")
 
 
-@pytest.mark.parametrize("name", ["chamfer_diversity", "self_bleu"])
-def test_singletons_alone_have_no_score(load, name):
-    result = load(name).compute(predictions=[["a"], ["b"]], singletons="skip")
+@pytest.mark.parametrize(
+    ("name", "settings"), [("chamfer_diversity", {}), *(("self_bleu", {"aggregate": a}) for a in AGGREGATES)]
+)
+def test_singletons_alone_have_no_score(load, name, settings):
+    result = load(name).compute(predictions=[["a"], ["b"]], singletons="skip", details=True, **settings)
     assert result[name] is None
     assert result["scores"] == [None, None]
     assert result["n_singletons"] == 2

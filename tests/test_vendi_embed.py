@@ -199,6 +199,14 @@ def test_float32_is_as_good_as_float64(load, rng, n):
     assert single == pytest.approx(double, rel=1e-4)
 
 
+def test_embeddings_may_lie_on_disk(load, rng, tmp_path, recwarn):
+    vectors = rng.standard_normal((700, 16)).astype(np.float32)
+    np.save(tmp_path / "embeddings.npy", vectors)
+    on_disk = np.load(tmp_path / "embeddings.npy", mmap_mode="r")
+    assert compute(load, on_disk)["vendi_embed"] == compute(load, vectors)["vendi_embed"]
+    assert not recwarn.list
+
+
 def test_a_set_of_a_million_needs_no_square_matrix(rng):
     vectors = rng.standard_normal((1_000_000, 8)).astype(np.float32)
     scores = core_spectra.vendi_scores(core_spectra.embedding_matrices(vectors, np.array([len(vectors)])), 1, [1])

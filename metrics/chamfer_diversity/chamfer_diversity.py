@@ -75,7 +75,7 @@ Examples:
     ...     ["A man walks his dog in the park.", "In the park, a man is walking his dog."],
     ... ])
     >>> [round(score, 2) for score in result["scores"]]
-    [0.92, 0.03]
+    [0.94, 0.03]
     >>> result = chamfer_diversity.compute(predictions=["yes", "aye", "no"], embeddings=[[1, 0], [1, 0], [0, 1]])
     >>> round(result["chamfer_diversity"], 2)
     0.33

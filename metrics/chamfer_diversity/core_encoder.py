@@ -260,7 +260,7 @@ def find_model(model: str | os.PathLike[str]) -> ModelFiles:
         return _packaged_default()
     if os.path.isdir(name):
         path = Path(name).resolve()
-        return ModelFiles(path, f"{path.name}@{_folder_digest(path)[:12]}")
+        return ModelFiles(path, f"local@{_folder_digest(path)[:12]}")
     if os.path.exists(name) or name.startswith((".", "/", "~")):
         raise ValueError(f"model must be a folder with a saved model. Got {name!r}, which is not a folder.")
     return _from_hub(name if "/" in name else f"{_DEFAULT_ORGANIZATION}/{name}", name)

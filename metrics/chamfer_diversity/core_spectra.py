@@ -140,7 +140,8 @@ def spectra(batches: Iterable[Matrices], n_sets: int) -> list[np.ndarray]:
 
 
 def _tensor(array: np.ndarray, device: str) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(array)).to(device=device, dtype=torch.float64)
+    # torch shares memory with numpy, and warns of an array that is not to be written to, such as a memory map.
+    return torch.from_numpy(np.require(array, requirements=("C", "W"))).to(device=device, dtype=torch.float64)
 
 
 def _unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> torch.Tensor:

@@ -24,9 +24,10 @@ from .self_bleu_tokenizers import tokenize
 
 _DESCRIPTION = """\
 How much do the texts of a set repeat each other's n-grams? Self-BLEU is the BLEU of each text with the other texts of
-its set as references: 1 if they are the same, near 0 if they share no words. With it come Distinct-n, the share of
-n-grams that are distinct, and Entropy-n, the entropy of their distribution. All three look at form alone: shuffled
-words count as diverse, and so do paraphrases. For meaning, use `vendi_embed` or `chamfer_diversity`.
+its set as references: 1 if they are the same, and long enough to hold the n-grams; near 0 if they share no words. With
+it come Distinct-n, the share of n-grams that are distinct, and Entropy-n, the entropy of their distribution. All three
+look at form alone: shuffled words count as diverse, and so do paraphrases. For meaning, use `vendi_embed` or
+`chamfer_diversity`.
 """
 
 _CITATION = """\
@@ -131,11 +132,9 @@ class SelfBleu(TextMetric, evaluate.Metric):
             by_set = mean_by_set(by_text, sizes)
         else:
             by_set = bleu(statistics.pooled(sizes), smoothing)
-        whole = by_set
-        if aggregate == "corpus" and len(sizes):
-            whole = bleu(statistics.pooled(sizes.sum(keepdims=True)), smoothing)
+        pooled = aggregate == "corpus" and len(sizes) > 0
+        whole = bleu(statistics.pooled(sizes.sum(keepdims=True)), smoothing) if pooled else by_set
 
-        pooled = aggregate == "corpus"
         columns = {f"self_bleu_{i}": row for i, row in enumerate(by_set, 1)}
         means = {f"self_bleu_{i}": mean_over_sets(row) for i, row in enumerate(whole, 1)}
         for name, measure in (("distinct", distinct), ("entropy", entropy)):

@@ -78,7 +78,7 @@ Examples:
     ...     ["A man walks his dog in the park.", "In the park, a man is walking his dog."],
     ... ])
     >>> [round(score, 2) for score in result["scores"]]
-    [1.99, 1.16]
+    [2.0, 1.09]
     >>> result = vendi_embed.compute(predictions=["yes", "yes", "no"], embeddings=[[1, 0], [1, 0], [0, 1]], q=[0, 2])
     >>> {order: round(mean, 2) for order, mean in result["by_order"].items()}
     {'0': 2.0, '2': 1.8}
@@ -133,8 +133,10 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         where = matrix_device(device)
         batches: Iterable[Matrices]
         if kernel == "ngram":
+            import nltk
+
             batches = kernel_matrices(_ngram_kernels(sets), sets.sizes, probabilities, device=where)
-            settings = {"kernel": "ngram"}
+            settings = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
         else:
             vectors, settings = embed_sets(sets, embeddings, model, precision, batch_size, device, progress)
             if callable(kernel):
