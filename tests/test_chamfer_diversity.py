@@ -47,6 +47,24 @@ def test_tiles_of_a_large_set_equal_the_plain_definition(rng, monkeypatch, n):
         assert neighbours[n // 2] == 7
 
 
+@pytest.mark.parametrize("spread", [1e-1, 1e-3, 1e-4])
+def test_tiles_tell_texts_apart_that_are_nearly_alike(rng, spread):
+    vectors = rng.standard_normal(48) + spread * rng.standard_normal((600, 48))
+    sizes = np.array([len(vectors)])
+    distances, neighbours = core_spectra.nearest_neighbours(vectors, sizes, block_rows=100)
+    whole, right = core_spectra.nearest_neighbours(vectors, sizes, block_rows=1000)
+    np.testing.assert_allclose(distances, whole, atol=1e-14)
+    assert (neighbours == right).mean() > 0.99
+
+
+@pytest.mark.parametrize("n", [30, 700])
+def test_float32_is_as_good_as_float64(load, rng, n):
+    vectors = rng.standard_normal((n, 64)) ** 3
+    double, single = (compute(load, vectors.astype(kind)) for kind in (np.float64, np.float32))
+    for key in ("chamfer_diversity", "mean_pairwise_distance"):
+        assert single[key] == pytest.approx(double[key], abs=1e-6)
+
+
 def test_sets_of_many_sizes_in_small_blocks(rng):
     sizes = np.array([3, 200, 2, 3, 1200, 2])
     vectors = rng.standard_normal((sizes.sum(), 5)).astype(np.float32)

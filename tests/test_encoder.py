@@ -5,11 +5,13 @@ import json
 import logging
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -19,6 +21,7 @@ import pytest
 from metrics._core import core_encoder
 from tests.conftest import METRICS, SETS
 
+DEFAULT = "all-MiniLM-L6-v2"
 TEXTS = [text for members in SETS for text in members]
 
 
@@ -34,7 +37,7 @@ def test_equals_sentence_transformers():
 
 
 def test_repeated_texts_are_encoded_once(monkeypatch):
-    encoder, _ = core_encoder.load_model("all-MiniLM-L6-v2", None, "cpu")
+    encoder = core_encoder.load_model("all-MiniLM-L6-v2", None, "cpu")[0].encoder
     seen = []
     encode = encoder.encode
     monkeypatch.setattr(encoder, "encode", lambda texts, **settings: (seen.extend(texts), encode(texts, **settings))[1])
@@ -44,7 +47,7 @@ def test_repeated_texts_are_encoded_once(monkeypatch):
 
 
 def test_texts_are_batched_by_length(monkeypatch):
-    encoder, _ = core_encoder.load_model("all-MiniLM-L6-v2", None, "cpu")
+    encoder = core_encoder.load_model("all-MiniLM-L6-v2", None, "cpu")[0].encoder
     lengths = []
     encode = encoder.encode
 
@@ -57,11 +60,37 @@ def test_texts_are_batched_by_length(monkeypatch):
     assert lengths == [50, 20, 7, 3, 1]
 
 
-def test_one_model_serves_all_metrics(load):
+def test_one_model_serves_all_metrics(load, monkeypatch):
+    import sentence_transformers
+
+    made = []
+    real = sentence_transformers.SentenceTransformer
+
+    def count(*args, **kwargs):
+        made.append(args)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(sentence_transformers, "SentenceTransformer", count)
+    monkeypatch.setattr(sys.modules["_text_metric_models"], "models", {})
     for name in ("vendi_embed", "chamfer_diversity"):
-        load(name).compute(predictions=["a", "b"])
+        for settings in ({}, {"device": "cpu"}, {"device": "cpu:0"}, {"model": f"sentence-transformers/{DEFAULT}"}):
+            load(name).compute(predictions=["a", "b"], **{"device": "cpu", **settings})
+    assert len(made) == 1
+    # The number format that the weights have is the default: it is loaded to find that out, and kept once.
+    load("vendi_embed").compute(predictions=["a", "b"], device="cpu", precision="float32")
     models = sys.modules["_text_metric_models"].models
-    assert len([key for key in models if key[0].startswith("all-MiniLM") and key[1:] == ("cpu", None)]) == 1
+    assert len({id(loaded.encoder) for loaded in models.values()}) == 1
+
+
+def test_metrics_may_compute_at_once(load):
+    sets = [[f"{'word ' * n}{i}" for n in (1, 300, 20)] for i in range(4)]
+    expected = [load("vendi_embed").compute(predictions=texts)["vendi_embed"] for texts in sets]
+    with ThreadPoolExecutor(4) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        names = ("vendi_embed", "chamfer_diversity") * 4
+        done = list(pool.map(lambda name, texts: load(name).compute(predictions=texts), names, sets * 2))
+    found = [result["vendi_embed"] for result in done if "vendi_embed" in result]
+    assert found == pytest.approx([expected[i] for i in (0, 2, 0, 2)], abs=1e-6)
 
 
 def test_a_model_is_loaded_once_by_many_threads(tiny_model, tmp_path):
@@ -127,6 +156,61 @@ def test_a_model_in_the_hubs_cache_is_found_there(load, tiny_model, tmp_path, mo
     assert "model:someone/tiny@01234567" in result["signature"]
     by_path = load("vendi_embed").compute(predictions=TEXTS, model=tiny_model)
     assert result["vendi_embed"] == pytest.approx(by_path["vendi_embed"], abs=1e-6)
+
+
+def test_a_model_that_lies_in_the_cache_in_part_is_not_taken_for_the_whole(load, tiny_model, tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    revision = "0123456789abcdef0123456789abcdef01234567"
+    snapshot = tmp_path / "models--someone--part" / "snapshots" / revision
+    shutil.copytree(tiny_model, snapshot)
+    refs = tmp_path / "models--someone--part" / "refs"
+    refs.mkdir()
+    (refs / "main").write_text(revision)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert core_encoder.find_model("someone/part").identity == "someone/part@01234567"
+    # Another program brings the transformer alone: what pools its outputs is missing.
+    (snapshot / "modules.json").unlink()
+    assert core_encoder.find_model("someone/part").identity == "someone/part@01234567+mean-pooling"
+    # A download broke off.
+    for weights in snapshot.rglob("*.safetensors"):
+        weights.unlink()
+    with pytest.raises(ValueError, match=r"model 'someone/part' was found in the Hub's cache only in part, and not on"):
+        core_encoder.find_model("someone/part")
+
+
+@pytest.mark.parametrize("name", ["https://huggingface.co/a/b", "two words", "a/b/c"])
+def test_a_name_that_no_model_can_have(name):
+    with pytest.raises(ValueError, match="is neither a folder nor a valid model id"):
+        core_encoder.find_model(name)
+
+
+def test_a_trailing_slash_and_the_home_folder(tiny_model, tmp_path, monkeypatch):
+    assert core_encoder.find_model(f"{DEFAULT}/") == core_encoder.find_model(DEFAULT)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shutil.copytree(tiny_model, tmp_path / "mine")
+    assert core_encoder.find_model("~/mine").identity == core_encoder.find_model(tiny_model).identity
+
+
+def test_a_hub_that_does_not_answer_is_not_waited_for(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        program = (
+            "import time\nfrom metrics._core import core_encoder\nstart = time.monotonic()\n"
+            "try:\n    core_encoder.find_model('someone/tiny')\n"
+            "except ValueError as error:\n    print(time.monotonic() - start)\n"
+        )
+        environment = {
+            **os.environ,
+            "HF_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "HF_HOME": str(tmp_path),
+            "HF_HUB_OFFLINE": "0",
+            "PYTHONPATH": str(METRICS.parent),
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+    assert float(done.stdout) < 20
 
 
 class HubHandler(BaseHTTPRequestHandler):
@@ -215,6 +299,9 @@ def test_a_model_that_is_nowhere_is_an_error_at_once(load, name, offline, monkey
 
 
 def test_a_folder_that_holds_no_model(load, tmp_path):
+    with pytest.raises(ValueError, match=r"is a folder without a saved model: no modules\.json and no config\.json"):
+        load("vendi_embed").compute(predictions=TEXTS, model=tmp_path)
+    (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ValueError, match="could not be loaded as a sentence encoder"):
         load("vendi_embed").compute(predictions=TEXTS, model=tmp_path)
 

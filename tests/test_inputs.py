@@ -33,6 +33,8 @@ GOOD = ["a b", "c d"]
         ([["a", "b"], ["c", 4.5]], TypeError, r"predictions\[1\]\[1\] must be a string\. Got float 4\.5"),
         ([["a", "b"], ["c", ["d"]]], TypeError, r"predictions\[1\]\[1\] must be a string\. Got list \['d'\]"),
         ([["a", "b"], None], TypeError, r"predictions\[1\] must be a text or a list of texts\. Got None"),
+        (["a", "half \ud800"], ValueError, r"predictions\[1\] holds half of a surrogate pair at character 5\. Got str"),
+        ([["a", "b"], ["c", "\udfff"]], ValueError, r"predictions\[1\]\[1\] holds half of a surrogate pair"),
         (np.array([1.0, 2.0]), TypeError, r"predictions\[0\] must be .* Got float 1\.0"),
     ],
 )
@@ -96,11 +98,12 @@ def test_singletons_alone_have_no_score(load, name, settings):
     ("quality", "error", "message"),
     [
         ([0.5], ValueError, r"quality must have one number for each of the 2 texts\. Got 1"),
-        ([0.5, 1.5], ValueError, r"quality \(text 1\) must be in \[0, 1\]\. Got 1\.5"),
-        ([-0.1, 0.5], ValueError, r"quality \(text 0\) must be in \[0, 1\]\. Got -0\.1"),
-        ([0.5, math.nan], ValueError, r"quality \(text 1\) must be in \[0, 1\]\. Got nan"),
+        ([0.5, 1.5], ValueError, r"quality \(text 1\) must be in \[0, 1\]\. Got float 1\.5"),
+        ([-0.1, 0.5], ValueError, r"quality \(text 0\) must be in \[0, 1\]\. Got float -0\.1"),
+        ([0.5, math.nan], ValueError, r"quality \(text 1\) must be in \[0, 1\]\. Got float nan"),
         ([0.5, None], TypeError, r"quality \(text 1\) must be a number\. Got None"),
         ([0.5, "1"], TypeError, r"quality \(text 1\) must be a number\. Got str '1'"),
+        ([0.5, 10**400], ValueError, r"quality \(text 1\) must be in \[0, 1\]\. Got int 1000"),
         (0.5, TypeError, r"quality must be one number for each text, shaped like predictions\. Got float 0\.5"),
         ([[0.5, 0.5]], ValueError, r"quality must have one number for each of the 2 texts\. Got 1"),
     ],
@@ -117,7 +120,7 @@ def test_quality(load, name, quality, error, message):
         ([0.5] * 2, TypeError, r"quality\[0\] must be one number for each text of its set\. Got float 0\.5"),
         ([[0.5, 0.5]], ValueError, r"quality must have one list for each of the 2 sets\. Got 1"),
         ([[0.5, 0.5], [0.5]], ValueError, r"quality\[1\] must have 2 numbers, one for each text of set 1\. Got 1"),
-        ([[0.5, 0.5], [0.5, 7]], ValueError, r"quality \(set 1, text 1\) must be in \[0, 1\]\. Got 7"),
+        ([[0.5, 0.5], [0.5, 7]], ValueError, r"quality \(set 1, text 1\) must be in \[0, 1\]\. Got int 7"),
     ],
 )
 def test_quality_is_shaped_like_nested_predictions(load, quality, error, message):
@@ -129,9 +132,13 @@ def test_quality_is_shaped_like_nested_predictions(load, quality, error, message
     ("weights", "error", "message"),
     [
         ([[0.5, 0.5], [0.5, 0.4]], ValueError, r"weights must sum to 1 .* Those of set 1 sum to 0\.9"),
-        ([[0.5, 0.5], [1.5, -0.5]], ValueError, r"weights \(set 1, text 0\) must be in \[0, 1\]\. Got 1\.5"),
-        ([[0.5, 0.5], [1.0, -0.0001]], ValueError, r"weights \(set 1, text 1\) must be in \[0, 1\]\. Got -0\.0001"),
-        ([[0.5, 0.5], [math.nan, 1.0]], ValueError, r"weights \(set 1, text 0\) must be in \[0, 1\]\. Got nan"),
+        ([[0.5, 0.5], [1.5, -0.5]], ValueError, r"weights \(set 1, text 0\) must be in \[0, 1\]\. Got float 1\.5"),
+        (
+            [[0.5, 0.5], [1.0, -0.0001]],
+            ValueError,
+            r"weights \(set 1, text 1\) must be in \[0, 1\]\. Got float -0\.0001",
+        ),
+        ([[0.5, 0.5], [math.nan, 1.0]], ValueError, r"weights \(set 1, text 0\) must be in \[0, 1\]\. Got float nan"),
         ([[0.5, 0.5]], ValueError, r"weights must have one list for each of the 2 sets\. Got 1"),
     ],
 )
@@ -160,10 +167,13 @@ def test_embeddings(load, name, embeddings, error, message):
         load(name).compute(predictions=GOOD, embeddings=embeddings)
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e30])
-def test_length_of_an_embedding_does_not_matter(load, scale):
-    vectors = np.array([[1.0, 2.0], [2.0, -1.0]], dtype=np.float32)
-    result = load("vendi_embed").compute(predictions=GOOD, embeddings=vectors * np.float32(scale))
+@pytest.mark.parametrize(
+    ("scale", "kind"),
+    [(1e-40, "f4"), (1e-30, "f4"), (1e30, "f4"), (1e-250, "f8"), (1e-162, "f8"), (1e154, "f8"), (1e250, "f8")],
+)
+def test_length_of_an_embedding_does_not_matter(load, scale, kind):
+    vectors = (np.array([[1.0, 2.0], [2.0, -1.0]]) * [[scale], [1.0]]).astype(kind)
+    result = load("vendi_embed").compute(predictions=GOOD, embeddings=vectors)
     assert result["vendi_embed"] == pytest.approx(2.0)
 
 
@@ -175,6 +185,8 @@ def test_length_of_an_embedding_does_not_matter(load, scale):
         ("one", TypeError, r"q must be a number in \[0, inf\], or 'inf'\. Got str 'one'"),
         (None, TypeError, r"q must be a number in \[0, inf\], or 'inf'\. Got None"),
         (True, TypeError, r"q must be a number in \[0, inf\], or 'inf'\. Got bool True"),
+        (1j, TypeError, r"q must be a number in \[0, inf\], or 'inf'\. Got complex 1j"),
+        (10**400, ValueError, "q is too large: pass 'inf' for the limit"),
         ([], ValueError, "q is an empty list"),
         ([1, -2], ValueError, r"q\[1\] must be in \[0, inf\]\. Got -2"),
     ],
@@ -193,7 +205,17 @@ def test_orders(load, q, error, message):
         ("vendi_embed", {"kernel": "ngram", "embeddings": np.eye(2)}, ValueError, "embeddings are given, but kernel="),
         ("vendi_embed", {"precision": "int3"}, ValueError, r"precision must be one of 'float32', .* Got str 'int3'"),
         ("vendi_embed", {"batch_size": 0}, ValueError, r"batch_size must be at least 1\. Got 0"),
-        ("vendi_embed", {"device": "abacus"}, ValueError, r"device must be a torch device .* Got str 'abacus'"),
+        ("vendi_embed", {"device": "abacus"}, ValueError, r"device must be a torch device: .* Got str 'abacus'"),
+        ("vendi_embed", {"device": "meta"}, ValueError, r"device must be a torch device: .* Got str 'meta'"),
+        ("vendi_embed", {"device": "cuda:99"}, ValueError, r"device 'cuda:99' is not available on this machine"),
+        ("vendi_embed", {"kernel": "ngram", "model": "x"}, ValueError, "model has no effect where kernel='ngram'"),
+        (
+            "vendi_embed",
+            {"embeddings": np.eye(2), "model": "x"},
+            ValueError,
+            "model has no effect where embeddings are",
+        ),
+        ("chamfer_diversity", {"embeddings": np.eye(2), "precision": "float32"}, ValueError, "precision has no effect"),
         ("vendi_embed", {"model": 3}, TypeError, r"model must be the name of a model .* Got int 3"),
         ("vendi_embed", {"model": ""}, TypeError, r"model must be the name of a model .* Got str ''"),
         ("vendi_embed", {"model": "./nowhere"}, ValueError, r"model must be a folder .* Got './nowhere'"),

@@ -99,9 +99,11 @@ def test_input_is_left_as_it_was(load, name, settings):
 def test_any_language(load, name, settings, texts):
     same = load(name).compute(predictions=texts[:1] * 3, **settings)[name]
     different = load(name).compute(predictions=texts, **settings)[name]
-    assert all(math.isfinite(score) for score in (same, different))
-    if name == "vendi_embed":
-        assert different > same == pytest.approx(1.0)
+    if name == "self_bleu":
+        assert 0 <= different <= same <= 1
+    else:
+        assert different > same + 0.01
+        assert math.isfinite(different)
 
 
 @pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])

@@ -90,6 +90,15 @@ def test_sentence_mode_equals_fast_bleu(load):
     assert result["self_bleu"] == pytest.approx(np.mean(scores), abs=1e-6)
 
 
+def test_the_brevity_penalty_is_nltks_where_fast_bleu_leaves_it_out(load):
+    tokens = [["c"] * n for n in (2, 4, 8)]
+    expected = sentence_bleu(tokens[1:], tokens[0], weights=(0.5, 0.5), smoothing_function=SmoothingFunction().method1)
+    result = load("self_bleu").compute(
+        predictions=[" ".join(text) for text in tokens], aggregate="sentence", max_order=2, details=True
+    )
+    assert result["details"][0]["text_scores"][0] == pytest.approx(expected) == pytest.approx(np.exp(-1))
+
+
 def test_corpus_mode_pools_the_sets(load):
     result = load("self_bleu").compute(predictions=SETS, aggregate="corpus")
     groups = [[text.split() for text in members] for members in SETS]
@@ -151,8 +160,12 @@ def test_tokenizers_of_sacrebleu(load, texts, tokenizer, tokens):
 def test_tokenizer_may_be_a_function(load):
     result = load("self_bleu").compute(predictions=["a-b-c", "a-b-d"], tokenizer=lambda text: text.split("-"))
     assert result["self_bleu_1"] == pytest.approx(2 / 3)
-    with pytest.raises(TypeError, match=r"tokenizer must return a list of strings\. Got str for text 0"):
+    with pytest.raises(TypeError, match=r"tokenizer must return a list of strings\. Got str 'a' for text 0"):
         load("self_bleu").compute(predictions=["a", "b"], tokenizer=str)
+    with pytest.raises(TypeError, match="Got None for set 1, text 1"):
+        load("self_bleu").compute(
+            predictions=[["x"], ["c", "d"]], singletons="skip", tokenizer=lambda text: None if text == "d" else [text]
+        )
 
 
 def test_the_core_runs_without_torch():

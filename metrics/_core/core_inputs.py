@@ -12,8 +12,10 @@ import numpy as np
 
 # Rows of a matrix looked at together, so that a check needs no second copy of a large one.
 _BLOCK_ROWS = 8192
-# Probabilities that were rounded to a few digits, or kept in float32, still sum to one.
-_SUM_TOLERANCE = 1e-6
+# Probabilities that were rounded to three digits, or kept in float16, still sum to one.
+_SUM_TOLERANCE = 1e-3
+# Squared lengths outside of this lose digits in float64, or all of them.
+_SAFE_SQUARES = (1e-200, 1e200)
 
 
 class TextSets(NamedTuple):
@@ -73,6 +75,7 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
         set_size = parse_count(set_size, "set_size")
     if isinstance(items[0], str):
         _check_texts(items, lambda i: f"predictions[{i}]", "a string, like the first item")
+        _check_characters(items, lambda i: f"predictions[{i}]")
         return _cut(items, set_size)
     return _join(items, set_size)
 
@@ -98,6 +101,18 @@ def _check_texts(items: list, name: Callable[[int], str], expected: str) -> None
     for i, item in enumerate(items):
         if not isinstance(item, str):
             raise TypeError(f"{name(i)} must be {expected}. Got {describe(item)}.")
+
+
+def _check_characters(texts: list[str], name: Callable[[int], str]) -> None:
+    """Refuse what is no text: half of a surrogate pair, which broken JSON brings, has no encoding."""
+    try:
+        for text in texts:
+            text.encode()
+    except UnicodeEncodeError as error:
+        i = next(i for i, text in enumerate(texts) if text is error.object)
+        raise ValueError(
+            f"{name(i)} holds half of a surrogate pair at character {error.start}. Got {describe(texts[i])}."
+        ) from None
 
 
 def _cut(texts: list[str], set_size: int | None) -> TextSets:
@@ -129,6 +144,7 @@ def _join(items: list, set_size: int | None) -> TextSets:
         return f"predictions[{set_index}][{text_index}]"
 
     _check_texts(texts, name, "a string")
+    _check_characters(texts, name)
     return TextSets(texts, sizes, nested=True)
 
 
@@ -185,11 +201,14 @@ def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high:
     if not all(_is_number_type(kind) for kind in set(map(type, flat))):
         i = next(i for i, value in enumerate(flat) if not _is_number_type(type(value)))
         raise TypeError(f"{name} ({sets.where(i)}) must be a number. Got {describe(flat[i])}.")
-    numbers = np.asarray(flat, dtype=np.float64)
+    try:
+        numbers = np.asarray(flat, dtype=np.float64)
+    except OverflowError:  # a whole number beyond all floats
+        numbers = np.array([value if abs(value) <= high else np.inf for value in flat])
     bad = np.flatnonzero(~((numbers >= low) & (numbers <= high)))
     if bad.size:
         i = int(bad[0])
-        raise ValueError(f"{name} ({sets.where(i)}) must be in [{low:g}, {high:g}]. Got {flat[i]!r}.")
+        raise ValueError(f"{name} ({sets.where(i)}) must be in [{low:g}, {high:g}]. Got {describe(flat[i])}.")
     return numbers
 
 
@@ -243,19 +262,23 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
             f"{name} must have shape (n, d), with a row for each of the {len(sets.texts)} texts. "
             f"Got shape {matrix.shape}."
         )
+    extreme: list[int] = []
     for start in range(0, len(matrix), _BLOCK_ROWS):
         block = matrix[start : start + _BLOCK_ROWS]
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->i", block, block)
-        for i in np.flatnonzero(~(squares > 0) | ~np.isfinite(squares)).tolist():
-            # A norm that over- or underflows float32 is none the less a direction in float64.
-            norm = float(np.linalg.norm(block[i].astype(np.float64)))
-            if not math.isfinite(norm):
-                raise ValueError(f"{name} row {start + i} ({sets.where(start + i)}) holds NaN or infinity.")
-            if norm == 0.0:
-                raise ValueError(
-                    f"{name} row {start + i} ({sets.where(start + i)}) is a zero vector, whose cosine is undefined."
-                )
+            odd = ~((squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1]))
+        for i in (start + np.flatnonzero(odd)).tolist():
+            largest = float(np.abs(matrix[i]).max())
+            if not math.isfinite(largest):
+                raise ValueError(f"{name} row {i} ({sets.where(i)}) holds NaN or infinity.")
+            if largest == 0.0:
+                raise ValueError(f"{name} row {i} ({sets.where(i)}) is a zero vector, whose cosine is undefined.")
+            extreme.append(i)
+    if extreme and matrix.dtype == np.float64:
+        # Such rows over- or underflow when squared; their direction does not change with their length.
+        matrix = matrix.copy()
+        matrix[extreme] /= np.abs(matrix[extreme]).max(axis=1, keepdims=True)
     return matrix
 
 

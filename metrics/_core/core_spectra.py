@@ -6,7 +6,8 @@ of rows, so that memory is bounded by the block and never by the square of a lar
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+import numbers
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,9 @@ def parse_orders(q: Any) -> list[float]:
     ValueError
         If one is negative or NaN, or the list is empty.
     """
-    many = isinstance(q, (list, tuple, np.ndarray))
+    if isinstance(q, np.ndarray):
+        q = q.tolist()
+    many = isinstance(q, (list, tuple))
     orders = [_parse_order(item, f"q[{i}]" if many else "q") for i, item in enumerate(q if many else [q])]
     if not orders:
         raise ValueError("q is an empty list: it must hold at least one order.")
@@ -46,11 +49,15 @@ def parse_orders(q: Any) -> list[float]:
 def _parse_order(value: Any, name: str) -> float:
     if isinstance(value, str) and value == "inf":
         return math.inf
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number in [0, inf], or 'inf'. Got {describe(value)}.")
-    if not value >= 0:
+    try:
+        order = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is too large: pass 'inf' for the limit. Got {describe(value)}.") from None
+    if not order >= 0:
         raise ValueError(f"{name} must be in [0, inf]. Got {value}.")
-    return float(value)
+    return order
 
 
 class Matrices(NamedTuple):
@@ -132,8 +139,8 @@ def vendi_scores(batches: Iterable[Matrices], n_sets: int, orders: list[float]) 
 def spectra(batches: Iterable[Matrices], n_sets: int) -> list[np.ndarray]:
     """Eigenvalues of the kernel of each set, weighted by probability: the largest first, summing to 1."""
     found: list[np.ndarray] = [np.empty(0)] * n_sets
-    for members, _, matrices in batches:
-        eigenvalues = torch.linalg.eigvalsh(matrices).flip(-1).clamp(min=0.0).cpu().numpy()
+    for members, size, matrices in batches:
+        eigenvalues = _without_noise(torch.linalg.eigvalsh(matrices), size).flip(-1).cpu().numpy()
         for member, values in zip(members.tolist(), eigenvalues, strict=True):
             found[member] = values
     return found
@@ -214,13 +221,11 @@ def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float) -> torch
     -------
     tensor of shape (...)
     """
-    largest = eigenvalues.amax(-1, keepdim=True)
-    noise = n * torch.finfo(eigenvalues.dtype).eps * largest
-    shares = torch.where(eigenvalues < noise, 0.0, eigenvalues)
+    shares = _without_noise(eigenvalues, n)
     if q == 0:
         return (shares > 0).sum(-1).to(shares.dtype)
     if q == math.inf:
-        return 1 / largest.squeeze(-1)
+        return 1 / shares.amax(-1)
     if q == 1:
         return torch.exp(-torch.xlogy(shares, shares).sum(-1))
     logs = torch.log(shares)
@@ -228,45 +233,14 @@ def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float) -> torch
         # sum(p^q) = 1 + sum(p * (p^(q-1) - 1)), without the loss of digits.
         excess = torch.where(shares > 0, shares * torch.expm1((q - 1) * logs), 0.0).sum(-1)
         return torch.exp(torch.log1p(excess) / (1 - q))
-    return torch.exp(torch.logsumexp(q * logs, dim=-1) / (1 - q))
+    # The largest is taken out first: q * logs alone would leave the range of floats at a huge q.
+    top = logs.amax(-1, keepdim=True)
+    return torch.exp(q / (1 - q) * top.squeeze(-1) + torch.logsumexp(q * (logs - top), dim=-1) / (1 - q))
 
 
-def check_kernel(kernel: Any, n: int, set_index: int) -> np.ndarray:
-    """Make sure that what a caller's kernel function returned is a kernel.
-
-    Returns
-    -------
-    ndarray of shape (n, n), float64, symmetric
-
-    Raises
-    ------
-    TypeError
-        If it is no array of numbers.
-    ValueError
-        If its shape is not (n, n), or it is not finite, symmetric, positive semi-definite, with unit diagonal.
-    """
-    name = f"kernel (set {set_index})"
-    if hasattr(kernel, "detach"):
-        kernel = kernel.detach().cpu()
-    try:
-        matrix = np.asarray(kernel, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must return an (n, n) array of numbers. Got {describe(kernel)}.") from None
-    if matrix.shape != (n, n):
-        raise ValueError(f"{name} must return an array of shape ({n}, {n}). Got shape {matrix.shape}.")
-    if not np.isfinite(matrix).all():
-        raise ValueError(f"{name} must return finite numbers. Got NaN or infinity.")
-    asymmetry = float(np.abs(matrix - matrix.T).max())
-    if asymmetry > _KERNEL_TOLERANCE:
-        raise ValueError(f"{name} must return a symmetric matrix. Got entries that differ by {asymmetry:.3g}.")
-    diagonal = np.diagonal(matrix)
-    worst = int(np.argmax(np.abs(diagonal - 1)))
-    if abs(diagonal[worst] - 1) > _KERNEL_TOLERANCE:
-        raise ValueError(f"{name} must return a matrix with unit diagonal. Got {diagonal[worst]:.6g} at {worst}.")
-    smallest = float(np.linalg.eigvalsh(matrix)[0])
-    if smallest < -_KERNEL_TOLERANCE * n:
-        raise ValueError(f"{name} must return a positive semi-definite matrix. Got an eigenvalue of {smallest:.3g}.")
-    return matrix
+def _without_noise(eigenvalues: torch.Tensor, n: int) -> torch.Tensor:
+    noise = n * torch.finfo(eigenvalues.dtype).eps * eigenvalues.amax(-1, keepdim=True)
+    return torch.where(eigenvalues < noise, 0.0, eigenvalues)
 
 
 def nearest_neighbours(
@@ -306,11 +280,20 @@ def _nearest_in_large_set(
 
     Tiles of the upper half of the matrix serve rows and columns at once, in float32, and keep for each row only
     the best tile; then one tile for each row finds the place, and float64 the value.
+
+    The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by c, the mean, does not change:
+    cos - 1 = (u - c)·(v - c) - |u - c|²/2 - |v - c|²/2. So float32 keeps the digits of the differences, even where
+    all texts are nearly alike. Two more columns bring the last two terms into the product.
     """
-    n = len(rows)
-    unit = torch.empty((n, embeddings.shape[1]), dtype=torch.float32, device=device)
-    for start in range(0, n, block_rows):
-        unit[start : start + block_rows] = _unit_rows(embeddings, rows[None, start : start + block_rows], device)[0]
+    n, d = len(rows), embeddings.shape[1]
+    blocks = [slice(start, start + block_rows) for start in range(0, n, block_rows)]
+    center = sum(_unit_rows(embeddings, rows[None, part], device)[0].sum(0) for part in blocks) / n
+    below = torch.ones((n, d + 2), dtype=torch.float32, device=device)
+    for part in blocks:
+        shifted = _unit_rows(embeddings, rows[None, part], device)[0] - center
+        below[part, :d] = shifted
+        below[part, d + 1] = -shifted.square().sum(1) / 2
+    other_way_round = [*range(d), d + 1, d]
     best = torch.full((n,), -math.inf, dtype=torch.float32, device=device)
     tile_of_best = torch.zeros(n, dtype=torch.int64, device=device)
 
@@ -321,9 +304,9 @@ def _nearest_in_large_set(
 
     tiles = list(range(0, n, _TILE_ROWS))
     for i, start in enumerate(tiles):
-        above = unit[start : start + _TILE_ROWS]
+        above = below[start : start + _TILE_ROWS, other_way_round]
         for j in range(i, len(tiles)):
-            similarities = above @ unit[tiles[j] : tiles[j] + _TILE_ROWS].T
+            similarities = above @ below[tiles[j] : tiles[j] + _TILE_ROWS].T
             if i == j:
                 similarities.fill_diagonal_(-math.inf)
             else:
@@ -334,15 +317,14 @@ def _nearest_in_large_set(
     for j, start in enumerate(tiles):
         asking = torch.nonzero(tile_of_best == j).squeeze(1)
         for few in asking.split(block_rows):
-            similarities = unit[few] @ unit[start : start + _TILE_ROWS].T
+            similarities = below[few][:, other_way_round] @ below[start : start + _TILE_ROWS].T
             itself = (few >= start) & (few < start + _TILE_ROWS)
             similarities[itself, few[itself] - start] = -math.inf
             nearest[few] = similarities.argmax(1) + start
 
     places = nearest.cpu().numpy()
     similarity = np.empty(n)
-    for start in range(0, n, block_rows):
-        part = slice(start, start + block_rows)
+    for part in blocks:
         own = _unit_rows(embeddings, rows[None, part], device)[0]
         other = _unit_rows(embeddings, rows[None, places[part]], device)[0]
         similarity[part] = (own * other).sum(1).cpu().numpy()
@@ -378,16 +360,61 @@ def mean_pairwise_distances(
 def kernels_from_function(
     function: Any, embeddings: np.ndarray, sizes: np.ndarray, block_rows: int = BLOCK_ROWS
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Call a caller's kernel on the embeddings of each set, and check what it returns.
+    """Call a caller's kernel on the embeddings of each set, and make sure that what it returns is a kernel.
 
     Yields
     ------
     members : ndarray of shape (b,), indices of sets
-    kernels : ndarray of shape (b, k, k)
+    kernels : ndarray of shape (b, k, k), float64
+
+    Raises
+    ------
+    TypeError
+        If it returns no array of numbers.
+    ValueError
+        If that is not of shape (k, k), finite, symmetric and positive semi-definite, with unit diagonal.
     """
     for members, rows in batches_by_size(sizes, block_rows):
-        k = rows.shape[1]
-        kernels = np.empty((len(members), k, k))
-        for i, (member, row) in enumerate(zip(members.tolist(), rows, strict=True)):
-            kernels[i] = check_kernel(function(embeddings[row]), k, member)
+        kernels = np.stack(
+            [_square(function(embeddings[row]), len(row), i) for i, row in zip(members.tolist(), rows, strict=True)]
+        )
+        _check_kernels(kernels, members)
         yield members, kernels
+
+
+def _square(kernel: Any, n: int, set_index: int) -> np.ndarray:
+    if hasattr(kernel, "detach"):
+        kernel = kernel.detach().cpu()
+    try:
+        if np.iscomplexobj(kernel):
+            raise TypeError
+        matrix = np.asarray(kernel, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"kernel (set {set_index}) must return an (n, n) array of numbers. Got {describe(kernel)}."
+        ) from None
+    if matrix.shape != (n, n):
+        raise ValueError(
+            f"kernel (set {set_index}) must return an array of shape ({n}, {n}). Got shape {matrix.shape}."
+        )
+    return matrix
+
+
+def _check_kernels(kernels: np.ndarray, members: np.ndarray) -> None:
+    def refuse(bad: np.ndarray, must: str, got: Callable[[int], str]) -> None:
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise ValueError(f"kernel (set {members[i]}) must return {must}. Got {got(i)}.")
+
+    refuse(~np.isfinite(kernels).all(axis=(1, 2)), "finite numbers", lambda i: "NaN or infinity")
+    asymmetry = np.abs(kernels - kernels.transpose(0, 2, 1)).max(axis=(1, 2))
+    refuse(asymmetry > _KERNEL_TOLERANCE, "a symmetric matrix", lambda i: f"entries that differ by {asymmetry[i]:.3g}")
+    diagonals = np.diagonal(kernels, axis1=1, axis2=2)
+    worst = np.take_along_axis(diagonals, np.abs(diagonals - 1).argmax(axis=1)[:, None], axis=1)[:, 0]
+    refuse(np.abs(worst - 1) > _KERNEL_TOLERANCE, "a matrix with unit diagonal", lambda i: f"{worst[i]:.6g} on it")
+    eigenvalues = np.linalg.eigvalsh(kernels)
+    refuse(
+        eigenvalues[:, 0] < -_KERNEL_TOLERANCE * np.maximum(eigenvalues[:, -1], 1.0),
+        "a positive semi-definite matrix",
+        lambda i: f"an eigenvalue of {eigenvalues[i, 0]:.3g}",
+    )

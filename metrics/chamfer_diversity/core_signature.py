@@ -9,7 +9,7 @@ VERSION = "0.1.0"
 
 def format_order(q: float) -> str:
     """Write an order q of the Rényi entropy as a short exact string: 1, 0.5, inf."""
-    return str(int(q)) if float(q).is_integer() else repr(float(q))
+    return str(int(q)) if float(q).is_integer() and q < 1e16 else repr(float(q))
 
 
 def format_sizes(sizes: np.ndarray) -> str:

@@ -120,9 +120,9 @@ class SelfBleu(TextMetric, evaluate.Metric):
             smoothing = "method1" if aggregate == "sentence" else "nlg-eval"
         parse_choice(smoothing, "smoothing", SMOOTHINGS)
         scored = find_scored_sets(sets, singletons, "self_bleu")
-        kept, _ = select_sets(sets, scored)
+        kept, rows = select_sets(sets, scored)
         sizes = kept.sizes
-        words, tokenizer_name = tokenize(kept.texts, tokenizer)
+        words, tokenizer_name = tokenize(kept.texts, tokenizer, lambda i: sets.where(int(rows[i])))
 
         tokens = number_tokens(words)
         tables = list(ngram_tables(tokens, sizes, max_order))
@@ -148,11 +148,11 @@ class SelfBleu(TextMetric, evaluate.Metric):
             result["n_singletons"] = int((~scored).sum())
         if details:
             by_column = (column.tolist() for column in columns.values())
-            rows = [dict(zip(columns, row, strict=True)) for row in zip(*by_column, strict=True)]
+            details_of_sets = [dict(zip(columns, row, strict=True)) for row in zip(*by_column, strict=True)]
             if aggregate == "sentence":
-                for row, part in zip(rows, split_by_set(by_text[-1], sizes), strict=True):
-                    row["text_scores"] = part.tolist()
-            result["details"] = spread(rows, scored)
+                for own, part in zip(details_of_sets, split_by_set(by_text[-1], sizes), strict=True):
+                    own["text_scores"] = part.tolist()
+            result["details"] = spread(details_of_sets, scored)
         result["signature"] = signature(
             "self_bleu",
             order=max_order,

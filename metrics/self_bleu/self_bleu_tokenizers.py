@@ -9,7 +9,9 @@ from .core_signature import format_callable
 WHITESPACE = "whitespace"
 
 
-def tokenize(texts: list[str], tokenizer: str | Callable[[str], Any]) -> tuple[list[list[str]], str]:
+def tokenize(
+    texts: list[str], tokenizer: str | Callable[[str], Any], where: Callable[[int], str]
+) -> tuple[list[list[str]], str]:
     """Split texts into tokens; returns them and the name of the tokenizer for a signature.
 
     Parameters
@@ -17,6 +19,7 @@ def tokenize(texts: list[str], tokenizer: str | Callable[[str], Any]) -> tuple[l
     texts : list of n strings
     tokenizer : "whitespace"; a name that sacreBLEU knows, such as "13a", "intl", "char", "zh" or "ja-mecab"; or a
         function from a text to its list of tokens
+    where : says in an error which text an index means
 
     Raises
     ------
@@ -28,18 +31,18 @@ def tokenize(texts: list[str], tokenizer: str | Callable[[str], Any]) -> tuple[l
         If the name is unknown.
     """
     if callable(tokenizer):
-        return _by_function(texts, tokenizer), format_callable(tokenizer)
+        return _by_function(texts, tokenizer, where), format_callable(tokenizer)
     if tokenizer == WHITESPACE:
         return [text.split() for text in texts], WHITESPACE
     return _by_sacrebleu(texts, tokenizer)
 
 
-def _by_function(texts: list[str], tokenizer: Callable[[str], Any]) -> list[list[str]]:
+def _by_function(texts: list[str], tokenizer: Callable[[str], Any], where: Callable[[int], str]) -> list[list[str]]:
     tokens = []
     for i, text in enumerate(texts):
         found = tokenizer(text)
         if not isinstance(found, (list, tuple)) or not all(isinstance(token, str) for token in found):
-            raise TypeError(f"tokenizer must return a list of strings. Got {type(found).__name__} for text {i}.")
+            raise TypeError(f"tokenizer must return a list of strings. Got {describe(found)} for {where(i)}.")
         tokens.append(list(found))
     return tokens
 

@@ -7,7 +7,7 @@ import datasets
 import evaluate
 import numpy as np
 
-from .core_encoder import DEFAULT_MODEL, embed_sets, matrix_device
+from .core_encoder import DEFAULT_MODEL, embed_sets, matrix_device, refuse_encoder_settings
 from .core_inputs import TextSets, describe, parse_probabilities, parse_sets, parse_values, sum_by_set
 from .core_metric import TextMetric
 from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
@@ -125,8 +125,10 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         orders = parse_orders(q)
         if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram")):
             raise ValueError(f"kernel must be 'embedding', 'ngram' or a callable. Got {describe(kernel)}.")
-        if kernel == "ngram" and embeddings is not None:
-            raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
+        if kernel == "ngram":
+            refuse_encoder_settings(model, precision, "kernel='ngram' compares words")
+            if embeddings is not None:
+                raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
         probabilities = None if weights is None else parse_probabilities(weights, sets, "weights")
         qualities = None if quality is None else parse_values(quality, sets, "quality")
 
@@ -180,5 +182,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
 def _ngram_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     from nltk.tokenize import NLTKWordTokenizer
 
-    tokens = number_tokens(list(map(NLTKWordTokenizer().tokenize, sets.texts)))
+    # NLTK's tokenizer takes most of the time: each different text once.
+    words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
+    tokens = number_tokens([words[text] for text in sets.texts])
     return ngram_kernels(list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS)), sets.sizes, BLOCK_ROWS)
