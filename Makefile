@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint vendor benchmark clean
+.PHONY: demo test test-fast lint vendor benchmark validate-probeval clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
@@ -25,6 +25,9 @@ vendor: $(VENV)/.installed
 benchmark: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[benchmark]"
 	$(BIN)/python scripts/benchmark.py --check --report BENCHMARKS.md
+
+validate-probeval: $(VENV)/.installed-dev
+	$(BIN)/python scripts/validate_probeval.py --report build/probeval.md --plot build/probeval.png
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,137 @@
+"""Clusters of answers from their embeddings, and how good they are."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.stats import norm
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score, v_measure_score
+
+LINKAGES = ("average", "complete", "single", "weighted", "ward", "centroid", "median")
+_MAX_CLUSTERS = 20  # as in the original
+# Anderson-Darling's statistic at significance 0.0001, the level of the paper of G-means.
+_GMEANS_CRITICAL = 1.8692
+
+
+def hac(embeddings: np.ndarray, method: str, distance: float) -> np.ndarray:
+    """Cluster agglomeratively: cut scipy's linkage of Euclidean distances at `distance`.
+
+    Parameters
+    ----------
+    embeddings : ndarray of shape (n, d), unit rows
+    method : one of LINKAGES
+    distance : > 0; two unit vectors are at most 2 apart
+
+    Returns
+    -------
+    ndarray of shape (n,), cluster numbers from 0
+    """
+    if len(embeddings) == 1:
+        return np.zeros(1, dtype=np.int64)
+    return fcluster(linkage(embeddings, method), distance, criterion="distance") - 1
+
+
+def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
+    """Cluster by X-means: split a cluster in two where that raises the Bayesian information criterion.
+
+    Pelleg and Moore, X-means, ICML 2000.
+
+    Returns
+    -------
+    ndarray of shape (n,), cluster numbers from 0
+    """
+
+    def worth(points: np.ndarray, halves: np.ndarray, centers: np.ndarray) -> bool:
+        one = np.zeros(len(points), dtype=np.int64)
+        return _bic(points, halves, centers) > _bic(points, one, points.mean(axis=0, keepdims=True))
+
+    return _split(embeddings, seed, worth)
+
+
+def gmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
+    """Cluster by G-means: split a cluster in two where its points do not look normal along the line of the split.
+
+    Hamerly and Elkan, Learning the k in k-means, NIPS 2003.
+
+    Returns
+    -------
+    ndarray of shape (n,), cluster numbers from 0
+    """
+
+    def worth(points: np.ndarray, halves: np.ndarray, centers: np.ndarray) -> bool:
+        return _anderson_darling(points @ (centers[0] - centers[1])) > _GMEANS_CRITICAL
+
+    return _split(embeddings, seed, worth)
+
+
+def _split(
+    embeddings: np.ndarray, seed: int, worth: Callable[[np.ndarray, np.ndarray, np.ndarray], bool]
+) -> np.ndarray:
+    """Split clusters as long as it is worth it, moving all points to the nearest center after each round."""
+    labels = np.zeros(len(embeddings), dtype=np.int64)
+    centers = embeddings.mean(axis=0, keepdims=True)
+    while True:
+        kept: list[np.ndarray] = []
+        for k in range(len(centers)):
+            points = embeddings[labels == k]
+            pair = _halve(points, seed)
+            # Each split adds one to what there is so far and what is still to be looked at.
+            room = len(kept) + len(centers) - k < _MAX_CLUSTERS
+            kept += list(pair[1]) if pair is not None and room and worth(points, *pair) else [centers[k]]
+        if len(kept) == len(centers):
+            return labels
+        means = KMeans(len(kept), init=np.array(kept), n_init=1).fit(embeddings)
+        used = np.unique(means.labels_)
+        labels, centers = np.searchsorted(used, means.labels_), means.cluster_centers_[used]
+
+
+def _halve(points: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
+    if len(points) < 2 or np.allclose(points, points[0]):
+        return None
+    means = KMeans(2, n_init=4, random_state=seed).fit(points)
+    return means.labels_, means.cluster_centers_
+
+
+def _bic(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> float:
+    """Bayesian information criterion of spherical Gaussians with one variance, as Pelleg and Moore give it."""
+    n, d, k = len(points), points.shape[1], len(centers)
+    if n <= k:
+        return -np.inf
+    sizes = np.bincount(labels, minlength=k)
+    variance = ((points - centers[labels]) ** 2).sum() / (d * (n - k))
+    if variance <= 0:
+        return np.inf
+    log_likelihood = (sizes * np.log(sizes / n)).sum() - n * d / 2 * np.log(2 * np.pi * variance) - d * (n - k) / 2
+    return float(log_likelihood - (k - 1 + k * d + 1) / 2 * np.log(n))
+
+
+def _anderson_darling(values: np.ndarray) -> float:
+    """Anderson-Darling's statistic against the normal distribution, corrected for an estimated mean and variance."""
+    n = len(values)
+    scaled = np.sort((values - values.mean()) / values.std(ddof=1))
+    ranks = 2 * np.arange(1, n + 1) - 1
+    square = -n - (ranks * (norm.logcdf(scaled) + norm.logsf(scaled[::-1]))).sum() / n
+    return float(square * (1 + 4 / n - 25 / n**2))
+
+
+def compare_clusterings(labels: np.ndarray, human: np.ndarray) -> dict[str, float]:
+    """Compare a clustering with people's, over the same answers; all three reach 1 for equal clusterings.
+
+    Returns
+    -------
+    dict with "blanc" in [0, 1], "adjusted_rand" in [-0.5, 1] and "v_measure" in [0, 1]; higher is closer. BLANC is the
+    mean of the F1 of the pairs that share a cluster and of those that do not (Recasens and Hovy, 2011); where neither
+    side has pairs of a kind, the other kind decides alone.
+    """
+    together, human_together = (np.equal.outer(x, x)[np.triu_indices(len(x), 1)] for x in (labels, human))
+    parts = []
+    for ours, theirs in ((together, human_together), (~together, ~human_together)):
+        total = int(ours.sum() + theirs.sum())
+        if total:
+            parts.append(2 * int((ours & theirs).sum()) / total)
+    return {
+        "blanc": float(np.mean(parts)) if parts else 1.0,
+        "adjusted_rand": float(adjusted_rand_score(human, labels)),
+        "v_measure": float(v_measure_score(human, labels)),
+    }

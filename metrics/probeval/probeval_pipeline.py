@@ -1,0 +1,215 @@
+"""One question from its answers to its score: clusters, then matches, then distributions."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .probeval_clusters import gmeans, hac, xmeans
+from .probeval_formats import WRONG, Question
+from .probeval_matching import WordNetMatcher, assign, cascade, cluster_maximum, cosine_scores, gp_scores
+from .probeval_scores import entropy, jackknife_bias, kl_divergence, smooth
+from .probeval_vectors import Embeddings
+
+CLUSTERINGS = ("auto", "human", "hac", "xmeans", "gmeans", "none")
+MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human")
+# The least score of a match: for cosine it is the right one for MiniLM, for gp the original's.
+THRESHOLDS = {"cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
+CASCADE_WORDNET = 0.5
+_PARITY_WORDNET = 0.0
+
+
+class Settings(NamedTuple):
+    """What decides a score; clustering is resolved (not "auto"), and so is threshold."""
+
+    clustering: str
+    matcher: str
+    threshold: float
+    linkage: str
+    distance: float
+    seed: int
+    smoothing: float
+    debias: bool
+    parity: bool
+
+
+class Clusters(NamedTuple):
+    """Gold answers in clusters.
+
+    labels : list of c str
+    counts : ndarray of shape (g, c), how often people gave each answer, by its cluster
+    """
+
+    labels: list[str]
+    counts: np.ndarray
+
+    @property
+    def members(self) -> np.ndarray:
+        """Which answer is in which cluster: ndarray of shape (g, c), bool."""
+        return self.counts > 0
+
+
+class Scored(NamedTuple):
+    """The score of one question, and what it came from.
+
+    gold, model : ndarray of shape (c + 1,), the two distributions, `wrong` last
+    """
+
+    score: float
+    coverage: float
+    wrong_rate: float | None
+    gold: np.ndarray
+    model: np.ndarray
+    gold_entropy: float
+    model_entropy: float
+
+
+def threshold_for(matcher: str, parity: bool) -> float:
+    """Give the threshold that a matcher has by default; 0 where it has none."""
+    return _PARITY_WORDNET if parity and matcher == "wordnet" else THRESHOLDS.get(matcher, 0.0)
+
+
+def needs_embeddings(clustering: str, matcher: str) -> bool:
+    """Say whether a pipeline looks at embeddings."""
+    return clustering in ("hac", "xmeans", "gmeans") or matcher in ("cosine", "gp", "cascade")
+
+
+def needs_wordnet(matcher: str) -> bool:
+    """Say whether a matcher looks at WordNet."""
+    return matcher in ("wordnet", "cascade")
+
+
+def cluster(question: Question, settings: Settings, embeddings: Embeddings | None) -> Clusters:
+    """Cluster the gold answers of a question; the clusters found are named c_1, c_2, ... by falling mass."""
+    if settings.clustering == "human":
+        assert question.clusters is not None
+        return Clusters(question.clusters, question.gold_counts)
+    counts = question.gold_counts.sum(axis=1)
+    if settings.clustering == "none":
+        found = np.arange(len(counts))
+    else:
+        assert embeddings is not None
+        (vectors,) = embeddings.look_up(question.gold)
+        if settings.clustering == "hac":
+            # In the original, an answer that was given often weighs as much in the linkage.
+            times = counts.astype(np.int64) if settings.parity else np.ones(len(counts), dtype=np.int64)
+            found = hac(np.repeat(vectors, times, axis=0), settings.linkage, settings.distance)
+            found = found[np.cumsum(times) - times]
+        else:
+            found = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, settings.seed)
+    table = np.zeros((len(counts), int(found.max()) + 1))
+    table[np.arange(len(counts)), found] = counts
+    first = np.array([np.flatnonzero(column)[0] for column in table.T])
+    table = table[:, np.lexsort((first, -table.sum(axis=0)))]
+    return Clusters([f"c_{i}" for i in range(1, table.shape[1] + 1)], table)
+
+
+def match(
+    question: Question,
+    clusters: Clusters,
+    settings: Settings,
+    embeddings: Embeddings | None,
+    wordnet: WordNetMatcher | None,
+    labels: list[str] | None = None,
+) -> np.ndarray:
+    """Match the answers of a question to its clusters; a blank answer matches nothing, but for people's `labels`.
+
+    Returns
+    -------
+    ndarray of shape (u, c + 1), rows summing to 1, `wrong` last
+    """
+    weights = np.zeros((len(question.answers), len(clusters.labels) + 1))
+    if settings.matcher == "human":
+        assert labels is not None
+        columns = [*clusters.labels, WRONG]
+        weights[np.arange(len(labels)), [columns.index(label) for label in labels]] = 1.0
+        return weights
+    weights[:, -1] = 1.0
+    said = np.array([bool(text.strip()) for text in question.answers], dtype=bool)
+    if not said.any():
+        return weights
+    answers = [text for text in question.answers if text.strip()]
+    gold, members, threshold = question.gold, clusters.members, settings.threshold
+    if settings.matcher == "wordnet":
+        assert wordnet is not None
+        scores = (wordnet.parity_scores if settings.parity else wordnet.scores)(answers, gold)
+        weights[said] = assign(cluster_maximum(scores, members), threshold, strict=threshold == 0)
+        return weights
+    assert embeddings is not None
+    vectors, gold_vectors = embeddings.look_up(answers, gold)
+    if settings.matcher == "cosine":
+        found = assign(cluster_maximum(cosine_scores(vectors, gold_vectors), members), threshold)
+    elif settings.matcher == "gp":
+        found = assign(gp_scores(vectors, gold_vectors, clusters.counts), threshold, strict=True)
+    else:
+        assert wordnet is not None
+        found = cascade(
+            answers, gold, members, wordnet, cosine_scores(vectors, gold_vectors), CASCADE_WORDNET, threshold
+        )
+    weights[said] = found
+    return weights
+
+
+def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings: Settings) -> Scored:
+    """Compare the two distributions over the clusters and `wrong`.
+
+    Both are smoothed alike; with parity, people's is left as it is where the clusters were found automatically.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (u,), how often the model gave each answer
+    weights : ndarray of shape (u, c + 1), from `match`
+    """
+    gold_counts = np.append(clusters.counts.sum(axis=0), 0.0)
+    model_counts = counts @ weights
+    gold_smoothing = 0.0 if settings.parity and settings.clustering != "human" else settings.smoothing
+    gold, model = smooth(gold_counts, gold_smoothing), smooth(model_counts, settings.smoothing)
+    divergence = float(kl_divergence(gold, model))
+    total, answered = float(gold_counts.sum()), float(counts.sum())
+    if settings.debias:
+        one = np.eye(len(gold))[:-1]
+        less_gold = kl_divergence(smooth(gold_counts - one, gold_smoothing), model)
+        less_model = kl_divergence(gold, smooth(np.maximum(model_counts - weights, 0.0), settings.smoothing))
+        bias = jackknife_bias(divergence, less_gold, gold_counts[:-1])
+        bias += jackknife_bias(divergence, less_model, counts)
+        divergence = max(divergence - bias, 0.0)
+    return Scored(
+        score=divergence,
+        coverage=float(gold_counts[model_counts > 0].sum()) / total,
+        wrong_rate=float(model_counts[-1]) / answered if answered else None,
+        gold=gold,
+        model=model,
+        gold_entropy=float(entropy(gold)),
+        model_entropy=float(entropy(model)),
+    )
+
+
+def describe_question(question: Question, clusters: Clusters, weights: np.ndarray, scored: Scored) -> dict[str, Any]:
+    """Lay a question open as plain data: its clusters, both distributions, and where each answer went."""
+    labels = [*clusters.labels, WRONG]
+    return {
+        "id": question.name,
+        "score": scored.score,
+        "n_answers": int(question.counts.sum()),
+        "coverage": scored.coverage,
+        "wrong_rate": scored.wrong_rate,
+        "clusters": [
+            {
+                "cluster": label,
+                "answers": [
+                    {"text": question.gold[i], "count": int(column[i])}
+                    for i in sorted(np.flatnonzero(column).tolist(), key=lambda i: (-column[i], question.gold[i]))
+                ],
+            }
+            for label, column in zip(clusters.labels, clusters.counts.T, strict=True)
+        ],
+        "gold_distribution": dict(zip(labels, scored.gold.tolist(), strict=True)),
+        "model_distribution": dict(zip(labels, scored.model.tolist(), strict=True)),
+        "assignments": [
+            {
+                "text": text,
+                "count": int(count),
+                "clusters": {labels[j]: float(row[j]) for j in np.flatnonzero(row).tolist()},
+            }
+            for text, count, row in zip(question.answers, question.counts, weights, strict=True)
+        ],
+    }

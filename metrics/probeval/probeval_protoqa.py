@@ -1,0 +1,60 @@
+"""ProtoQA's own scores (Boratko et al., 2020): which answers win the game that the questions come from."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from .probeval_matching import WordNetMatcher
+
+MAX_ANSWERS = (1, 3, 5, 10)
+MAX_INCORRECT = (1, 3, 5)
+
+
+def ranked_scores(matches: np.ndarray, counts: np.ndarray) -> dict[str, float]:
+    """Score ranked answers against clusters by ProtoQA's seven rules.
+
+    Each answer may win one cluster and each cluster is won once, by the assignment that is worth most; the result is
+    the share of what the best answers would win under the same rule.
+
+    Parameters
+    ----------
+    matches : ndarray of shape (u, c), bool; whether an answer, in order of rank, matches a cluster
+    counts : ndarray of shape (c,), people's answers in each cluster
+
+    Returns
+    -------
+    dict from "max_answers_k" (only the first k answers count) and "max_incorrect_k" (answers count up to the k-th
+    that matches nothing) to a score in [0, 1]; higher is better
+    """
+    scores = {}
+    best = np.sort(counts)[::-1]
+    for k in MAX_ANSWERS:
+        scores[f"max_answers_{k}"] = _won(matches[:k], counts) / float(best[:k].sum())
+    wrong = np.flatnonzero(~matches.any(axis=1))
+    for k in MAX_INCORRECT:
+        end = wrong[k - 1] if len(wrong) >= k else len(matches)
+        scores[f"max_incorrect_{k}"] = _won(matches[:end], counts) / float(best.sum())
+    return scores
+
+
+def protoqa_matches(ranked: list[str], gold: list[str], matcher: WordNetMatcher) -> dict[str, np.ndarray]:
+    """Say which answers match which gold answers, by equal text and by WordNet: (u, g), bool, each.
+
+    As in ProtoQA's evaluator, answers are put in lower case and cut to 50 characters, and a WordNet score is rounded,
+    0.5 down.
+    """
+    cut = [text.lower()[:50].strip() for text in ranked]
+    exact = np.array([[text == other for other in gold] for text in cut], dtype=bool).reshape(len(cut), len(gold))
+    return {"exact": exact, "wordnet": matcher.pair_scores(cut, gold) > 0.5}
+
+
+def _won(matches: np.ndarray, counts: np.ndarray) -> float:
+    gains = matches * counts
+    return float(gains[linear_sum_assignment(gains, maximize=True)].sum())
+
+
+def rank(answers: list[dict]) -> list[str]:
+    """Order answers by how often they were given, and those given equally often as they came."""
+    counts: dict[str, int] = {}
+    for answer in answers:
+        counts[answer["text"]] = counts.get(answer["text"], 0) + answer["count"]
+    return sorted(counts, key=lambda text: -counts[text])

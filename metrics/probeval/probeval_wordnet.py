@@ -1,0 +1,265 @@
+"""WordNet without NLTK's reader, and the WordNet score of two phrases.
+
+Only the files index.* and *.exc of WordNet are read: Debian's package wordnet-base has them, and so has NLTK's data.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from nltk.tokenize import NLTKWordTokenizer
+
+_FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/local/WordNet-3.0/dict")
+_VARIABLE = "WNSEARCHDIR"  # WordNet's own
+_HELP = (
+    "WordNet was not found. Install it with 'apt-get install wordnet-base', or with "
+    "'python -m nltk.downloader wordnet', or set WNSEARCHDIR to the folder that holds index.noun. "
+    "matcher='cosine' needs none."
+)
+_PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
+# Suffixes that inflection adds, and what stands there in the lemma: morphy(7) of WordNet 3.0, in NLTK's order.
+_SUFFIXES = {
+    "noun": (
+        ("s", ""),
+        ("ses", "s"),
+        ("ves", "f"),
+        ("xes", "x"),
+        ("zes", "z"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("men", "man"),
+        ("ies", "y"),
+    ),
+    "verb": (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
+    "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+    "adv": (),
+}
+# NLTK's English stop words, as they were when the ProtoQA evaluator was published (179 words).
+_STOP_WORDS = """
+i me my myself we our ours ourselves you you're you've you'll you'd your yours yourself yourselves he him his himself
+she she's her hers herself it it's its itself they them their theirs themselves what which who whom this that that'll
+these those am is are was were be been being have has had having do does did doing a an the and but if or because as
+until while of at by for with about against between into through during before after above below to from up down in
+out on off over under again further then once here there when where why how all any both each few more most other some
+such no nor not only own same so than too very s t can will just don don't should should've now d ll m o re ve y ain
+aren aren't couldn couldn't didn didn't doesn doesn't hadn hadn't hasn hasn't haven haven't isn isn't ma mightn
+mightn't mustn mustn't needn needn't shan shan't shouldn shouldn't wasn wasn't weren weren't won won't wouldn wouldn't
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+# A phrase with more ways to match than this (one word many times over) is searched along its best ways only.
+_MAX_STATES = 256
+
+_tokenizer = NLTKWordTokenizer()
+# Words and spaces, but no word that NLTK cuts in two.
+_PLAIN = re.compile(r"(?!.*\b(?:cannot|gimme|gonna|gotta|lemme|wanna)\b)[a-z0-9 ]*[a-z0-9]\.?")
+
+
+class WordNet:
+    """The synsets and lemmas of WordNet, looked up as NLTK's `wordnet.synsets` does.
+
+    Parameters
+    ----------
+    folder : the folder with index.* and *.exc: a path, or a pointer of `nltk.data` (which may point into a zip)
+
+    Raises
+    ------
+    ValueError
+        If a file of WordNet is not there.
+    """
+
+    def __init__(self, folder: Any) -> None:
+        self._entries: dict[str, dict[str, str]] = {}
+        self._exceptions: dict[str, dict[str, list[str]]] = {}
+        self.version = "unknown"
+        for part in _PARTS_OF_SPEECH:
+            header, entries = [], {}
+            for line in _lines(folder, f"index.{part}"):
+                if line.startswith(" "):
+                    header.append(line)
+                else:
+                    lemma, _, rest = line.partition(" ")
+                    entries[lemma] = rest
+            self._entries[part] = entries
+            self._exceptions[part] = {
+                inflected: lemmas for inflected, *lemmas in map(str.split, _lines(folder, f"{part}.exc"))
+            }
+            found = re.search(r"WordNet (\d+\.\d+)", "".join(header))
+            if found:
+                self.version = found.group(1)
+        self._synsets: dict[str, frozenset[tuple[str, str]]] = {}
+
+    def synsets(self, form: str) -> frozenset[tuple[str, str]]:
+        """Find the synsets of a word or a collocation (`hot_dog`): pairs of part of speech and offset."""
+        form = form.lower()
+        if form not in self._synsets:
+            self._synsets[form] = frozenset(
+                (part, offset)
+                for part in _PARTS_OF_SPEECH
+                for lemma in self._lemmas(form, part)
+                for offset in _offsets(self._entries[part][lemma])
+            )
+        return self._synsets[form]
+
+    def lemma(self, word: str) -> str:
+        """Give the dictionary form of a word: that of the first part of speech that knows it, or the word itself."""
+        word = word.lower()
+        for part in _PARTS_OF_SPEECH:
+            lemmas = self._lemmas(word, part)
+            if lemmas:
+                # Where an inflected form is an entry too ("glasses"), the base form stands for both.
+                return lemmas[-1]
+        return word
+
+    def _lemmas(self, form: str, part: str) -> list[str]:
+        forms = [form]
+        if form in self._exceptions[part]:
+            forms += self._exceptions[part][form]
+        else:
+            forms += [form.removesuffix(old) + new for old, new in _SUFFIXES[part] if form.endswith(old)]
+        return [lemma for lemma in dict.fromkeys(forms) if lemma in self._entries[part]]
+
+
+def _lines(folder: Any, name: str) -> list[str]:
+    try:
+        file = (folder / name).open("rb") if isinstance(folder, Path) else folder.join(name).open()
+    except OSError as error:
+        raise ValueError(f"WordNet in {folder} is not whole: {name} could not be read ({error}).") from error
+    with file:
+        return file.read().decode("utf-8").splitlines(keepends=True)
+
+
+def _offsets(entry: str) -> list[str]:
+    """Read the synset offsets of a line: pos synset_cnt p_cnt [ptr_symbol...] sense_cnt tagsense_cnt offset..."""
+    fields = entry.split()
+    return fields[len(fields) - int(fields[1]) :]
+
+
+def load_wordnet() -> WordNet:
+    """Load WordNet from the folder named by WNSEARCHDIR, from the system's, or from NLTK's data; once.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message says how to get it.
+    """
+    named = os.environ.get(_VARIABLE)
+    for folder in [named] if named else _FOLDERS:
+        if Path(folder, "index.noun").is_file():
+            return _load(folder)
+    if named:
+        raise ValueError(f"{_VARIABLE} is {named!r}, where there is no index.noun. {_HELP}")
+    return _load(None)
+
+
+@lru_cache(maxsize=4)
+def _load(folder: str | None) -> WordNet:
+    if folder is not None:
+        return WordNet(Path(folder))
+    import nltk
+
+    for name in ("corpora/wordnet", "corpora/wordnet.zip/wordnet/"):
+        try:
+            return WordNet(nltk.data.find(name))
+        except LookupError:
+            continue
+    raise ValueError(_HELP)
+
+
+def tokenize(text: str) -> list[str]:
+    """Split a phrase as NLTK's `word_tokenize` does, without its sentence splitter; stop words out."""
+    if _PLAIN.fullmatch(text):
+        # Nothing for NLTK's many patterns to find but a last full stop.
+        tokens = text.removesuffix(".").split() + ["."] * text.endswith(".")
+    else:
+        tokens = _tokenizer.tokenize(text)
+    return [token for token in tokens if token not in STOP_WORDS]
+
+
+class Phrase:
+    """A phrase, ready to be compared: the runs of its tokens, each by its surface and its synsets.
+
+    Attributes
+    ----------
+    tokens : list of n str
+    runs : for each first token, the runs that start there: (end, keys)
+    index : from a key to the runs that have it, as bit masks of tokens
+    """
+
+    __slots__ = ("index", "runs", "tokens")
+
+    def __init__(self, text: str, wordnet: WordNet) -> None:
+        self.tokens = tokenize(text)
+        size = len(self.tokens)
+        self.runs: list[list[tuple[int, list[Any]]]] = []
+        self.index: dict[Any, list[int]] = {}
+        for start in range(size):
+            self.runs.append([])
+            for end in range(start + 1, size + 1):
+                surface = " ".join(self.tokens[start:end])
+                keys = [surface, *wordnet.synsets(surface.replace(" ", "_"))]
+                self.runs[-1].append((end, keys))
+                for key in keys:
+                    self.index.setdefault(key, []).append((1 << end) - (1 << start))
+
+
+def partition_score(a: Phrase, b: Phrase) -> float:
+    """Score two phrases by the best way to cut each into runs of tokens, as the ProtoQA evaluator does.
+
+    Runs match one to one, if their surfaces are equal or they share a synset; the score is the number of matches
+    divided by the larger number of runs. The evaluator tries every pair of partitions. The same maximum is found here
+    by choosing disjoint matches from left to right, since the tokens between two matches are best left as one run.
+
+    Returns
+    -------
+    float in [0, 1], higher is closer; 0 where a phrase has only stop words
+    """
+    if not a.tokens or not b.tokens:
+        return 0.0
+    if a.tokens == b.tokens:
+        return 1.0
+    size, width = len(a.tokens), len(b.tokens)
+    matches = [
+        [(end, mask) for end, keys in runs for mask in {mask for key in keys for mask in b.index.get(key, ())}]
+        for runs in a.runs
+    ]
+    # At each token of a: (tokens of b in use, matches, whether the last run of a is unmatched) -> unmatched runs of a.
+    states: list[dict[tuple[int, int, bool], int]] = [{} for _ in range(size + 1)]
+    states[0][0, 0, False] = 0
+    for start in range(size):
+        reached = list(states[start].items())
+        if len(reached) > _MAX_STATES:
+            reached = sorted(reached, key=lambda item: (item[1] - item[0][1], item[0]))[:_MAX_STATES]
+        for (used, count, in_gap), gaps in reached:
+            _keep_least(states[start + 1], (used, count, True), gaps + (not in_gap))
+            for end, mask in matches[start]:
+                if not used & mask:
+                    _keep_least(states[end], (used | mask, count + 1, False), gaps)
+    return max(
+        count / (count + max(gaps, _unused_runs(used, width))) if count else 0.0
+        for (used, count, _), gaps in states[size].items()
+    )
+
+
+def _keep_least(states: dict[tuple[int, int, bool], int], state: tuple[int, int, bool], gaps: int) -> None:
+    if gaps < states.get(state, gaps + 1):
+        states[state] = gaps
+
+
+def _unused_runs(used: int, width: int) -> int:
+    """Count the runs of zeros among the first `width` bits."""
+    free = ~used & ((1 << width) - 1)
+    return (free & ~(free << 1)).bit_count()
+
+
+def candidate_pairs(left: list[Phrase], right: list[Phrase]) -> Iterator[tuple[int, int]]:
+    """Find the pairs that share a surface or a synset of a run: all others score 0."""
+    owners: dict[Any, list[int]] = {}
+    for j, phrase in enumerate(right):
+        for key in phrase.index:
+            owners.setdefault(key, []).append(j)
+    for i, phrase in enumerate(left):
+        for j in {j for key in phrase.index for j in owners.get(key, ())}:
+            yield i, j

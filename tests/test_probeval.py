@@ -1,0 +1,916 @@
+"""probeval: the goldens of the original, clusters, matchers, distributions, input, signature."""
+
+import json
+import math
+import runpy
+import shutil
+import time
+from collections import Counter
+
+import nltk
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.tokenize import NLTKWordTokenizer
+
+from metrics.probeval import probeval_wordnet
+from metrics.probeval.probeval_clusters import compare_clusterings, gmeans, hac, xmeans
+from metrics.probeval.probeval_matching import WordNetMatcher, assign, gp_scores
+from metrics.probeval.probeval_protoqa import ranked_scores
+from metrics.probeval.probeval_scores import entropy, kl_divergence, smooth
+from tests.conftest import ROOT
+from tests.references import probeval as reference
+
+DATA = ROOT / "tests" / "data"
+TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"
+PROTOQA_TARGETS = DATA / "probeval_protoqa_targets.jsonl"
+PROTOQA_PREDICTIONS = DATA / "probeval_protoqa_predictions.jsonl"
+
+# Orthogonal words: each is like itself alone.
+WORDS = dict(zip(("kettle", "pot", "cup", "spoon"), np.eye(4).tolist(), strict=True))
+PHRASES = [
+    "a hot dog",
+    "hot dogs",
+    "dog",
+    "frankfurter",
+    "the red cross",
+    "red wine cross",
+    "motorcar",
+    "a fast car",
+    "automobile racing",
+    "car race",
+    "fire fighter",
+    "fireman.",
+    "ran to the shop",
+    "run",
+    "shop",
+    "the",
+    "it's a mouse trap",
+    "mice",
+    "ice cream cone",
+    "ice-cream",
+    "dog dog cat",
+    "cat dog dog dog",
+]
+
+
+@pytest.fixture(scope="session")
+def wordnet():
+    try:
+        return probeval_wordnet.load_wordnet()
+    except ValueError as error:
+        pytest.skip(f"no WordNet on this machine: {error}")
+
+
+@pytest.fixture(scope="session")
+def probeval(load):
+    return load("probeval")
+
+
+@pytest.fixture(scope="session")
+def own_cfc(probeval):
+    """Two questions of our own words in the format of Commonsense Frame Completion."""
+    return probeval.from_cfc(TARGETS, PREDICTIONS)
+
+
+def answers(**counts):
+    return [{"text": text, "count": count} for text, count in counts.items() if count]
+
+
+def unclustered(probeval, model, people, **settings):
+    """Score counts of single words, each its own cluster."""
+    return probeval.compute(
+        predictions=[answers(**model)], references=[answers(**people)], clustering="none", vectors=WORDS, **settings
+    )
+
+
+# Against the original.
+
+
+def golden_inputs(golden):
+    question = golden["question"]
+    gold = [
+        {"text": text, "count": question["raw"][text], "cluster": label}
+        for label, texts in question["clusters"].items()
+        for text in texts
+    ]
+    samples = golden["samples"]
+    return {
+        "predictions": [
+            {"id": str(i), "answers": [text for text, _ in sample["answers"]]} for i, sample in enumerate(samples)
+        ],
+        "references": [{"id": str(i), "answers": gold} for i in range(len(samples))],
+    }
+
+
+@pytest.fixture(scope="session")
+def golden(shared_data):
+    return json.loads((shared_data / "goldens" / "probeval_goldens.json").read_text(encoding="utf-8"))
+
+
+def test_parity_by_labels_equals_what_the_original_printed(probeval, golden):
+    labels = {str(i): dict(sample["answers"]) for i, sample in enumerate(golden["samples"])}
+    result = probeval.compute(**golden_inputs(golden), matcher="human", labels=labels, parity=True)
+    expected = [sample["human_kl"] for sample in golden["samples"]]
+    assert len(expected) == 80
+    np.testing.assert_allclose(result["scores"], expected, rtol=0, atol=1e-9)
+
+
+def test_parity_by_wordnet_equals_what_the_original_printed(probeval, golden, wordnet):
+    result = probeval.compute(**golden_inputs(golden), matcher="wordnet", parity=True)
+    expected = [sample["wordnet_human_clusters_kl"] for sample in golden["samples"]]
+    np.testing.assert_allclose(result["scores"], expected, rtol=0, atol=1e-9)
+
+
+def test_labels_give_the_plain_definition(probeval, own_cfc):
+    labels = probeval.labels_from_cfc(PREDICTIONS)
+    result = probeval.compute(**own_cfc, matcher="human", labels=labels)
+    people = [["1"] * 12 + ["2"] * 5 + ["3"] * 3, ["1"] * 9 + ["2"] * 2 + ["3"] * 3]
+    model = [["1"] * 6 + ["2"] * 3 + ["wrong"], ["1"] * 2 + ["3"] * 5 + ["wrong"] * 3]
+    expected = [reference.kl(*pair, ["1", "2", "3", "wrong"]) for pair in zip(people, model, strict=True)]
+    assert result["scores"] == pytest.approx(expected, abs=1e-12)
+    assert result["probeval"] == pytest.approx(sum(expected) / 2)
+    assert result["wrong_rate"] == pytest.approx((0.1 + 0.3) / 2)
+    assert result["coverage"] == pytest.approx((17 / 20 + 12 / 14) / 2)
+    assert result["n_clusters"] == 3
+    assert result["n_answers"] == [10, 10]
+
+
+def test_parity_leaves_people_raw_where_clusters_are_automatic(probeval):
+    people, model = {"kettle": 3, "pot": 1}, {"kettle": 2, "cup": 2}
+    result = unclustered(probeval, model, people, parity=True)
+    p, q = np.array([3 / 4, 1 / 4]), np.array([3 / 7, 1 / 7])
+    assert result["probeval"] == pytest.approx(float((p * np.log(p / q)).sum()))
+    symmetric = unclustered(probeval, model, people)
+    expected = reference.kl("kkkp", "kkww", "kpw")
+    assert symmetric["probeval"] == pytest.approx(expected)
+
+
+def test_parity_matches_any_overlap_of_the_first_50_characters(probeval, wordnet):
+    people = [[{"text": "red apple pie", "cluster": 1}, {"text": "plum", "cluster": 2}]]
+    rate = lambda text, **settings: probeval.compute(  # noqa: E731
+        predictions=[[text]], references=people, matcher="wordnet", **settings
+    )["wrong_rate"]
+    assert rate("apple tree house") == 1.0
+    assert rate("apple tree house", parity=True) == 0.0
+    late = "x" * 46 + " plum"
+    assert rate(late) == 0.0
+    assert rate(late, parity=True) == 1.0
+
+
+# Distributions.
+
+
+def test_seed_question(probeval):
+    people, model = {"kettle": 60, "pot": 25, "cup": 15}, {"kettle": 50, "pot": 30, "cup": 20}
+    assert unclustered(probeval, model, people, smoothing=0)["probeval"] == pytest.approx(0.02066, abs=5e-6)
+    errors = []
+    for times in (1, 10, 1000):
+        scaled = [{word: times * count for word, count in side.items()} for side in (model, people)]
+        errors.append(abs(unclustered(probeval, *scaled)["probeval"] - 0.0206602))
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 2e-6
+
+
+def test_equal_distributions_tend_to_zero(probeval):
+    people = {"kettle": 60, "pot": 25, "cup": 15}
+    assert unclustered(probeval, people, people)["probeval"] == pytest.approx(0.0, abs=1e-15)
+    few = unclustered(probeval, {"kettle": 12, "pot": 5, "cup": 3}, people)["probeval"]
+    more = unclustered(probeval, {"kettle": 120, "pot": 50, "cup": 30}, people)["probeval"]
+    assert few > more > 0
+
+
+def test_a_missing_cluster_costs_more_than_a_misranked_one(probeval):
+    people = {"kettle": 50, "pot": 30, "cup": 20}
+    missing = unclustered(probeval, {"kettle": 63, "pot": 37}, people)
+    misranked = unclustered(probeval, {"kettle": 50, "pot": 20, "cup": 30}, people)
+    assert missing["probeval"] > misranked["probeval"] > 0
+    assert missing["coverage"] == pytest.approx(0.8)
+    assert misranked["coverage"] == 1.0
+
+
+def test_no_answers_are_uniform_and_counted(probeval):
+    people = {"kettle": 6, "pot": 3}
+    result = unclustered(probeval, {}, people, details=True)
+    assert result["n_empty"] == 1
+    assert result["n_answers"] == [0]
+    assert list(result["details"][0]["model_distribution"].values()) == pytest.approx([1 / 3] * 3)
+    assert result["wrong_rate"] is None
+    assert result["coverage"] == 0.0
+    assert result["probeval"] == pytest.approx(reference.kl("k" * 6 + "p" * 3, "", "kpw"))
+    assert unclustered(probeval, {}, people, smoothing=0)["probeval"] < math.inf
+
+
+def test_blank_answers_are_wrong(probeval):
+    result = probeval.compute(predictions=[["", " ", "kettle", "kettle"]], references=[["kettle"]], vectors=WORDS)
+    assert result["wrong_rate"] == 0.5
+
+
+def test_without_smoothing_a_missing_cluster_is_an_error(probeval):
+    with pytest.raises(ValueError, match=r"smoothing is 0, .* question '0': the divergence is infinite"):
+        unclustered(probeval, {"kettle": 1}, {"kettle": 1, "pot": 1}, smoothing=0)
+
+
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=6), st.lists(st.integers(0, 30), min_size=2, max_size=6))
+def test_divergence_is_not_negative_and_entropy_is_bounded(gold, model):
+    size = min(len(gold), len(model))
+    p, q = (smooth(np.array(side[:size], dtype=float), 1.0) for side in (gold, model))
+    assert p.sum() == pytest.approx(1)
+    assert kl_divergence(p, q) >= 0
+    assert kl_divergence(p, p) == 0
+    assert 0 <= entropy(p) <= math.log(size) + 1e-12
+
+
+def test_debias_takes_off_most_of_what_sampling_adds(probeval, rng):
+    share = [0.5, 0.25, 0.15, 0.1]
+    draw = lambda n: [rng.choice(list(WORDS), n, p=share).tolist() for _ in range(200)]  # noqa: E731
+    inputs = {"predictions": draw(30), "references": draw(100), "clustering": "none", "vectors": WORDS}
+    biased, debiased = (probeval.compute(**inputs, debias=debias)["probeval"] for debias in (False, True))
+    assert 0 <= debiased < 0.6 * biased
+    with pytest.raises(ValueError, match="debias needs smoothing > 0"):
+        probeval.compute(**inputs, debias=True, smoothing=0)
+
+
+def test_debias_is_the_jackknife(probeval):
+    people, model = Counter("kkkkkppc"), Counter("kkpppc")
+    value = lambda gold, given: reference.kl(list(gold.elements()), list(given.elements()), "kpcw")  # noqa: E731
+    whole = value(people, model)
+    less_gold = [value(people - Counter(x), model) for x in people.elements()]
+    less_model = [value(people, model - Counter(x)) for x in model.elements()]
+    expected = whole - 7 * (np.mean(less_gold) - whole) - 5 * (np.mean(less_model) - whole)
+    named = {"k": "kettle", "p": "pot", "c": "cup"}
+    sides = [{named[x]: count for x, count in side.items()} for side in (model, people)]
+    assert unclustered(probeval, *sides, debias=True)["probeval"] == pytest.approx(max(expected, 0.0))
+
+
+def test_semantic_entropy(probeval):
+    result = unclustered(probeval, {"kettle": 9}, {"kettle": 4, "pot": 4})
+    p, q = np.array([5, 5, 1]) / 11, np.array([10, 1, 1]) / 12
+    assert result["semantic_entropy"]["gold"] == pytest.approx(-(p * np.log(p)).sum())
+    assert result["semantic_entropy"]["model"] == pytest.approx(-(q * np.log(q)).sum())
+
+
+# Matchers.
+
+
+def test_wordnet_finds_inflections_and_collocations(wordnet):
+    assert wordnet.version == "3.0"
+    assert wordnet.synsets("hot_dogs") & wordnet.synsets("frankfurter")
+    assert wordnet.synsets("Mice") == wordnet.synsets("mouse") - wordnet.synsets("moused") | wordnet.synsets("mice")
+    assert wordnet.synsets("qwertyx") == frozenset()
+    assert [wordnet.lemma(word) for word in ("mice", "ran", "bigger", "qwertyx")] == ["mouse", "run", "big", "qwertyx"]
+
+
+@pytest.mark.filterwarnings("ignore:The multilingual functions")
+def test_wordnet_equals_nltk(wordnet, tmp_path, monkeypatch):
+    """NLTK's own reader on the same files, with the file that Debian leaves out."""
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+    folder = next((f for f in probeval_wordnet._FOLDERS if (ROOT / f / "data.noun").is_file()), None)
+    if folder is None:
+        pytest.skip("no folder of the system with the whole of WordNet")
+    for file in (ROOT / folder).iterdir():
+        if file.is_file():
+            shutil.copy(file, tmp_path)
+    (tmp_path / "lexnames").write_text("".join(f"{i:02d}\tname{i}\t1\n" for i in range(45)), encoding="utf-8")
+    monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(tmp_path)])
+    # It compares versions with the WordNet of NLTK's data, which need not be there.
+    monkeypatch.setattr(WordNetCorpusReader, "map_wn", lambda self, version=None: None)
+    reader = WordNetCorpusReader(str(tmp_path), None)
+    parts = {"n": "noun", "v": "verb", "a": "adj", "s": "adj", "r": "adv"}
+    for form in [word for phrase in PHRASES for word in phrase.split()] + ["hot_dog", "glasses", "better", "axes"]:
+        expected = {(parts[synset.pos()], f"{synset.offset():08d}") for synset in reader.synsets(form)}
+        assert wordnet.synsets(form) == expected, form
+
+
+def test_wordnet_from_nltk_data(wordnet, tmp_path, monkeypatch):
+    folder = next((f for f in probeval_wordnet._FOLDERS if (ROOT / f / "index.noun").is_file()), None)
+    if folder is None:
+        pytest.skip("no folder of the system to copy WordNet from")
+    corpus = tmp_path / "corpora" / "wordnet"
+    corpus.mkdir(parents=True)
+    for part in ("noun", "verb", "adj", "adv"):
+        shutil.copy(f"{folder}/index.{part}", corpus)
+        shutil.copy(f"{folder}/{part}.exc", corpus)
+    monkeypatch.setattr(probeval_wordnet, "_FOLDERS", ())
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    probeval_wordnet._load.cache_clear()
+    assert probeval_wordnet.load_wordnet().synsets("dog") == wordnet.synsets("dog")
+    shutil.make_archive(str(corpus), "zip", corpus.parent, "wordnet")
+    shutil.rmtree(corpus)
+    probeval_wordnet._load.cache_clear()
+    assert probeval_wordnet.load_wordnet().synsets("dog") == wordnet.synsets("dog")
+    probeval_wordnet._load.cache_clear()
+
+
+def test_a_missing_wordnet_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(probeval_wordnet, "_FOLDERS", ())
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    monkeypatch.delenv("WNSEARCHDIR", raising=False)
+    probeval_wordnet._load.cache_clear()
+    with pytest.raises(ValueError, match=r"WordNet was not found.*apt-get install wordnet-base.*nltk\.downloader"):
+        probeval_wordnet.load_wordnet()
+    monkeypatch.setenv("WNSEARCHDIR", str(tmp_path))
+    with pytest.raises(ValueError, match=r"WNSEARCHDIR is .* no index.noun"):
+        probeval_wordnet.load_wordnet()
+
+
+def test_tokens_are_those_of_nltk():
+    texts = [
+        *PHRASES,
+        "I cannot go.",
+        "wanna",
+        "5 p.m.",
+        "a..",
+        ".",
+        "",
+        "  two  spaces. ",
+        "don't",
+        "U.S. flag",
+        "1.5",
+    ]
+    for text in texts:
+        expected = [t for t in NLTKWordTokenizer().tokenize(text) if t not in probeval_wordnet.STOP_WORDS]
+        assert probeval_wordnet.tokenize(text) == expected, text
+
+
+def test_wordnet_scores_equal_every_pair_of_partitions(wordnet):
+    scores = WordNetMatcher(wordnet).scores(PHRASES, PHRASES)
+    expected = [[reference.wordnet_score(a, b, probeval_wordnet.tokenize, wordnet) for b in PHRASES] for a in PHRASES]
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+    assert len(np.unique(scores)) >= 5
+
+
+def test_wordnet_score_of_repeated_words_ends(wordnet):
+    phrases = [probeval_wordnet.Phrase(" ".join(["dog"] * n), wordnet) for n in (24, 30)]
+    assert 0 < probeval_wordnet.partition_score(*phrases) <= 1
+
+
+def test_gp_equals_a_regression_for_each_cluster(rng):
+    gold, asked = rng.standard_normal((12, 5)), rng.standard_normal((7, 5))
+    gold, asked = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (gold, asked))
+    counts = np.zeros((12, 3))
+    counts[np.arange(12), np.arange(12) % 3] = rng.integers(1, 9, 12)
+    counts[0] = [2, 3, 0]  # an answer in two clusters
+    expected = reference.gp_scores(asked, gold, counts)
+    np.testing.assert_allclose(gp_scores(asked, gold, counts), expected, atol=1e-6)
+
+
+def test_ties_split_evenly_and_the_rest_is_wrong():
+    scores = np.array([[0.7, 0.7, 0.1], [0.2, 0.55, 0.1], [0.1, 0.2, 0.3]])
+    expected = [[0.5, 0.5, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]
+    np.testing.assert_array_equal(assign(scores, 0.55), expected)
+    np.testing.assert_array_equal(assign(scores, 0.55, strict=True)[1], [0, 0, 0, 1])
+
+
+def test_a_cluster_is_as_near_as_its_nearest_answer(probeval):
+    people = [{"text": "kettle", "cluster": "a"}, {"text": "pot", "cluster": "a"}, {"text": "cup", "cluster": "b"}]
+    result = probeval.compute(predictions=[["pot", "cup", "spoon"]], references=[people], vectors=WORDS, details=True)
+    assert [row["clusters"] for row in result["details"][0]["assignments"]] == [{"b": 1.0}, {"a": 1.0}, {"wrong": 1.0}]
+
+
+def test_cascade_takes_the_first_test_that_is_passed(probeval, wordnet):
+    people = [
+        {"text": "Hot Dog", "cluster": "text"},
+        {"text": "the mice", "cluster": "lemma"},
+        {"text": "car", "cluster": "wordnet"},
+        {"text": "physician", "cluster": "cosine"},
+    ]
+    given = ["hot  dog", "mouse", "automobile", "medical doctors treating a sick patient", "seventeen"]
+    result = probeval.compute(predictions=[given], references=[people], matcher="cascade", threshold=0.4, details=True)
+    found = {row["text"]: row["clusters"] for row in result["details"][0]["assignments"]}
+    labels = ["text", "lemma", "wordnet", "cosine", "wrong"]
+    assert found == {text: {label: 1.0} for text, label in zip(given, labels, strict=True)}
+
+
+def test_default_matcher_sees_paraphrases(probeval):
+    people = [{"text": "in the evening", "cluster": 1}, {"text": "at school", "cluster": 2}]
+    result = probeval.compute(predictions=[["evening time", "in school", "purple"]], references=[people])
+    assert result["wrong_rate"] == pytest.approx(1 / 3)
+    assert result["coverage"] == 1.0
+
+
+# Clusters.
+
+
+def blobs(rng, centers=4, each=8, noise=0.05):
+    points = np.repeat(np.eye(12)[:centers], each, axis=0) + noise * rng.standard_normal((centers * each, 12))
+    return points / np.linalg.norm(points, axis=1, keepdims=True), np.repeat(np.arange(centers), each)
+
+
+def test_clusterings_find_what_is_there(rng):
+    points, truth = blobs(rng)
+    for found in (hac(points, "average", 0.9), xmeans(points, 0), gmeans(blobs(rng, each=40)[0], 0)):
+        expected = truth if len(found) == len(truth) else np.repeat(np.arange(4), 40)
+        assert compare_clusterings(found, expected)["adjusted_rand"] > 0.7
+
+
+@pytest.mark.parametrize("method", [xmeans, gmeans, lambda points, seed: hac(points, "ward", 1.0)])
+def test_clusterings_of_few_or_equal_answers(method):
+    assert method(np.ones((1, 3)), 0).tolist() == [0]
+    assert len(set(method(np.ones((5, 3)), 0).tolist())) == 1
+    assert len(method(np.eye(3)[:2], 0)) == 2
+
+
+def test_clustering_quality():
+    human = np.array([0, 0, 1, 1])
+    assert compare_clusterings(np.array([5, 5, 2, 2]), human) == {"blanc": 1, "adjusted_rand": 1, "v_measure": 1}
+    one = compare_clusterings(np.zeros(4, dtype=int), human)
+    # Pairs together: 2 of 6 by people, 6 by us: F1 = 4 / 8; apart: none of people's 4.
+    assert one["blanc"] == pytest.approx((0.5 + 0) / 2)
+    assert one["adjusted_rand"] == 0.0
+    assert compare_clusterings(np.zeros(1, dtype=int), np.zeros(1, dtype=int))["blanc"] == 1.0
+
+
+def test_parity_lets_repeated_answers_weigh_in_the_linkage(probeval):
+    angles = {"kettle": 0.0, "pot": 0.6, "cup": 1.3}
+    vectors = {word: [math.cos(angle), math.sin(angle)] for word, angle in angles.items()}
+    people = [answers(kettle=9, pot=1, cup=1)]
+    # From {kettle, pot} to cup: (1.21 + 0.69) / 2, or with counts (9 * 1.21 + 0.69) / 10.
+    settings = {"clustering": "hac", "distance": 1.0, "vectors": vectors}
+    found = [
+        probeval.compute(predictions=[["pot"]], references=people, **settings, parity=parity)["n_clusters"]
+        for parity in (False, True)
+    ]
+    assert found == [1, 2]
+
+
+@pytest.mark.parametrize("clustering", ["hac", "xmeans", "gmeans", "none"])
+def test_automatic_clusters_are_reported_against_people_s(probeval, own_cfc, clustering):
+    result = probeval.compute(**own_cfc, clustering=clustering)
+    assert set(result["clustering_quality"]) == {"blanc", "adjusted_rand", "v_measure"}
+    assert f"|clustering:{clustering}|" in result["signature"]
+    assert "clustering_quality" not in probeval.compute(**own_cfc)
+
+
+def test_auto_takes_people_s_clusters_if_every_answer_bears_one(probeval, own_cfc):
+    assert "clustering:human" in probeval.compute(**own_cfc)["signature"]
+    references = json.loads(json.dumps(own_cfc["references"]))
+    references[1]["answers"][0]["cluster"] = ""
+    result = probeval.compute(predictions=own_cfc["predictions"], references=references)
+    assert "clustering:hac|linkage:average|distance:0.95" in result["signature"]
+    with pytest.raises(ValueError, match="Question 'q2' has answers without one"):
+        probeval.compute(predictions=own_cfc["predictions"], references=references, clustering="human")
+
+
+def test_clusters_are_named_by_mass(probeval):
+    result = unclustered(probeval, {"cup": 1}, {"kettle": 2, "pot": 7, "cup": 2}, details=True)
+    clusters = [(c["cluster"], c["answers"][0]["text"]) for c in result["details"][0]["clusters"]]
+    assert clusters == [("c_1", "pot"), ("c_2", "cup"), ("c_3", "kettle")]
+
+
+# Word vectors.
+
+
+@pytest.mark.filterwarnings("ignore:.*no word in vectors")
+def test_word_vectors_are_averaged(probeval):
+    result = probeval.compute(predictions=[["pot cup", "zebra"]], references=[["pot", "kettle"]], vectors=WORDS)
+    # cos(pot + cup, pot) = 0.71
+    assert result["wrong_rate"] == 0.5
+    assert "vectors:custom(dict)" in result["signature"]
+    assert "model:" not in result["signature"]
+
+
+def test_unknown_words_match_only_themselves(probeval):
+    inputs = {"predictions": [["zebra", "zebu"]], "references": [["zebra", "kettle"]], "vectors": WORDS}
+    for matcher in ("cosine", "gp"):
+        with pytest.warns(UserWarning, match="2 of 3 different answers have no word in vectors"):
+            result = probeval.compute(**inputs, matcher=matcher, clustering="none", details=True)
+        rows = {row["text"]: row["clusters"] for row in result["details"][0]["assignments"]}
+        assert list(rows["zebra"]) != ["wrong"]
+    assert rows["zebra"] != rows["zebu"]
+
+
+def test_files_of_word_vectors(probeval, tmp_path):
+    gensim = pytest.importorskip("gensim", reason="gensim reads files of word vectors: pip install gensim")
+    from gensim.models import FastText
+    from gensim.models.fasttext import save_facebook_model
+
+    vectors = gensim.models.KeyedVectors(4)
+    vectors.add_vectors(list(WORDS), np.array(list(WORDS.values()), dtype=np.float32))
+    vectors.save_word2vec_format(str(tmp_path / "words.vec"), binary=False)
+    vectors.save_word2vec_format(str(tmp_path / "words.bin"), binary=True)
+    vectors.save(str(tmp_path / "words.kv"))
+    inputs = {"predictions": [["kettle", "cup"]], "references": [["kettle", "pot"]]}
+    expected = probeval.compute(**inputs, vectors=WORDS)["scores"]
+    signatures = set()
+    for name in ("words.vec", "words.bin", "words.kv"):
+        result = probeval.compute(**inputs, vectors=tmp_path / name)
+        assert result["scores"] == expected
+        assert f"vectors:{name}@" in result["signature"]
+        signatures.add(result["signature"])
+    assert len(signatures) == 3
+    sentences = [["kettle", "pot", "cup"], ["kettle", "cup"]] * 5
+    model = FastText(sentences, vector_size=8, min_count=1, bucket=50, epochs=1, seed=1, workers=1)
+    save_facebook_model(model, str(tmp_path / "fast.bin"))
+    assert probeval.compute(**inputs, vectors=str(tmp_path / "fast.bin"))["probeval"] >= 0
+    (tmp_path / "bad.vec").write_text("not a file of vectors", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"vectors: .*bad\.vec' could not be read"):
+        probeval.compute(**inputs, vectors=tmp_path / "bad.vec")
+
+
+def test_wrong_vectors_are_errors(probeval):
+    with pytest.raises(ValueError, match=r"vectors must be the path .* no file"):
+        probeval.compute(predictions=[["a"]], references=[["b"]], vectors="nowhere.bin")
+    with pytest.raises(TypeError, match=r"vectors must be the path of .* Got int 3"):
+        probeval.compute(predictions=[["a"]], references=[["b"]], vectors=3)
+
+
+# Input.
+
+FORMS = [
+    ([["kettle", "pot", "kettle"]], [["kettle", "pot"]]),
+    (["kettle", "pot", "kettle"], ["kettle", "pot"]),
+    ([[{"text": "kettle", "count": 2}, {"text": "pot"}]], [[{"text": "kettle", "count": 1}, "pot"]]),
+    ([{"answers": ["kettle", "kettle", "pot"]}], [{"answers": {"kettle": 1, "pot": 1}, "question": "what?"}]),
+    ([{"id": "q", "answers": {"kettle": 2, "pot": 1}}], [{"id": "q", "answers": ["kettle", "pot"]}]),
+    ({"q": ["kettle", "kettle", "pot"]}, {"q": ["kettle", "pot"]}),
+    ((("kettle", "pot", "kettle"),), np.array([["kettle", "pot"]])),
+    ([{"id": 7, "answers": ["kettle", "kettle", "pot"]}], [["kettle", "pot"]]),
+]
+
+
+@pytest.mark.parametrize(("predictions", "references"), FORMS)
+def test_every_form_is_brought_to_one(probeval, predictions, references):
+    result = probeval.compute(predictions=predictions, references=references, clustering="none", vectors=WORDS)
+    assert result["scores"] == pytest.approx([reference.kl("kp", "kkp", "kpw")])
+    probeval.add_batch(predictions=predictions, references=references)
+    stored = probeval.compute(clustering="none", vectors=WORDS)
+    assert stored == result
+
+
+def test_features_are_canonical(probeval):
+    features = probeval.features
+    assert set(features["predictions"]) == {"id", "answers"}
+    assert set(features["references"]) == {"id", "question", "answers"}
+
+
+def test_cluster_labels_may_be_numbers(probeval):
+    people = [[{"text": "kettle", "cluster": 1}, {"text": "pot", "cluster": 2}]]
+    result = probeval.compute(predictions=[["pot"]], references=people, vectors=WORDS, details=True)
+    assert list(result["details"][0]["gold_distribution"]) == ["1", "2", "wrong"]
+    assert "clustering:human" in result["signature"]
+
+
+def test_batches_equal_one_call(probeval, own_cfc):
+    whole = probeval.compute(**own_cfc, details=True)
+    for i in range(2):
+        probeval.add(prediction=own_cfc["predictions"][i], reference=own_cfc["references"][i])
+    assert probeval.compute(details=True) == whole
+    for _ in range(2):
+        probeval.add_batch(**own_cfc)
+    with pytest.raises(ValueError, match="predictions has question 'q1' twice"):
+        probeval.compute()
+
+
+@pytest.mark.parametrize("settings", [{}, {"clustering": "xmeans"}, {"clustering": "hac", "matcher": "gp"}])
+def test_order_changes_nothing(probeval, own_cfc, rng, settings):
+    result = probeval.compute(**own_cfc, **settings, details=True)
+    shuffled = {}
+    for side, rows in own_cfc.items():
+        shuffled[side] = [
+            {**rows[i], "answers": [rows[i]["answers"][j] for j in rng.permutation(len(rows[i]["answers"]))]}
+            for i in (1, 0)
+        ]
+    other = probeval.compute(**shuffled, **settings, details=True)
+    assert other["probeval"] == result["probeval"]
+    assert other["details"] == result["details"][::-1]
+
+
+def test_result_is_strict_json(probeval, own_cfc):
+    result = probeval.compute(**own_cfc, clustering="hac", details=True)
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+
+
+def test_details_add_up(probeval, own_cfc):
+    for row in probeval.compute(**own_cfc, details=True)["details"]:
+        assert sum(row["gold_distribution"].values()) == pytest.approx(1)
+        assert sum(row["model_distribution"].values()) == pytest.approx(1)
+        assert sum(answer["count"] for answer in row["assignments"]) == row["n_answers"]
+        for answer in row["assignments"]:
+            assert sum(answer["clusters"].values()) == pytest.approx(1)
+
+
+GOLD = [{"id": "q1", "answers": ["a"]}]
+
+
+@pytest.mark.parametrize(
+    ("predictions", "references", "error", "message"),
+    [
+        ([{"id": "q1", "answers": ["a"]}] * 2, GOLD, ValueError, "predictions has question 'q1' twice, at 0 and 1"),
+        ([{"id": "q1", "answers": ["a"]}], GOLD * 2, ValueError, "references has question 'q1' twice"),
+        ([{"id": "q9", "answers": ["a"]}], GOLD, ValueError, r"predictions\[0\] \(question 'q9'\) has no reference"),
+        ([["a"], ["b"]], GOLD, ValueError, "Got 2 predictions for 1 references"),
+        (
+            [{"id": "q1", "answers": [{"text": "a", "count": 0}]}],
+            GOLD,
+            ValueError,
+            r"predictions\[0\] \(question 'q1'\), answer 0: the count must be at least 1. Got 0",
+        ),
+        (
+            [["a"]],
+            [{"id": "q1", "answers": {"a": -2}}],
+            ValueError,
+            r"references\[0\] \(question 'q1'\), answer 0: the count must be at least 1. Got -2",
+        ),
+        ([[{"text": "a", "count": 1.5}]], GOLD, TypeError, "the count must be a whole number. Got float 1.5"),
+        ([[{"text": 3}]], GOLD, TypeError, "the text must be a string. Got int 3"),
+        ([[{"text": "a", "counts": 3}]], GOLD, ValueError, "Got 'counts' too"),
+        ([["a", 3]], GOLD, TypeError, r"predictions\[0\], answer 1 must be a string or a dict .* Got int 3"),
+        ([None], GOLD, TypeError, r"predictions\[0\] must be the answers to a question. Got None"),
+        ("abc", GOLD, TypeError, "predictions must be a list .* Got a bare string"),
+        ([], GOLD, ValueError, "predictions is empty"),
+        ([["a"]], None, ValueError, "references is None"),
+        ([["a"]], [[]], ValueError, r"references\[0\] has no answers"),
+        ([["a"]], [[" "]], ValueError, r"references\[0\], answer 0 is blank"),
+        ([["a"]], [[{"text": "a", "cluster": "wrong"}]], ValueError, "the cluster 'wrong' is the one for"),
+        ([["a"]], [[{"text": "a", "cluster": 1.5}]], TypeError, "the cluster must be a string or a whole number"),
+        (
+            [{"id": "q1", "answers": ["a"]}],
+            [*GOLD, {"id": "q2", "answers": ["a"]}],
+            ValueError,
+            r"references\[1\] \(question 'q2'\) has no prediction",
+        ),
+        ([{"id": "q1", "answers": ["a"]}, ["b"]], GOLD * 1, ValueError, r"predictions\[1\] has no id"),
+    ],
+)
+def test_wrong_input_names_the_question(probeval, predictions, references, error, message):
+    with pytest.raises(error, match=message):
+        probeval.compute(predictions=predictions, references=references)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"matcher": "cosin"}, ValueError, "matcher must be one of 'cosine', .* Got str 'cosin'"),
+        ({"clustering": "kmeans"}, ValueError, "clustering must be one of 'auto', .* Got str 'kmeans'"),
+        ({"clustering": "hac", "linkage": "averaged"}, ValueError, "linkage must be one of 'average'"),
+        ({"threshold": 1.2}, ValueError, r"threshold must be in \[0, 1\]. Got 1.2"),
+        ({"threshold": "high"}, TypeError, "threshold must be a number. Got str 'high'"),
+        ({"smoothing": -1}, ValueError, "smoothing must be at least 0. Got -1"),
+        ({"distance": float("nan")}, ValueError, "distance must be at least 0. Got nan"),
+        ({"seed": 0.5}, TypeError, "seed must be a whole number"),
+        ({"matcher": "human"}, ValueError, "labels go with matcher='human'"),
+        ({"labels": {}}, ValueError, "labels go with matcher='human'"),
+        ({"matcher": "human", "labels": []}, TypeError, "labels must map each question's id"),
+        ({"matcher": "human", "labels": {}}, ValueError, "labels must have a dict for question 'q1'"),
+        ({"matcher": "human", "labels": {"q1": {}}}, ValueError, "labels has no cluster for the answer 'kettle'"),
+        (
+            {"matcher": "human", "labels": {"q1": {"kettle": "x", "pot": "x", "teapot": "x"}}},
+            ValueError,
+            "labels puts the answer 'kettle' to question 'q1' in 'x', which is no cluster",
+        ),
+        ({"matcher": "human", "labels": {}, "clustering": "hac"}, ValueError, "goes with clustering='human'"),
+    ],
+)
+def test_wrong_settings_are_errors(probeval, own_cfc, settings, error, message):
+    with pytest.raises(error, match=message):
+        probeval.compute(**own_cfc, **settings)
+
+
+# Signature.
+
+
+@pytest.mark.parametrize(
+    ("base", "change"),
+    [
+        ({}, {"clustering": "none"}),
+        ({}, {"matcher": "gp"}),
+        ({}, {"threshold": 0.6}),
+        ({}, {"smoothing": 0.5}),
+        ({}, {"debias": True}),
+        ({}, {"vectors": WORDS}),
+        ({"clustering": "hac"}, {"linkage": "ward"}),
+        ({"clustering": "hac"}, {"distance": 0.8}),
+        ({"clustering": "hac"}, {"parity": True}),
+        ({"clustering": "xmeans"}, {"seed": 1}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*no word in vectors")
+def test_signature_has_what_changes_the_score(probeval, own_cfc, base, change):
+    first = probeval.compute(**own_cfc, **base)["signature"]
+    assert probeval.compute(**own_cfc, **{**base, **change})["signature"] != first
+
+
+def test_signature_has_the_model(probeval, own_cfc, tiny_model):
+    first, second = (probeval.compute(**own_cfc, **s)["signature"] for s in ({}, {"model": tiny_model}))
+    assert "model:all-MiniLM-L6-v2@1110a243|precision:float32" in first
+    assert "model:" in second
+    assert "all-MiniLM" not in second
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"batch_size": 2},
+        {"device": "cpu"},
+        {"details": True},
+        {"progress": False},
+        {"parity": True},
+        {"linkage": "ward"},
+        {"distance": 0.1},
+        {"seed": 3},
+    ],
+)
+def test_signature_has_nothing_else(probeval, own_cfc, change):
+    first, second = probeval.compute(**own_cfc), probeval.compute(**own_cfc, **change)
+    assert second["signature"] == first["signature"]
+    assert second["scores"] == pytest.approx(first["scores"], abs=1e-6)
+
+
+def test_signature_has_the_wordnet(probeval, own_cfc, wordnet):
+    plain, parity = (
+        probeval.compute(**own_cfc, matcher="wordnet", parity=parity)["signature"] for parity in (False, True)
+    )
+    assert "|threshold:0.5|" in plain
+    assert plain.endswith("|parity:False|wordnet:3.0|n_answers:10|version:0.1.0")
+    assert "|threshold:0.0|" in parity
+    assert "|parity:True|" in parity
+
+
+# Published formats.
+
+
+def test_cfc_counts_come_from_raw(own_cfc):
+    assert [row["id"] for row in own_cfc["references"]] == ["q1", "q2"]
+    assert own_cfc["references"][0]["question"] == "what do you boil water in?"
+    clusters = Counter()
+    for answer in own_cfc["references"][0]["answers"]:
+        clusters[answer["cluster"]] += answer["count"]
+    assert clusters == {"q1.1": 12, "q1.2": 5, "q1.3": 3}
+    assert own_cfc["predictions"][0]["answers"][0] == {"text": "kettle", "count": 6}
+
+
+def test_cfc_plain_answers(probeval):
+    given = {"q2": ["owner", "owner", "sister"]}
+    read = probeval.from_cfc(TARGETS, given)
+    assert [answer["text"] for answer in read["predictions"][0]["answers"]] == ["owner", "owner", "sister"]
+    assert probeval.compute(**read)["n_answers"] == [3]
+    with pytest.raises(ValueError, match="predictions has question 'q9', which is not among the targets"):
+        probeval.from_cfc(TARGETS, {"q9": ["owner"]})
+    with pytest.raises(ValueError, match=r"targets\[0\] is no record of answer clusters"):
+        probeval.from_cfc([{"id": 3}], given)
+
+
+def test_released_cfc_files(probeval, shared_data):
+    folder = shared_data / "data" / "probeval"
+    read = probeval.from_cfc(folder / "cfc_dev_targets.jsonl", str(folder / "cfc_dev_annotated_predictions.json"))
+    assert len(read["predictions"]) == 49
+    labels = probeval.labels_from_cfc(folder / "cfc_dev_annotated_predictions.json")
+    by_people = probeval.compute(**read, matcher="human", labels=labels)
+    assert by_people["coverage"] == 1.0
+    automatic = probeval.compute(**read)
+    assert automatic["probeval"] == pytest.approx(by_people["probeval"], abs=0.005)
+
+
+def test_protoqa_formats(probeval):
+    read = probeval.from_protoqa(PROTOQA_TARGETS, PROTOQA_PREDICTIONS)
+    first = {answer["text"]: answer["count"] for answer in read["references"][0]["answers"]}
+    # "red apple" and "apples" share what raw's "apple" leaves of the cluster's 44.
+    assert first == {"apple": 40, "red apple": 2, "apples": 2, "pear": 20, "plum": 5}
+    assert [answer["cluster"] for answer in read["references"][1]["answers"]] == ["r1q2.0", "r1q2.1"]
+    assert probeval.from_protoqa(PROTOQA_TARGETS, {"r1q2": ["saw"]})["predictions"][0]["id"] == "r1q2"
+
+
+def test_protoqa_scores(probeval, wordnet):
+    result = probeval.protoqa_scores(**probeval.from_protoqa(PROTOQA_TARGETS, PROTOQA_PREDICTIONS))
+    first = result["scores"][0]["exact"]
+    # pear, (stone), apple, (brick), (roof), plum: the clusters hold 44, 20 and 5 of 69.
+    assert first == pytest.approx(
+        {
+            "max_answers_1": 20 / 44,
+            "max_answers_3": 64 / 69,
+            "max_answers_5": 64 / 69,
+            "max_answers_10": 1.0,
+            "max_incorrect_1": 20 / 69,
+            "max_incorrect_3": 64 / 69,
+            "max_incorrect_5": 1.0,
+        }
+    )
+    assert result["exact"]["max_answers_1"] == pytest.approx((20 / 44 + 2 / 3) / 2)
+    assert set(result["wordnet"]) == set(first)
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    assert result["signature"] == "protoqa_scores|wordnet:3.0|version:0.1.0"
+
+
+@given(st.data())
+def test_protoqa_rules_equal_the_plain_definition(data):
+    counts = data.draw(st.lists(st.integers(1, 50), min_size=1, max_size=5))
+    size = data.draw(st.integers(1, 12))
+    matches = np.array(
+        [data.draw(st.lists(st.booleans(), min_size=len(counts), max_size=len(counts))) for _ in range(size)]
+    )
+    scores = ranked_scores(matches, np.array(counts, dtype=float))
+    for name, value in scores.items():
+        rule, _, k = name.rpartition("_")
+        assert value == pytest.approx(reference.protoqa_score(matches, counts, **{rule: int(k)})), name
+
+
+def test_protoqa_scores_without_answers(probeval, wordnet):
+    result = probeval.protoqa_scores(predictions=[[]], references=[["kettle"]])
+    assert set(result["exact"].values()) == {0.0}
+
+
+# Size.
+
+
+def test_all_texts_are_encoded_in_one_pass(probeval, monkeypatch):
+    calls = []
+    names = type(probeval)._compute.__globals__
+    encode = names["embed_sets"]
+    monkeypatch.setitem(names, "embed_sets", lambda sets, *rest: calls.append(sets.texts) or encode(sets, *rest))
+    probeval.compute(predictions=[["a", "b"], ["b", "c"]], references=[["a", "d"], ["d", "b"]])
+    assert calls == [["a", "b", "c", "d"]]
+
+
+def test_wordnet_matching_is_much_faster_than_every_pair(wordnet):
+    texts = [f"{a} {b}" for a in ("hot", "fast", "a red", "the old") for b in ("dog", "car", "wine", "house", "shops")]
+    tokenize = NLTKWordTokenizer().tokenize
+    started = time.perf_counter()
+    expected = [[reference.wordnet_score(a, b, tokenize, wordnet) for b in texts] for a in texts]
+    plain = time.perf_counter() - started
+    fast = []
+    for _ in range(5):
+        started = time.perf_counter()
+        scores = WordNetMatcher(wordnet).scores(texts, texts)
+        fast.append(time.perf_counter() - started)
+    assert scores.shape == np.shape(expected)
+    assert plain > 20 * min(fast)
+
+
+# The validation script.
+
+
+@pytest.fixture(scope="module")
+def validate():
+    return runpy.run_path(str(ROOT / "scripts" / "validate_probeval.py"))
+
+
+def test_schemes_are_what_they_are_called(validate, rng):
+    gold, own = np.array([0.5, 0.25, 0.15, 0.1]), np.array([0.1, 0.2, 0.3, 0.4])
+    for _ in range(50):
+        shares = {scheme.__name__: scheme(gold, own, rng) for scheme in validate["SCHEMES"]}
+        for share in shares.values():
+            assert share.sum() == pytest.approx(1)
+            assert (share >= 0).all()
+        assert 1 <= (shares["missing_answer"] == 0).sum() <= 2
+        assert sorted(shares["wrong_ranking"]) == sorted(gold)
+        assert (shares["wrong_ranking"] != gold).any()
+        assert (np.diff(shares["wrong_score"]) <= 1e-12).all()
+
+
+def test_sets_come_from_the_pool(validate, probeval, rng):
+    ((question, labelled), *_) = validate["read"](TARGETS, PREDICTIONS, None)
+    pool = validate["all_answers"](question, labelled, rng)
+    for scheme in validate["SCHEMES"]:
+        drawn = validate["draw"](pool, scheme, rng)
+        assert drawn.sum() > 0
+        assert (drawn <= pool.question.counts).all()
+    held_out = validate["VIEWS"]["held-out gold answers, none of which equals one that is left"]
+    validate["make_pool"].__globals__["MIN_ANSWERS"] = 3
+    pool = held_out(question, labelled, rng)
+    assert not set(pool.question.answers) & set(pool.question.gold)
+
+
+def test_validation_runs_and_repeats_itself(validate, wordnet, tmp_path, monkeypatch, capsys):
+    arguments = ["--targets", str(TARGETS), "--predictions", str(PREDICTIONS), "--sets", "5"]
+    arguments += ["--clusterings", "human", "hac", "--matchers", "cosine", "wordnet"]
+    reports = []
+    for name in ("a.md", "b.md"):
+        monkeypatch.setattr("sys.argv", ["validate_probeval.py", *arguments, "--report", str(tmp_path / name)])
+        assert validate["main"]() == 0
+        reports.append((tmp_path / name).read_text(encoding="utf-8"))
+    assert reports[0] == reports[1]
+    assert reports[0] in capsys.readouterr().out
+    assert "| human + cosine | " in reports[0]
+    assert "| ProtoQA wordnet, max_answers_10 | " in reports[0]
+    assert "No question has enough such answers." in reports[0]
+
+
+def test_validation_reads_protoqa_s_assessments(validate, wordnet, tmp_path, monkeypatch):
+    labels = {"apple": "r1q1.1", "red fruit": "r1q1.1", "pears": "r1q1.2", "plum": "r1q1.3", "stone": "wrong"}
+    file = tmp_path / "assessments.jsonl"
+    file.write_text(json.dumps({"question_id": "r1q1", "assessments": labels}) + "\n", encoding="utf-8")
+    arguments = ["--targets", str(PROTOQA_TARGETS), "--assessments", str(file), "--sets", "3", "--matchers", "cosine"]
+    monkeypatch.setattr("sys.argv", ["validate_probeval.py", *arguments, "--clusterings", "human"])
+    assert validate["main"]() == 0
+
+
+@pytest.mark.slow
+def test_default_matcher_is_as_good_as_wordnet_on_the_released_answers(
+    validate, wordnet, shared_data, tmp_path, monkeypatch
+):
+    folder = shared_data / "data" / "probeval"
+    report = tmp_path / "report.md"
+    arguments = ["--targets", str(folder / "cfc_dev_targets.jsonl"), "--sets", "30", "--clusterings", "human"]
+    arguments += ["--predictions", str(folder / "cfc_dev_annotated_predictions.json"), "--report", str(report)]
+    monkeypatch.setattr("sys.argv", ["validate_probeval.py", *arguments, "--matchers", "cosine", "wordnet"])
+    assert validate["main"]() == 0
+    rows = [line.split(" | ") for line in report.read_text(encoding="utf-8").splitlines() if "human +" in line]
+    means = [float(row[-1].split()[0]) for row in rows]
+    assert means[0] > means[1] > 0.9  # all answers: cosine, WordNet
+    assert means[2] > means[3]  # held-out answers
+    missing, ranking = (float(rows[1][column].split()[0]) for column in (3, 4))
+    assert missing > 0.96
+    assert ranking > 0.96
