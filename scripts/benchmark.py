@@ -19,6 +19,7 @@ import argparse
 import datetime
 import importlib.metadata
 import importlib.util
+import itertools
 import math
 import multiprocessing
 import os
@@ -124,6 +125,44 @@ def sets_of_four(n: int) -> EmbeddedTexts:
     return EmbeddedTexts([["text"] * 4] * n, random_embeddings(4 * n, np.float32))
 
 
+class Questions(NamedTuple):
+    """Questions, 100 answers of a model and 100 of people to each, and a vector for each word."""
+
+    predictions: list[list[str]]
+    references: list[list[str]]
+    vectors: dict[str, np.ndarray]
+
+
+def asked_questions(n: int) -> Questions:
+    """Draw the answers to each question from 40 phrases of its own, of one word to six."""
+    rng = np.random.default_rng(0)
+    _, adjectives, nouns, verbs, prepositions, places = TEMPLATE
+    shapes = ((nouns,), (verbs,), (places,), (adjectives, nouns), (verbs, prepositions, places), (nouns, verbs, places))
+    phrases = [" ".join(words) for shape in shapes for words in itertools.islice(itertools.product(*shape), 60)]
+    pools = [rng.choice(phrases, 40, replace=False) for _ in range(n)]
+    given, gold = ([rng.choice(pool, 100).tolist() for pool in pools] for _ in range(2))
+    words = sorted({word for phrase in phrases for word in phrase.split()})
+    return Questions(given, gold, dict(zip(words, rng.standard_normal((len(words), 100)), strict=True)))
+
+
+class MatchedAnswers(NamedTuple):
+    """Embeddings of answers, (n, d), and of gold answers, (n, d), with the counts of these by cluster, (n, 8)."""
+
+    answers: np.ndarray
+    gold: np.ndarray
+    counts: np.ndarray
+
+
+def matched_answers(n: int) -> MatchedAnswers:
+    """Draw n answers and n gold answers in 8 clusters."""
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((2, n, DIMENSIONS))
+    vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
+    counts = np.zeros((n, 8))
+    counts[np.arange(n), np.arange(n) % 8] = rng.integers(1, 6, n)
+    return MatchedAnswers(vectors[0], vectors[1], counts)
+
+
 # The sides of the cases. They import what they need themselves, so that a process holds one side alone.
 
 
@@ -198,7 +237,7 @@ def chamfer_compute(texts: EmbeddedTexts) -> Any:
 
 
 def chamfer_paper(texts: EmbeddedTexts) -> Any:
-    """Score one set from scikit-learn's distances of all from all, as the diversity paper's authors do."""
+    """Score one set from scikit-learn's distances of all from all, as the diversity paper defines the score."""
     from sklearn.metrics.pairwise import cosine_distances
 
     distances = cosine_distances(texts.embeddings)
@@ -224,6 +263,45 @@ def encode(texts: list[str]) -> Any:
 def sentence_transformer_encode(texts: list[str]) -> Any:
     """Embed with sentence-transformers."""
     return sentence_transformer().encode(texts)
+
+
+def probeval_compute(questions: Questions) -> Any:
+    """Score all questions with the metric, word vectors given."""
+    return metric("probeval").compute(**questions._asdict(), clustering="hac")["scores"]
+
+
+def wordnet_scores(questions: Questions) -> Any:
+    """Sum our WordNet scores of all pairs of answers of each question."""
+    from metrics.probeval.probeval_matching import WordNetMatcher
+    from metrics.probeval.probeval_wordnet import load_wordnet
+
+    matcher = WordNetMatcher(load_wordnet())
+    sides = zip(questions.predictions, questions.references, strict=True)
+    return [matcher.scores(sorted(set(given)), sorted(set(gold))).sum() for given, gold in sides]
+
+
+def wordnet_pairs(questions: Questions) -> Any:
+    """Sum the same scores from every pair of partitions of every pair of answers."""
+    from metrics.probeval.probeval_wordnet import load_wordnet, tokenize
+    from tests.references.probeval import wordnet_score
+
+    wordnet = load_wordnet()
+    sides = zip(questions.predictions, questions.references, strict=True)
+    return [sum(wordnet_score(x, y, tokenize, wordnet) for x in set(given) for y in set(gold)) for given, gold in sides]
+
+
+def gp_one_factor(matched: MatchedAnswers) -> Any:
+    """Predict the clusters with one Cholesky factor."""
+    from metrics.probeval.probeval_matching import gp_scores
+
+    return gp_scores(*matched)
+
+
+def gp_each_cluster(matched: MatchedAnswers) -> Any:
+    """Predict the clusters with one scikit-learn regression for each."""
+    from tests.references.probeval import gp_scores
+
+    return gp_scores(*matched)
 
 
 class Size(NamedTuple):
@@ -307,13 +385,13 @@ CASES = {
         tolerance=1e-8,
     ),
     "vendi_float32": Case(
-        "Vendi score of one set of n × 384, float32: the whole `compute`",
+        "The same from float32, which the peer multiplies in float32, and ours in float64: no ratio is asked",
         "vendi-score score_dual",
         "vendi_score",
         one_set,
         vendi_compute,
         vendi_dual,
-        (Size(2_000), Size(20_000, ratio=1), Size(1_000_000, megabytes=500, alone=True, long=True)),
+        (Size(2_000), Size(20_000), Size(1_000_000, megabytes=500, alone=True, long=True)),
         tolerance=1e-4,
     ),
     "chamfer": Case(
@@ -357,6 +435,39 @@ CASES = {
         (Size(4_000, ratio=1), Size(16_000, ratio=1, long=True)),
         tolerance=1e-5,
         warm_up=32,
+    ),
+    "probeval": Case(
+        "ProbEval of n questions with 100 answers, word vectors given: the whole `compute`",
+        "-",
+        "numpy",
+        asked_questions,
+        probeval_compute,
+        probeval_compute,
+        (Size(100, alone=True), Size(1_000, alone=True)),
+        tolerance=0,
+        warm_up=2,
+    ),
+    "probeval_wordnet": Case(
+        "WordNet scores of all pairs of some 37 × 37 answers of n questions",
+        "each pair of partitions",
+        "nltk",
+        asked_questions,
+        wordnet_scores,
+        wordnet_pairs,
+        (Size(3), Size(12, ratio=50), Size(1_000, alone=True)),
+        tolerance=1e-9,
+        warm_up=1,
+    ),
+    "probeval_gp": Case(
+        "Gaussian-process matching of n answers to n gold ones in 8 clusters",
+        "scikit-learn, one a cluster",
+        "sklearn",
+        matched_answers,
+        gp_one_factor,
+        gp_each_cluster,
+        (Size(50), Size(200, ratio=5)),
+        tolerance=1e-6,
+        warm_up=10,
     ),
 }
 

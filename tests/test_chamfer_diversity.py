@@ -34,12 +34,12 @@ def test_equals_the_plain_definition(vectors):
     )
 
 
-@pytest.mark.parametrize("n", [513, 1500])
+@pytest.mark.parametrize("n", [769, 1500])
 def test_tiles_of_a_large_set_equal_the_plain_definition(rng, monkeypatch, n):
     vectors = rng.standard_normal((n, 6))
     vectors[n // 2] = 3 * vectors[7]
     sizes = np.array([n])
-    for tile in (64, 512):
+    for tile in (64, 768):
         monkeypatch.setattr(core_spectra, "_TILE_ROWS", tile)
         distances, neighbours = core_spectra.nearest_neighbours(vectors, sizes, block_rows=100)
         np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-12)
