@@ -4,7 +4,6 @@ import json
 import math
 import runpy
 import shutil
-import time
 from collections import Counter
 
 import nltk
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tokenize import NLTKWordTokenizer
 
-from metrics.probeval import probeval_wordnet
+from metrics.probeval import probeval_matching, probeval_wordnet
 from metrics.probeval.probeval_clusters import compare_clusterings, gmeans, hac, xmeans
 from metrics.probeval.probeval_matching import WordNetMatcher, assign, gp_scores
 from metrics.probeval.probeval_protoqa import ranked_scores
@@ -824,19 +823,25 @@ def test_all_texts_are_encoded_in_one_pass(probeval, monkeypatch):
     assert calls == [["a", "b", "c", "d"]]
 
 
-def test_wordnet_matching_is_much_faster_than_every_pair(wordnet):
+def test_wordnet_scores_only_pairs_that_share_something(wordnet, monkeypatch):
     texts = [f"{a} {b}" for a in ("hot", "fast", "a red", "the old") for b in ("dog", "car", "wine", "house", "shops")]
-    tokenize = NLTKWordTokenizer().tokenize
-    started = time.perf_counter()
-    expected = [[reference.wordnet_score(a, b, tokenize, wordnet) for b in texts] for a in texts]
-    plain = time.perf_counter() - started
-    fast = []
-    for _ in range(5):
-        started = time.perf_counter()
-        scores = WordNetMatcher(wordnet).scores(texts, texts)
-        fast.append(time.perf_counter() - started)
-    assert scores.shape == np.shape(expected)
-    assert plain > 20 * min(fast)
+    scored = []
+
+    def score(a, b):
+        scored.append((a, b))
+        return probeval_wordnet.partition_score(a, b)
+
+    monkeypatch.setattr(probeval_matching, "partition_score", score)
+    scores = WordNetMatcher(wordnet).scores(texts, texts)
+    expected = [[reference.wordnet_score(a, b, probeval_wordnet.tokenize, wordnet) for b in texts] for a in texts]
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+    assert np.count_nonzero(expected) <= len(scored) < 0.6 * len(texts) ** 2
+    assert len({id(phrase) for pair in scored for phrase in pair}) == len(texts)
+
+
+def test_half_of_a_surrogate_pair_is_refused(probeval):
+    with pytest.raises(ValueError, match=r"predictions\[0\], answer 1 holds half of a surrogate pair at character 0"):
+        probeval.compute(predictions=[["a", "\ud800"]], references=[["a"]])
 
 
 # The validation script.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import describe, parse_count
+from .core_inputs import check_characters, describe, parse_count
 
 WRONG = "wrong"
 
@@ -166,6 +166,7 @@ def _answer(answer: Any, where: str, fields: tuple[str, ...]) -> dict:
     text = answer.get("text")
     if not isinstance(text, str):
         raise TypeError(f"{where}: the text must be a string. Got {describe(text)}.")
+    check_characters([text], lambda _: where)
     count = answer.get("count")
     parsed: dict[str, Any] = {"text": text, "count": 1 if count is None else parse_count(count, f"{where}: the count")}
     if "cluster" in fields:

@@ -75,7 +75,7 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
         set_size = parse_count(set_size, "set_size")
     if isinstance(items[0], str):
         _check_texts(items, lambda i: f"predictions[{i}]", "a string, like the first item")
-        _check_characters(items, lambda i: f"predictions[{i}]")
+        check_characters(items, lambda i: f"predictions[{i}]")
         return _cut(items, set_size)
     return _join(items, set_size)
 
@@ -103,7 +103,7 @@ def _check_texts(items: list, name: Callable[[int], str], expected: str) -> None
             raise TypeError(f"{name(i)} must be {expected}. Got {describe(item)}.")
 
 
-def _check_characters(texts: list[str], name: Callable[[int], str]) -> None:
+def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
     """Refuse what is no text: half of a surrogate pair, which broken JSON brings, has no encoding."""
     try:
         for text in texts:
@@ -144,7 +144,7 @@ def _join(items: list, set_size: int | None) -> TextSets:
         return f"predictions[{set_index}][{text_index}]"
 
     _check_texts(texts, name, "a string")
-    _check_characters(texts, name)
+    check_characters(texts, name)
     return TextSets(texts, sizes, nested=True)
 
 
