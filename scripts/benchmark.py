@@ -163,6 +163,14 @@ def matched_answers(n: int) -> MatchedAnswers:
     return MatchedAnswers(vectors[0], vectors[1], counts)
 
 
+def five_sentences(n: int) -> list[str]:
+    """Make n texts of five different sentences, each of two captions: some 25 tokens."""
+    drawn = iter(captions(10 * n))
+    parts = ((next(drawn).strip(" ."), next(drawn).strip(" .")) for _ in range(5 * n))
+    sentences = [f"{first[:1].upper()}{first[1:]}, and {second[:1].lower()}{second[1:]}." for first, second in parts]
+    return [" ".join(sentences[i : i + 5]) for i in range(0, len(sentences), 5)]
+
+
 # The sides of the cases. They import what they need themselves, so that a process holds one side alone.
 
 
@@ -302,6 +310,63 @@ def gp_each_cluster(matched: MatchedAnswers) -> Any:
     from tests.references.probeval import gp_scores
 
     return gp_scores(*matched)
+
+
+def gruen_compute(texts: list[str]) -> Any:
+    """Score the grammaticality of each text with the metric."""
+    return metric("gruen").compute(predictions=texts, components=["grammaticality"])["scores"]
+
+
+def gruen_one_by_one(texts: list[str]) -> Any:
+    """Score it on the same weights as the paper's code does: likelihood, then acceptability padded to 128 tokens."""
+    import torch
+
+    from metrics.gruen import gruen
+    from metrics.gruen.gruen_backbone import pad
+    from metrics.gruen.gruen_compact import WEIGHTS_FILE, CompactBackbone, sentence_values
+    from metrics.gruen.gruen_text import split_texts
+
+    weights = ROOT / "metrics" / "gruen" / WEIGHTS_FILE
+    judge = CompactBackbone(weights, gruen.WEIGHTS_SHA256, device="cpu")
+    model, tokenizer, calibration, _ = judge._loaded
+
+    def curve(values: np.ndarray, slope: float, intercept: float) -> np.ndarray:
+        return 1 / (1 + np.exp(-(slope * values + intercept)))
+
+    def forward(sentence: str, width: int) -> np.ndarray:
+        ids = tokenizer(sentence, truncation=True, max_length=128)["input_ids"]
+        rows, mask = (torch.from_numpy(part)[:1] for part in pad([ids, [0] * width], 0))
+        with torch.inference_mode():
+            if width:
+                pooled = model.pool(model.hidden(rows, mask), mask)
+                return torch.cat([model.soundness(pooled), model.acceptability(pooled)], dim=1)[0].numpy()
+            return sentence_values(model, rows, mask)[0].numpy()
+
+    scores = []
+    for sentences in split_texts(texts, parity=False):
+        losses = [forward(sentence, 0)[:2].sum() for sentence in sentences]
+        logits = [forward(sentence, 128) for sentence in sentences]
+        likelihood = curve(np.array(losses), *calibration.likelihood)
+        soundness, acceptability = np.array(logits, dtype=np.float64).T
+        acceptability = curve(soundness, *calibration.soundness) + curve(acceptability, *calibration.acceptability)
+        scores.append(judge.grammaticality(likelihood.mean(), acceptability.mean() / 2))
+    return scores
+
+
+def redundancy_compute(captions: list[str]) -> Any:
+    """Score the redundancy of one text, a sentence a caption, with the metric's own function."""
+    from metrics.gruen.gruen_redundancy import find_redundancy
+
+    return find_redundancy(captions).n_flags()
+
+
+def redundancy_pairs(captions: list[str]) -> Any:
+    """Score it from all four measures of every pair: difflib, and edit distance in C++."""
+    from rapidfuzz.distance import Levenshtein
+
+    from tests.references.gruen import redundant_pairs
+
+    return sum(len(flags) for _, _, flags in redundant_pairs(captions, True, Levenshtein.distance))
 
 
 class Size(NamedTuple):
@@ -468,6 +533,28 @@ CASES = {
         (Size(50), Size(200, ratio=5)),
         tolerance=1e-6,
         warm_up=10,
+    ),
+    "gruen": Case(
+        'Grammaticality of n texts of five sentences, `backbone="compact"`: the whole `compute`',
+        "one sentence at a time",
+        "torch",
+        five_sentences,
+        gruen_compute,
+        gruen_one_by_one,
+        (Size(100), Size(500, ratio=8)),
+        tolerance=1e-4,
+        warm_up=4,
+    ),
+    "gruen_redundancy": Case(
+        "Redundancy of one text of n captions: all pairs",
+        "difflib, all pairs",
+        "difflib",
+        different_captions,
+        redundancy_compute,
+        redundancy_pairs,
+        (Size(50), Size(200, ratio=20), Size(2_000, alone=True), Size(10_000, alone=True, long=True)),
+        tolerance=0,
+        warm_up=20,
     ),
 }
 
@@ -655,7 +742,7 @@ def machine() -> list[str]:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         processor = next((text.split(":")[1].strip() for text in lines if text.startswith("model name")), processor)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    packages = ["numpy", "scipy", "torch", "sentence-transformers", "evaluate", "fast-bleu", "vendi-score"]
+    packages = ["numpy", "scipy", "torch", "sentence-transformers", "evaluate", "fast-bleu", "vendi-score", "rapidfuzz"]
     installed = {found.name.lower(): found.version for found in importlib.metadata.distributions()}
     versions = [f"{name} {installed[name]}" for name in packages if name in installed]
     file = captions_file()

@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics.probeval.core_encoder import encode  # noqa: E402
+from metrics.probeval.core_vectors import load_vectors  # noqa: E402
 from metrics.probeval.probeval_formats import (  # noqa: E402
     WRONG,
     Question,
@@ -387,7 +388,7 @@ def main() -> int:
     asked = read(arguments.targets, arguments.predictions, arguments.assessments)[: arguments.questions]
     texts = sorted({text for question, labelled in asked for text in [*question.gold, *labelled]})
     if arguments.vectors:
-        matrix, identity = average_word_vectors(texts, arguments.vectors)
+        matrix, identity = average_word_vectors(texts, load_vectors(arguments.vectors))
     else:
         encoded = encode(texts, arguments.model)
         matrix, identity = encoded.embeddings, encoded.identity

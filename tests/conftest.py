@@ -1,7 +1,10 @@
 """What the tests share: the loaded metrics, the real data where it is, and tiny models."""
 
+import hashlib
 import json
 import os
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import evaluate
@@ -11,6 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = ROOT / "metrics"
 SET_METRICS = ("vendi_embed", "chamfer_diversity", "self_bleu")
+# Those that score each text by itself.
+TEXT_METRICS = ("gruen",)
 
 # Five sets of our own words, of different sizes, with a repeated text.
 SETS = [
@@ -92,3 +97,129 @@ def build_tiny_model(folder, seed):
     transformer = Transformer(str(bert), max_seq_length=64)
     SentenceTransformer(modules=[transformer, Pooling(config.hidden_size)], device="cpu").save(str(folder / "model"))
     return folder / "model"
+
+
+@pytest.fixture(scope="session")
+def gruen_models(tmp_path_factory):
+    """Settings for the models of the paper's backbone: real ones, with random weights, two layers of 32 units."""
+    return build_gruen_models(tmp_path_factory.mktemp("gruen"), seed=0)
+
+
+@pytest.fixture(scope="session")
+def other_gruen_models(tmp_path_factory):
+    return build_gruen_models(tmp_path_factory.mktemp("gruen"), seed=1)
+
+
+def build_gruen_models(folder, seed):
+    import torch
+    from transformers import (
+        AlbertConfig,
+        AlbertForPreTraining,
+        BertConfig,
+        BertForMaskedLM,
+        BertForSequenceClassification,
+        BertTokenizer,
+    )
+
+    torch.manual_seed(seed)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",", *letters, *(f"##{letter}" for letter in letters)]
+    vocabulary = folder / "vocab.txt"
+    vocabulary.write_text("\n".join(words), encoding="utf-8")
+    tokenizer = BertTokenizer(vocab=str(vocabulary))
+    # Weights that are far from zero, so that no two sentences score alike.
+    sizes = {
+        "vocab_size": len(words),
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+        "max_position_embeddings": 160,
+        "initializer_range": 0.3,
+    }
+    models = {
+        "lm_model": BertForMaskedLM(BertConfig(**sizes)),
+        "cola_model": BertForSequenceClassification(BertConfig(**sizes, num_labels=2)),
+        "sop_model": AlbertForPreTraining(AlbertConfig(**sizes, embedding_size=16)),
+    }
+    teach_to_copy(models["lm_model"], len(words))
+    for name, model in models.items():
+        model.save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    return {"backbone": "bert", **{name: str(folder / name) for name in models}}
+
+
+def teach_to_copy(model, vocabulary):
+    """Train a language model to say what it reads: a loss near 4 would make every likelihood 0."""
+    import torch
+
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    for _ in range(40):
+        ids = torch.randint(vocabulary, (16, 16))
+        optimizer.zero_grad()
+        model(input_ids=ids, labels=ids).loss.backward()
+        optimizer.step()
+    model.eval()
+
+
+class HubHandler(BaseHTTPRequestHandler):
+    """The part of the Hub's file protocol that a download of one model, or one Space, uses."""
+
+    folder: Path
+    kind: str
+    repo: str
+    revision = "0123456789abcdef0123456789abcdef01234567"
+
+    def do_HEAD(self):
+        self.answer(with_body=False)
+
+    def do_GET(self):
+        self.answer(with_body=True)
+
+    def answer(self, with_body):
+        path = self.path.split("?")[0]
+        prefix = "" if self.kind == "models" else f"/{self.kind}"
+        names = [file.relative_to(self.folder).as_posix() for file in self.folder.rglob("*") if file.is_file()]
+        files = {
+            f"{prefix}/{self.repo}/resolve/{revision}/{name}": self.folder / name
+            for revision in (self.revision, "main")
+            for name in names
+        }
+        if path.startswith(f"/api/{self.kind}/{self.repo}/tree/"):
+            entries = [{"type": "file", "path": name, "size": 1, "oid": name} for name in names]
+            body, content = json.dumps(entries).encode(), "application/json"
+        elif path.startswith(f"/api/{self.kind}/{self.repo}"):
+            info = {"id": self.repo, "sha": self.revision, "siblings": [{"rfilename": name} for name in names]}
+            body, content = json.dumps(info).encode(), "application/json"
+        elif path in files:
+            body, content = files[path].read_bytes(), "application/octet-stream"
+        else:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", content)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("ETag", f'"{hashlib.sha1(body).hexdigest()}"')
+        self.send_header("X-Repo-Commit", self.revision)
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def hub_server():
+    """Start servers that hold a folder as a repository of the Hub: "models" or "spaces"."""
+    servers = []
+
+    def start(folder, kind, repo):
+        handler = type("Handler", (HubHandler,), {"folder": Path(folder), "kind": kind, "repo": repo})
+        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), handler))
+        threading.Thread(target=servers[-1].serve_forever, daemon=True).start()
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.shutdown()

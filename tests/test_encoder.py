@@ -1,6 +1,5 @@
 """The encoder: equal to sentence-transformers, one model in a process, found without a network."""
 
-import hashlib
 import json
 import logging
 import os
@@ -12,8 +11,6 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -213,51 +210,8 @@ def test_a_hub_that_does_not_answer_is_not_waited_for(tmp_path):
     assert float(done.stdout) < 20
 
 
-class HubHandler(BaseHTTPRequestHandler):
-    """The part of the Hub's file protocol that a download of one model uses."""
-
-    folder: Path
-    repo = "someone/tiny"
-    revision = "0123456789abcdef0123456789abcdef01234567"
-
-    def do_HEAD(self):
-        self.answer(with_body=False)
-
-    def do_GET(self):
-        self.answer(with_body=True)
-
-    def answer(self, with_body):
-        path = self.path.split("?")[0]
-        prefix = f"/{self.repo}/resolve/{self.revision}/"
-        names = [file.relative_to(self.folder).as_posix() for file in self.folder.rglob("*") if file.is_file()]
-        if path.startswith(f"/api/models/{self.repo}/tree/"):
-            files = [{"type": "file", "path": name, "size": 1, "oid": name} for name in names]
-            body, kind = json.dumps(files).encode(), "application/json"
-        elif path.startswith(f"/api/models/{self.repo}"):
-            info = {"id": self.repo, "sha": self.revision, "siblings": [{"rfilename": name} for name in names]}
-            body, kind = json.dumps(info).encode(), "application/json"
-        elif path.startswith(prefix) and path.removeprefix(prefix) in names:
-            body, kind = (self.folder / path.removeprefix(prefix)).read_bytes(), "application/octet-stream"
-        else:
-            self.send_error(404)
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("ETag", f'"{hashlib.sha1(body).hexdigest()}"')
-        self.send_header("X-Repo-Commit", self.revision)
-        self.end_headers()
-        if with_body:
-            self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
-
-
-def test_a_model_is_downloaded_from_the_hub(load, tiny_model, tmp_path):
-    handler = type("Handler", (HubHandler,), {"folder": Path(tiny_model)})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+def test_a_model_is_downloaded_from_the_hub(load, tiny_model, hub_server, tmp_path):
+    server = hub_server(tiny_model, "models", "someone/tiny")
     program = (
         "import evaluate, json, sys\n"
         f"metric = evaluate.load({str(METRICS / 'vendi_embed')!r})\n"

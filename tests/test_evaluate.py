@@ -9,12 +9,12 @@ import time
 import evaluate
 import pytest
 
-from tests.conftest import METRICS, ROOT, SET_METRICS, SETS
+from tests.conftest import METRICS, ROOT, SET_METRICS, SETS, TEXT_METRICS
 
 FLAT = [text for members in SETS for text in members][:12]
 
 
-@pytest.mark.parametrize("name", SET_METRICS)
+@pytest.mark.parametrize("name", [*SET_METRICS, *TEXT_METRICS])
 def test_loads_from_any_directory(name, tmp_path):
     program = f"import evaluate; print(evaluate.load({str(METRICS / name)!r}).compute(predictions=['a b', 'a b']))"
     environment = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
@@ -25,7 +25,7 @@ def test_loads_from_any_directory(name, tmp_path):
     assert f"'{name}':" in done.stdout
 
 
-@pytest.mark.parametrize("name", SET_METRICS)
+@pytest.mark.parametrize("name", [*SET_METRICS, *TEXT_METRICS])
 def test_loads_by_relative_path(name, monkeypatch):
     monkeypatch.chdir(ROOT)
     metric = evaluate.load(f"metrics/{name}")
@@ -119,3 +119,15 @@ def test_combine(load):
 def test_references_of_other_metrics_do_no_harm(load):
     expected = load("self_bleu").compute(predictions=FLAT)
     assert load("self_bleu").compute(predictions=FLAT, references=FLAT) == expected
+
+
+@pytest.mark.parametrize("name", TEXT_METRICS)
+def test_texts_that_come_in_pieces_are_scored_as_one(name):
+    metric = evaluate.load(str(METRICS / name))
+    expected = metric.compute(predictions=FLAT)
+    for text in FLAT[:3]:
+        metric.add(prediction=text)
+    metric.add_batch(predictions=FLAT[3:6])
+    assert metric.compute(predictions=FLAT[6:]) == expected
+    with pytest.raises(TypeError, match=r"predictions\[0\] must be a text\. Got None"):
+        metric.add(prediction=None)

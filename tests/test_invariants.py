@@ -1,4 +1,4 @@
-"""What holds for every metric over sets of texts, whatever it measures."""
+"""What holds for every metric over sets of texts, or over texts, whatever it measures."""
 
 import json
 import math
@@ -122,6 +122,7 @@ def numbers(result):
 VECTORS = np.random.default_rng(0).standard_normal((12, 6))
 FLAT = ["a b c", "a b d", "d e f g", "a, b"] * 3
 WEIGHTS = [0.1, 0.2, 0.3, 0.4]
+QUALITY = {"set_size": 4, "quality": [0.9, 0.3, 0.6, 0.1] * 3}
 
 
 @pytest.mark.parametrize(
@@ -138,11 +139,17 @@ WEIGHTS = [0.1, 0.2, 0.3, 0.4]
         ("vendi_embed", {}, {"precision": "bfloat16"}),
         ("vendi_embed", {"set_size": 4}, {"set_size": 6}),
         ("vendi_embed", {"set_size": 4}, {"set_size": 4, "weights": WEIGHTS * 3}),
+        ("vendi_embed", {"set_size": 4}, {"set_size": 4, "confidence": 0.9}),
+        ("vendi_embed", QUALITY, {**QUALITY, "min_quality": 0.5}),
+        ("vendi_embed", {**QUALITY, "min_quality": 0.5}, {**QUALITY, "min_quality": 0.25}),
+        ("chamfer_diversity", QUALITY, {**QUALITY, "min_quality": 0.5}),
+        ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "confidence": 0.9}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 6}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "embeddings": VECTORS}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "model": "tiny_model"}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "precision": "bfloat16"}),
         ("self_bleu", {"set_size": 4}, {"set_size": 6}),
+        ("self_bleu", {"set_size": 4}, {"set_size": 4, "confidence": 0.9}),
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "max_order": 3}),
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "smoothing": "method1"}),
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "tokenizer": "13a"}),
@@ -177,3 +184,55 @@ def test_a_setting_that_cannot_change_the_number_is_not_signed(load, name):
         settings.append({"singletons": "skip"})
     for setting in settings:
         assert load(name).compute(predictions=SETS, **setting)["signature"] == first["signature"]
+
+
+# Metrics that score each text by itself.
+
+TEXTS = [" ".join(members) for members in SETS]
+each_text_metric = pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("gruen", {}),
+        ("gruen", {"components": ["grammaticality"]}),
+        ("gruen", {"components": ["non_redundancy"]}),
+        ("gruen", {"components": ["focus"]}),
+    ],
+)
+
+
+@each_text_metric
+def test_the_order_of_scored_texts_does_not_matter(load, name, settings):
+    expected = load(name).compute(predictions=TEXTS, **settings)
+    result = load(name).compute(predictions=TEXTS[::-1], **settings)
+    assert result["scores"] == pytest.approx(expected["scores"][::-1], abs=1e-5)
+    assert result[name] == pytest.approx(expected[name], abs=1e-5)
+
+
+@each_text_metric
+def test_a_text_is_scored_alone(load, name, settings):
+    together = load(name).compute(predictions=TEXTS, **settings)["scores"]
+    alone = [load(name).compute(predictions=[text], **settings)["scores"][0] for text in TEXTS]
+    assert alone == pytest.approx(together, abs=1e-5)
+    twice = load(name).compute(predictions=TEXTS * 2, **settings)["scores"]
+    assert twice == pytest.approx(together * 2, abs=1e-5)
+
+
+@each_text_metric
+def test_the_result_for_texts_is_plain(load, name, settings):
+    texts = list(TEXTS)
+    result = load(name).compute(predictions=texts, details=True, **settings)
+    assert texts == TEXTS
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    assert type(result[name]) is float
+    assert result[name] == pytest.approx(np.mean(result["scores"]))
+    assert len(result["scores"]) == len(result["details"]) == len(TEXTS)
+    assert result["signature"].startswith(f"{name}|")
+
+
+@each_text_metric
+def test_how_texts_are_run_does_not_change_the_score(load, name, settings):
+    expected = load(name).compute(predictions=TEXTS, **settings)
+    for change in ({"batch_size": 1}, {"batch_size": 100}, {"device": "cpu"}, {"progress": False}, {"details": True}):
+        result = load(name).compute(predictions=TEXTS, **settings, **change)
+        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
+        assert result["signature"] == expected["signature"]

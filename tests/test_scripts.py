@@ -44,8 +44,8 @@ def test_an_import_that_evaluate_would_not_follow_is_found(folder):
     script.write_text("".join(lines[:start] + lines[start + 1 :]))
     assert "core_signature.py: chamfer_diversity.py does not import it" in "\n".join(vendor.problems(folder))
     script = folder / "core_inputs.py"
-    script.write_text("from .core_trainer import something\n" + script.read_text())
-    assert "imports core_trainer, but chamfer_diversity.py does not" in "\n".join(vendor.problems(folder))
+    script.write_text("from .core_vectors import something\n" + script.read_text())
+    assert "imports core_vectors, but chamfer_diversity.py does not" in "\n".join(vendor.problems(folder))
 
 
 def test_the_demo_shows_what_it_says(tmp_path):

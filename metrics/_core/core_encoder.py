@@ -283,19 +283,39 @@ def find_model(model: str | os.PathLike[str]) -> ModelFiles:
     ValueError
         If it cannot be found; the message says how to get it.
     """
-    if not isinstance(model, (str, os.PathLike)) or not os.fspath(model):
-        raise TypeError(f"model must be the name of a model or the path of a folder. Got {describe(model)}.")
-    name = os.path.expanduser(os.fspath(model))
+    name = _model_name(model, "model")
     if name.rstrip("/") in (DEFAULT_MODEL, f"{_DEFAULT_ORGANIZATION}/{DEFAULT_MODEL}"):
         return _packaged_default()
+    return _in_folder(name, "model", ("modules.json", "config.json")) or _from_hub(name.rstrip("/"))
+
+
+def find_transformer(model: str | os.PathLike[str], parameter: str) -> ModelFiles:
+    """Find the files of a transformer alone, as `find_model` does those of a sentence encoder.
+
+    Parameters
+    ----------
+    parameter : the name of the argument that holds the model, for errors
+    """
+    name = _model_name(model, parameter)
+    return _in_folder(name, parameter, ("config.json",)) or _from_hub(name.rstrip("/"), parameter)
+
+
+def _model_name(model: Any, parameter: str) -> str:
+    if not isinstance(model, (str, os.PathLike)) or not os.fspath(model):
+        raise TypeError(f"{parameter} must be the name of a model or the path of a folder. Got {describe(model)}.")
+    return os.path.expanduser(os.fspath(model))
+
+
+def _in_folder(name: str, parameter: str, wanted: tuple[str, ...]) -> ModelFiles | None:
     if os.path.isdir(name):
         path = Path(name).resolve()
-        if not any((path / file).is_file() for file in ("modules.json", "config.json")):
-            raise ValueError(f"model {name!r} is a folder without a saved model: no modules.json and no config.json.")
+        if not any((path / file).is_file() for file in wanted):
+            missing = " and ".join(f"no {file}" for file in wanted)
+            raise ValueError(f"{parameter} {name!r} is a folder without a saved model: {missing}.")
         return ModelFiles(path, f"local@{_folder_digest(path)[:12]}")
     if os.path.exists(name) or name.startswith((".", "/")):
-        raise ValueError(f"model must be a folder with a saved model. Got {name!r}, which is not a folder.")
-    return _from_hub(name.rstrip("/"))
+        raise ValueError(f"{parameter} must be a folder with a saved model. Got {name!r}, which is not a folder.")
+    return None
 
 
 def _packaged_default() -> ModelFiles:
@@ -319,21 +339,24 @@ def _packaged_default() -> ModelFiles:
     return ModelFiles(path, identities[path])
 
 
-def _from_hub(name: str) -> ModelFiles:
+def _from_hub(name: str, transformer: str | None = None) -> ModelFiles:
+    """Find a sentence encoder, or a transformer alone where `transformer` names the argument that asks for it."""
     # Imported here: with given embeddings, no hub client is needed.
     from huggingface_hub import HfApi, constants, snapshot_download
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id
 
-    repo = name if "/" in name else f"{_DEFAULT_ORGANIZATION}/{name}"
+    parameter = transformer or "model"
+    repo = name if "/" in name or transformer else f"{_DEFAULT_ORGANIZATION}/{name}"
+    whole = _is_transformer if transformer else _is_whole
     try:
         validate_repo_id(repo)
     except HFValidationError as error:
-        raise ValueError(f"model {name!r} is neither a folder nor a valid model id: {error}") from None
+        raise ValueError(f"{parameter} {name!r} is neither a folder nor a valid model id: {error}") from None
     found = None
     with contextlib.suppress(OSError):
         found = Path(snapshot_download(repo, local_files_only=True, ignore_patterns=list(_UNUSED_FILES)))
-    if found is None or not _is_whole(found):
+    if found is None or not whole(found):
         place = "neither as a folder nor in the Hub's cache" if found is None else "in the Hub's cache only in part"
         try:
             if constants.HF_HUB_OFFLINE:
@@ -343,14 +366,23 @@ def _from_hub(name: str) -> ModelFiles:
             found = Path(snapshot_download(repo, ignore_patterns=list(_UNUSED_FILES)))
         # The client's own errors and those of whichever HTTP library it uses share no base but this.
         except Exception as error:
-            if found is None or not _is_bare(found):
+            if found is None or transformer or not _is_bare(found):
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+                default = "" if transformer else f", or use the default, {DEFAULT_MODEL!r}"
                 raise ValueError(
-                    f"model {name!r} was found {place}, and not on the Hub ({reason}). Download it where there is a "
-                    f"network (hf download {repo}) and pass its folder, or use the default, {DEFAULT_MODEL!r}."
+                    f"{parameter} {name!r} was found {place}, and not on the Hub ({reason}). Download it where there "
+                    f"is a network (hf download {repo}) and pass its folder{default}."
                 ) from error
+    if transformer:
+        return ModelFiles(found, f"{repo}@{found.name[:8]}")
     # The same weights without their pooling are another model, and have another name.
     return ModelFiles(found, f"{repo}@{found.name[:8]}{'+mean-pooling' if _is_bare(found) else ''}")
+
+
+def _is_transformer(folder: Path) -> bool:
+    """Say whether a folder holds a transformer, with its tokenizer: the cache may have a part."""
+    has_tokenizer = any(folder.glob("*token*")) or any(folder.glob("*vocab*"))
+    return (folder / "config.json").is_file() and _has_weights(folder) and has_tokenizer
 
 
 def _is_whole(folder: Path) -> bool:

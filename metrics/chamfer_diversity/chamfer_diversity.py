@@ -4,21 +4,25 @@ from typing import Any
 
 import datasets
 import evaluate
+import numpy as np
 
+from .core_confidence import confidence_interval, confidence_settings, parse_confidence
 from .core_encoder import DEFAULT_MODEL, embed_sets, matrix_device
 from .core_inputs import (
     find_scored_sets,
     mean_by_set,
     mean_over_sets,
+    parse_min_quality,
     parse_sets,
     parse_values,
-    select_sets,
     split_by_set,
     spread,
+    sum_by_set,
 )
 from .core_metric import TextMetric
 from .core_signature import format_sizes, signature
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
+from .core_trainer import SETS
 
 _DESCRIPTION = """\
 How far is each text of a set, in meaning, from its nearest neighbour in the set? Chamfer diversity is the mean of
@@ -43,8 +47,10 @@ Args:
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
     embeddings (array of shape (n, d)): embeddings of all texts, all sets in turn, in place of the encoder's.
     quality (like `predictions`): quality of each text, in [0, 1].
+    min_quality (`float`): with `quality`, only texts of at least this quality count, as if the others were not there.
     singletons (`"error"` or `"skip"`): what to do about a set of one text, which has no neighbour: refuse it, or leave
         it out of the mean, with None among the scores.
+    confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over sets.
     model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
     precision (`str`): `"float32"`, `"bfloat16"` or `"float16"` for the encoder; as stored by default.
     batch_size (`int`), device (`str`): of the encoder; they do not change the score.
@@ -53,12 +59,15 @@ Args:
 
 Returns:
     chamfer_diversity (`float`): mean over sets of the mean over texts of the cosine distance to the nearest other text
-        of the set, in [0, 2]; higher is more diverse.
+        of the set, in [0, 2]; higher is more diverse. With `min_quality`, 0 for a set of which one text counts or none.
     mean_pairwise_distance (`float`): mean over sets of the mean cosine distance of all pairs (1 - self-CosSim), in
         [0, 2]; higher is more diverse.
     scores (`list[float]`): the Chamfer diversity of each set.
+    confidence_interval (`list[float]`): with `confidence`, `[low, high]` of the main score; None for fewer than two.
     quality_chamfer_diversity (`float`), quality_scores (`list[float]`): with `quality`, the same with each text's
         distance times its quality.
+    quality_confidence_interval (`list[float]`): with `quality` and `confidence`, that of `quality_chamfer_diversity`.
+    n_counted (`list[int]`): with `min_quality`, how many texts of each set count.
     n_singletons (`int`): with `singletons="skip"`, how many sets were left out.
     details (`list[dict]`): with `details=True`.
     signature (`str`): the settings that decide the score.
@@ -86,6 +95,8 @@ Examples:
 class ChamferDiversity(TextMetric, evaluate.Metric):
     """Mean distance of each text of a set to its nearest neighbour, from sentence embeddings."""
 
+    _items = SETS
+
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
@@ -105,7 +116,9 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         set_size: int | None = None,
         embeddings: Any = None,
         quality: Any = None,
+        min_quality: float | None = None,
         singletons: str = "error",
+        confidence: float | None = None,
         model: Any = DEFAULT_MODEL,
         precision: str | None = None,
         batch_size: int | None = None,
@@ -116,33 +129,65 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         sets = parse_sets(predictions, set_size)
         scored = find_scored_sets(sets, singletons, "chamfer_diversity")
         qualities = None if quality is None else parse_values(quality, sets, "quality")
+        counted = parse_min_quality(min_quality, qualities)
+        level = parse_confidence(confidence)
         vectors, settings = embed_sets(sets, embeddings, model, precision, batch_size, device, progress)
 
         where = matrix_device(device)
-        kept, rows = select_sets(sets, scored)
+        counts = sets.sizes if counted is None else sum_by_set(counted.astype(np.int64), sets.sizes)
+        # A set of which fewer than two texts count has nothing to compare, and scores 0.
+        compared = scored & (counts > 1)
+        texts = np.repeat(compared, sets.sizes)
+        rows, sizes = np.flatnonzero(texts if counted is None else texts & counted), counts[compared]
         if len(rows) < len(vectors):
             vectors = vectors[rows]
-        distances, neighbours = nearest_neighbours(vectors, kept.sizes, device=where)
-        pairwise = mean_pairwise_distances(vectors, kept.sizes, device=where)
-        scores = mean_by_set(distances, kept.sizes)
+        distances, neighbours = nearest_neighbours(vectors, sizes, device=where)
+
+        def of_scored(values: np.ndarray) -> np.ndarray:
+            found = np.zeros(len(sets.sizes))
+            found[compared] = values
+            return found[scored]
+
+        pairwise = of_scored(mean_pairwise_distances(vectors, sizes, device=where))
+        scores = of_scored(mean_by_set(distances, sizes))
 
         result: dict[str, Any] = {
             "chamfer_diversity": mean_over_sets(scores),
             "mean_pairwise_distance": mean_over_sets(pairwise),
             "scores": spread(scores.tolist(), scored),
         }
+        if level is not None:
+            result["confidence_interval"] = confidence_interval(level, scores)
         if qualities is not None:
-            weighted = mean_by_set(distances * qualities[rows], kept.sizes)
+            weighted = of_scored(mean_by_set(distances * qualities[rows], sizes))
             result["quality_chamfer_diversity"] = mean_over_sets(weighted)
             result["quality_scores"] = spread(weighted.tolist(), scored)
+            if level is not None:
+                result["quality_confidence_interval"] = confidence_interval(level, weighted)
+        if counted is not None:
+            result["n_counted"] = counts.tolist()
         if singletons == "skip":
             result["n_singletons"] = int((~scored).sum())
         if details:
-            columns = (pairwise.tolist(), split_by_set(distances, kept.sizes), split_by_set(neighbours, kept.sizes))
-            rows_of_sets = [
-                {"mean_pairwise_distance": mean, "distances": own.tolist(), "neighbours": nearest.tolist()}
-                for mean, own, nearest in zip(*columns, strict=True)
+            places = np.arange(len(sets.texts)) - np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
+            nearest_rows = rows[np.repeat(np.cumsum(sizes) - sizes, sizes) + neighbours]
+            columns = (_by_set(distances, rows, sets.sizes), _by_set(places[nearest_rows], rows, sets.sizes))
+            result["details"] = [
+                None if mean is None else {"mean_pairwise_distance": mean, "distances": own, "neighbours": nearest}
+                for mean, own, nearest in zip(spread(pairwise.tolist(), scored), *columns, strict=True)
             ]
-            result["details"] = spread(rows_of_sets, scored)
-        result["signature"] = signature("chamfer_diversity", **settings, set_size=format_sizes(sets.sizes))
+        result["signature"] = signature(
+            "chamfer_diversity",
+            **settings,
+            set_size=format_sizes(sets.sizes),
+            **({} if min_quality is None else {"min_quality": float(min_quality)}),
+            **confidence_settings(level),
+        )
         return result
+
+
+def _by_set(values: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> list[list]:
+    """Put the values of the compared texts in their places, and None in the others: a list for each set."""
+    found = np.full(sizes.sum(), None, dtype=object)
+    found[rows] = values
+    return [part.tolist() for part in split_by_set(found, sizes)]

@@ -1,15 +1,19 @@
 """ProbEval: how far a model's distribution of answers to a commonsense question is from people's."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import datasets
 import evaluate
 import numpy as np
 
+from .core_confidence import confidence_interval, confidence_settings, parse_confidence
 from .core_encoder import DEFAULT_MODEL, embed_sets
-from .core_inputs import TextSets, parse_choice, parse_count
+from .core_inputs import TextSets, parse_choice, parse_count, parse_number
 from .core_metric import TextMetric
 from .core_signature import format_sizes, signature
+from .core_trainer import QUESTIONS
+from .core_vectors import load_vectors
 from .probeval_clusters import LINKAGES, compare_clusterings
 from .probeval_formats import (
     Question,
@@ -17,7 +21,6 @@ from .probeval_formats import (
     from_protoqa,
     labels_from_cfc,
     parse_labels,
-    parse_number,
     parse_rows,
     questions,
 )
@@ -80,6 +83,7 @@ Args:
     seed (`int`): of `"xmeans"` and `"gmeans"`. Default 0.
     labels (`dict`): with `matcher="human"`, people's cluster for each answer of the model: question id to answer to
         cluster, or `"wrong"`.
+    confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over questions.
     model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
     vectors (`str`, path or mapping): a fastText or word2vec file, averaged over an answer's words, in place of `model`.
     precision (`str`): `"float32"`, `"bfloat16"` or `"float16"` for the encoder; as stored by default.
@@ -90,6 +94,7 @@ Args:
 Returns:
     probeval (`float`): mean over questions of KL(people || model) in nats, >= 0; lower is closer.
     scores (`list[float]`): that of each question.
+    confidence_interval (`list[float]`): with `confidence`, `[low, high]` of the main score; None for fewer than two.
     wrong_rate (`float`): mean over answered questions of the share of answers that match no cluster, in [0, 1].
     coverage (`float`): mean over questions of the share of people's answers whose cluster was hit, in [0, 1].
     n_clusters (`float`): mean number of clusters of a question.
@@ -125,6 +130,8 @@ class Probeval(TextMetric, evaluate.Metric):
     from_cfc = staticmethod(from_cfc)
     from_protoqa = staticmethod(from_protoqa)
     labels_from_cfc = staticmethod(labels_from_cfc)
+
+    _items = QUESTIONS
 
     def _info(self) -> evaluate.MetricInfo:
         text, count = datasets.Value("string"), datasets.Value("int64")
@@ -164,6 +171,7 @@ class Probeval(TextMetric, evaluate.Metric):
         distance: float = 0.95,
         seed: int = 0,
         labels: Any = None,
+        confidence: float | None = None,
         model: Any = DEFAULT_MODEL,
         vectors: Any = None,
         precision: str | None = None,
@@ -173,6 +181,7 @@ class Probeval(TextMetric, evaluate.Metric):
         progress: bool | None = None,
     ) -> dict[str, Any]:
         asked = questions(*parse_rows(predictions, references))
+        level = parse_confidence(confidence)
         settings = _settings(asked, clustering, matcher, threshold, smoothing, debias, parity, linkage, distance, seed)
         if (labels is not None) != (matcher == "human"):
             raise ValueError(f"labels go with matcher='human', and only with it. Got matcher={matcher!r}.")
@@ -181,7 +190,7 @@ class Probeval(TextMetric, evaluate.Metric):
         if needs_embeddings(settings.clustering, matcher):
             texts = sorted({text for question in asked for text in [*question.gold, *question.answers] if text.strip()})
             if vectors is not None:
-                matrix, signed["vectors"] = average_word_vectors(texts, vectors)
+                matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(vectors))
             else:
                 one_set = TextSets(texts, np.array([len(texts)]), nested=False)
                 matrix, signed = embed_sets(one_set, None, model, precision, batch_size, device, progress)
@@ -203,9 +212,10 @@ class Probeval(TextMetric, evaluate.Metric):
                 )
 
         sizes = np.array([int(question.counts.sum()) for question in asked])
+        scores = [one.score for one in scored]
         result: dict[str, Any] = {
-            "probeval": mean([one.score for one in scored]),
-            "scores": [one.score for one in scored],
+            "probeval": mean(scores),
+            "scores": scores,
             "wrong_rate": mean([one.wrong_rate for one in scored if one.wrong_rate is not None]),
             "coverage": mean([one.coverage for one in scored]),
             "n_clusters": mean([len(clusters.labels) for clusters in clusters_of]),
@@ -216,6 +226,8 @@ class Probeval(TextMetric, evaluate.Metric):
             "n_answers": sizes.tolist(),
             "n_empty": int((sizes == 0).sum()),
         }
+        if level is not None:
+            result["confidence_interval"] = confidence_interval(level, np.array(scores))
         if settings.clustering != "human" and all(question.clusters for question in asked):
             compared = [
                 compare_clusterings(clusters.counts.argmax(axis=1), question.gold_counts.argmax(axis=1))
@@ -226,8 +238,18 @@ class Probeval(TextMetric, evaluate.Metric):
             result["details"] = [
                 describe_question(*row) for row in zip(asked, clusters_of, weights_of, scored, strict=True)
             ]
-        result["signature"] = signature("probeval", **_signed(settings), **signed, n_answers=format_sizes(sizes))
+        result["signature"] = signature(
+            "probeval",
+            **_signed(settings),
+            **signed,
+            n_answers=format_sizes(sizes),
+            **confidence_settings(level),
+        )
         return result
+
+    def _n_items(self, result: Mapping[str, Any], name: str) -> int:
+        answered = sum(n_answers > 0 for n_answers in result["n_answers"])
+        return answered if name == "wrong_rate" else len(result["scores"])
 
     def protoqa_scores(self, *, predictions: Any, references: Any) -> dict[str, Any]:
         """Score ranked answers by the rules of ProtoQA (Boratko et al., 2020), the baseline that the paper beats.

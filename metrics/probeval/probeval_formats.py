@@ -7,7 +7,6 @@ that is not there.
 """
 
 import json
-import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -226,16 +225,6 @@ def _align(given: list[dict], gold: list[dict]) -> list[dict]:
                 "'answers': [] to score it as unanswered."
             )
     return [partners[row["id"]] for row in given]
-
-
-def parse_number(value: Any, name: str, low: float, high: float = math.inf) -> float:
-    """Read a finite number in [low, high]."""
-    if not isinstance(value, (int, float, np.number)) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number. Got {describe(value)}.")
-    if not (low <= value <= high and math.isfinite(value)):
-        bounds = f"at least {low:g}" if math.isinf(high) else f"in [{low:g}, {high:g}]"
-        raise ValueError(f"{name} must be {bounds}. Got {value!r}.")
-    return float(value)
 
 
 def parse_labels(labels: Any, asked: list[Question]) -> list[list[str]]:

@@ -80,6 +80,24 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     return _join(items, set_size)
 
 
+def parse_texts(predictions: Any) -> list[str]:
+    """Read `predictions` as texts, each scored by itself.
+
+    Raises
+    ------
+    TypeError
+        If `predictions` is no list, or a text is no string.
+    ValueError
+        If there is no text.
+    """
+    texts = _as_list(predictions, "predictions", "a list of texts")
+    if not texts:
+        raise ValueError("predictions is empty: there is no text to score.")
+    _check_texts(texts, lambda i: f"predictions[{i}]", "a text")
+    check_characters(texts, lambda i: f"predictions[{i}]")
+    return texts
+
+
 def _as_list(value: Any, name: str, expected: str) -> list:
     """Take any ordered sequence as a list; refuse strings, mappings, sets and numbers."""
     if isinstance(value, list):
@@ -161,6 +179,16 @@ def parse_count(value: Any, name: str) -> int:
     return number
 
 
+def parse_number(value: Any, name: str, low: float, high: float = math.inf) -> float:
+    """Read a finite number in [low, high]."""
+    if not isinstance(value, (int, float, np.number)) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number. Got {describe(value)}.")
+    if not (low <= value <= high and math.isfinite(value)):
+        bounds = f"at least {low:g}" if math.isinf(high) else f"in [{low:g}, {high:g}]"
+        raise ValueError(f"{name} must be {bounds}. Got {value!r}.")
+    return float(value)
+
+
 def parse_choice(value: Any, name: str, choices: Sequence[str]) -> str:
     """Read one of a few names."""
     if isinstance(value, str) and value in choices:
@@ -230,6 +258,31 @@ def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
         i = int(bad[0])
         raise ValueError(f"{name} must sum to 1 over the texts of a set. Those of set {i} sum to {sums[i]:.6g}.")
     return numbers / np.repeat(sums, sets.sizes)
+
+
+def parse_min_quality(value: Any, qualities: np.ndarray | None) -> np.ndarray | None:
+    """Say which texts count: those of at least this quality; None where there is no threshold.
+
+    Returns
+    -------
+    ndarray of shape (n,), bool
+
+    Raises
+    ------
+    TypeError
+        If it is no number.
+    ValueError
+        If it is out of [0, 1], or there is no quality to hold against it.
+    """
+    if value is None:
+        return None
+    if qualities is None:
+        raise ValueError("min_quality needs quality: a number for each text, to hold against it.")
+    if not _is_number_type(type(value)):
+        raise TypeError(f"min_quality must be a number in [0, 1]. Got {describe(value)}.")
+    if not 0 <= value <= 1:
+        raise ValueError(f"min_quality must be in [0, 1]. Got {value}.")
+    return qualities >= value
 
 
 def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:

@@ -1,11 +1,13 @@
 """Self-BLEU, Distinct-n and Entropy-n: how much the texts of a set repeat each other's words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import datasets
 import evaluate
+import numpy as np
 
+from .core_confidence import confidence_interval, confidence_settings, parse_confidence
 from .core_inputs import (
     find_scored_sets,
     mean_by_set,
@@ -18,8 +20,18 @@ from .core_inputs import (
     spread,
 )
 from .core_metric import TextMetric
-from .core_ngrams import SMOOTHINGS, bleu, bleu_statistics, distinct, entropy, ngram_tables, number_tokens
+from .core_ngrams import (
+    SMOOTHINGS,
+    BleuStatistics,
+    bleu,
+    bleu_statistics,
+    distinct,
+    entropy,
+    ngram_tables,
+    number_tokens,
+)
 from .core_signature import format_sizes, signature
+from .core_trainer import SETS
 from .self_bleu_tokenizers import tokenize
 
 _DESCRIPTION = """\
@@ -54,6 +66,7 @@ Args:
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
     singletons (`"error"` or `"skip"`): what to do about a set of one text, which has no others to repeat: refuse it, or
         leave it out of all means, with None among the scores.
+    confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over sets.
     details (`bool`): add, for each set, its score, Distinct and Entropy at each order; with `aggregate="sentence"`,
         the score of each text too.
 
@@ -63,6 +76,7 @@ Returns:
     distinct_1, distinct_2, ... (`float`): Distinct-n, in [0, 1]; higher is more diverse.
     entropy_1, entropy_2, ... (`float`): Entropy-n in nats, >= 0; higher is more diverse.
     scores (`list[float]`): the self-BLEU of each set.
+    confidence_interval (`list[float]`): with `confidence`, `[low, high]` of the main score; None for fewer than two.
     n_singletons (`int`): with `singletons="skip"`, how many sets were left out.
     details (`list[dict]`): with `details=True`.
     signature (`str`): the settings that decide the score.
@@ -89,6 +103,8 @@ Examples:
 class SelfBleu(TextMetric, evaluate.Metric):
     """Self-BLEU of sets of texts, with Distinct-n and Entropy-n."""
 
+    _items = SETS
+
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
@@ -111,6 +127,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
         tokenizer: str | Callable[[str], Any] = "whitespace",
         set_size: int | None = None,
         singletons: str = "error",
+        confidence: float | None = None,
         details: bool = False,
     ) -> dict[str, Any]:
         sets = parse_sets(predictions, set_size)
@@ -119,6 +136,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
         if smoothing is None:
             smoothing = "method1" if aggregate == "sentence" else "nlg-eval"
         parse_choice(smoothing, "smoothing", SMOOTHINGS)
+        level = parse_confidence(confidence)
         scored = find_scored_sets(sets, singletons, "self_bleu")
         kept, rows = select_sets(sets, scored)
         sizes = kept.sizes
@@ -131,7 +149,8 @@ class SelfBleu(TextMetric, evaluate.Metric):
             by_text = bleu(statistics, smoothing)
             by_set = mean_by_set(by_text, sizes)
         else:
-            by_set = bleu(statistics.pooled(sizes), smoothing)
+            of_sets = statistics.pooled(sizes)
+            by_set = bleu(of_sets, smoothing)
         pooled = aggregate == "corpus" and len(sizes) > 0
         whole = bleu(statistics.pooled(sizes.sum(keepdims=True)), smoothing) if pooled else by_set
 
@@ -144,6 +163,10 @@ class SelfBleu(TextMetric, evaluate.Metric):
 
         result: dict[str, Any] = {"self_bleu": means[f"self_bleu_{max_order}"], **means}
         result["scores"] = spread(by_set[-1].tolist(), scored)
+        if level is not None:
+            result["confidence_interval"] = (
+                _corpus_interval(level, of_sets, smoothing) if pooled else confidence_interval(level, by_set[-1])
+            )
         if singletons == "skip":
             result["n_singletons"] = int((~scored).sum())
         if details:
@@ -160,5 +183,22 @@ class SelfBleu(TextMetric, evaluate.Metric):
             smoothing=smoothing,
             tokenizer=tokenizer_name,
             set_size=format_sizes(sets.sizes),
+            **confidence_settings(level),
         )
         return result
+
+    def _check_parts(self, settings: Mapping[str, Any]) -> None:
+        if settings.get("aggregate") == "corpus":
+            raise ValueError("aggregate='corpus' pools n-grams over all sets, so parts of them cannot be scored alone.")
+
+
+def _corpus_interval(level: float, of_sets: BleuStatistics, smoothing: str) -> list[float] | None:
+    """Interval of the score of all sets together, which is no mean: the statistics of the sets are drawn again."""
+    order = len(of_sets.matches)
+
+    def score(*sums: np.ndarray, axis: int) -> np.ndarray:
+        pooled = np.stack([part.sum(axis=axis) for part in sums])
+        return bleu(BleuStatistics(pooled[:order], pooled[order:-2], *pooled[-2:]), smoothing)[-1]
+
+    rows = (*of_sets.matches, *of_sets.totals, of_sets.hypothesis_lengths, of_sets.reference_lengths)
+    return confidence_interval(level, *rows, statistic=score)

@@ -1,11 +1,12 @@
 """What the metrics share in front of `evaluate`: checks before its machinery, and a way round its files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import datasets
 
 from .core_inputs import parse_sets
+from .core_trainer import TrainerMetric
 
 
 class TextMetric:
@@ -20,6 +21,8 @@ class TextMetric:
 
     # Defined by each metric.
     _compute: Callable[..., dict[str, Any]]
+    # SETS, TEXTS or QUESTIONS of core_trainer.
+    _items: str
     # Set by evaluate.EvaluationModule.
     writer: Any
     num_process: int
@@ -85,3 +88,38 @@ class TextMetric:
         # CombinedEvaluations.add of evaluate 0.4.6 sends the one prediction under the plural name.
         prediction, reference = kwargs.pop("predictions", prediction), kwargs.pop("references", reference)
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
+
+    def for_trainer(
+        self,
+        tokenizer: Any = None,
+        /,
+        set_size: int | None = None,
+        group_by: str | None = None,
+        prefix: str | None = None,
+        **compute_kwargs: Any,
+    ) -> TrainerMetric:
+        """Make a `compute_metrics` for the Trainer of `transformers`, which scores what the model generates.
+
+        Args:
+            tokenizer: turns ids into texts; its first name is needed only where `compute` has a `tokenizer` too.
+            set_size: number of generations in a set, such as `num_return_sequences`; all are one set by default.
+            group_by: `"inputs"` or `"labels"`: generations for equal ones make a set.
+            prefix: what the names of all results begin with.
+            **compute_kwargs: settings of `compute`. Where it has references, they are read from the labels, or given
+                as a mapping from the decoded inputs.
+
+        Returns
+        -------
+            A function of an EvalPrediction, and of `compute_result` with `batch_eval_metrics=True`, to floats.
+
+        """
+        if tokenizer is None:
+            tokenizer = compute_kwargs.pop("tokenizer", None)
+        return TrainerMetric(self, tokenizer, self._items, set_size, group_by, prefix, compute_kwargs)
+
+    def _n_items(self, result: Mapping[str, Any], name: str) -> int:
+        """Count the items that a mean in a result was taken over: those that have a score."""
+        return sum(score is not None for score in result["scores"])
+
+    def _check_parts(self, settings: Mapping[str, Any]) -> None:
+        """Refuse settings with which the score of the whole does not follow from those of parts."""

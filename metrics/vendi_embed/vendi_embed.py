@@ -7,8 +7,17 @@ import datasets
 import evaluate
 import numpy as np
 
+from .core_confidence import confidence_interval, confidence_settings, parse_confidence
 from .core_encoder import DEFAULT_MODEL, embed_sets, matrix_device, refuse_encoder_settings
-from .core_inputs import TextSets, describe, parse_probabilities, parse_sets, parse_values, sum_by_set
+from .core_inputs import (
+    TextSets,
+    describe,
+    parse_min_quality,
+    parse_probabilities,
+    parse_sets,
+    parse_values,
+    sum_by_set,
+)
 from .core_metric import TextMetric
 from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
 from .core_signature import format_callable, format_order, format_sizes, signature
@@ -22,6 +31,7 @@ from .core_spectra import (
     spectra,
     vendi_scores,
 )
+from .core_trainer import SETS
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
@@ -52,6 +62,8 @@ Args:
     embeddings (array of shape (n, d)): embeddings of all texts, all sets in turn, in place of the encoder's.
     weights (like `predictions`): probability of each text in its set; each set sums to 1. Default uniform.
     quality (like `predictions`): quality of each text, in [0, 1].
+    min_quality (`float`): with `quality`, only texts of at least this quality count, as if the others were not there.
+    confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over sets.
     model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
     precision (`str`): `"float32"`, `"bfloat16"` or `"float16"` for the encoder; as stored by default.
     batch_size (`int`), device (`str`): of the encoder; they do not change the score.
@@ -59,10 +71,14 @@ Args:
     progress (`bool`): show a bar; by default where logging is at INFO.
 
 Returns:
-    vendi_embed (`float`): mean over sets of the Vendi score, in [1, size of the set]; higher is more diverse.
+    vendi_embed (`float`): mean over sets of the Vendi score, in [1, size of the set]; higher is more diverse. With
+        `min_quality`, 0 for a set of which no text counts.
     scores (`list[float]`): the score of each set.
+    confidence_interval (`list[float]`): with `confidence`, `[low, high]` of the main score; None for fewer than two.
     by_order (`dict[str, float]`): with a list of orders, the mean over sets at each.
     quality_vendi_embed (`float`), quality_scores (`list[float]`): with `quality`, mean quality times Vendi score.
+    quality_confidence_interval (`list[float]`): with `quality` and `confidence`, that of `quality_vendi_embed`.
+    n_counted (`list[int]`): with `min_quality`, how many texts of each set count.
     details (`list[dict]`): with `details=True`.
     signature (`str`): the settings that decide the score.
 
@@ -92,6 +108,8 @@ _NGRAM_ORDERS = 4
 class VendiEmbed(TextMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
 
+    _items = SETS
+
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
@@ -114,6 +132,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         embeddings: Any = None,
         weights: Any = None,
         quality: Any = None,
+        min_quality: float | None = None,
+        confidence: float | None = None,
         model: Any = DEFAULT_MODEL,
         precision: str | None = None,
         batch_size: int | None = None,
@@ -131,6 +151,13 @@ class VendiEmbed(TextMetric, evaluate.Metric):
                 raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
         probabilities = None if weights is None else parse_probabilities(weights, sets, "weights")
         qualities = None if quality is None else parse_values(quality, sets, "quality")
+        counted = parse_min_quality(min_quality, qualities)
+        level = parse_confidence(confidence)
+        shares = 1 / np.repeat(sets.sizes, sets.sizes) if probabilities is None else probabilities
+        empty = np.zeros(len(sets.sizes), dtype=bool)
+        if counted is not None:
+            shares, empty = _shares_of_counted(shares, counted, sets.sizes)
+            probabilities = shares
 
         where = matrix_device(device)
         batches: Iterable[Matrices]
@@ -151,22 +178,32 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         if details:
             batches = list(batches)
         by_order = vendi_scores(batches, len(sets.sizes), orders)
+        by_order[empty] = 0.0
         scores = by_order[:, 0]
 
         names = [format_order(order) for order in orders]
         result: dict[str, Any] = {"vendi_embed": float(scores.mean()), "scores": scores.tolist()}
+        if level is not None:
+            result["confidence_interval"] = confidence_interval(level, scores)
         if isinstance(q, (list, tuple, np.ndarray)):
             result["by_order"] = dict(zip(names, by_order.mean(axis=0).tolist(), strict=True))
         if qualities is not None:
-            shares = 1 / np.repeat(sets.sizes, sets.sizes) if probabilities is None else probabilities
-            mean_quality = sum_by_set(qualities * shares, sets.sizes)
-            result["quality_vendi_embed"] = float((mean_quality * scores).mean())
-            result["quality_scores"] = (mean_quality * scores).tolist()
+            quality_scores = sum_by_set(qualities * shares, sets.sizes) * scores
+            result["quality_vendi_embed"] = float(quality_scores.mean())
+            result["quality_scores"] = quality_scores.tolist()
+            if level is not None:
+                result["quality_confidence_interval"] = confidence_interval(level, quality_scores)
+        if counted is not None:
+            result["n_counted"] = sum_by_set(counted.astype(np.int64), sets.sizes).tolist()
         if details:
             result["details"] = [
-                {"size": size, "by_order": dict(zip(names, row, strict=True)), "eigenvalues": values.tolist()}
-                for size, row, values in zip(
-                    sets.sizes.tolist(), by_order.tolist(), spectra(batches, len(sets.sizes)), strict=True
+                {
+                    "size": size,
+                    "by_order": dict(zip(names, row, strict=True)),
+                    "eigenvalues": [] if without else values.tolist(),
+                }
+                for size, row, without, values in zip(
+                    sets.sizes.tolist(), by_order.tolist(), empty.tolist(), spectra(batches, len(empty)), strict=True
                 )
             ]
         result["signature"] = signature(
@@ -175,8 +212,26 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             **settings,
             weights="uniform" if weights is None else "given",
             set_size=format_sizes(sets.sizes),
+            **({} if min_quality is None else {"min_quality": float(min_quality)}),
+            **confidence_settings(level),
         )
         return result
+
+
+def _shares_of_counted(shares: np.ndarray, counted: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Share the probability of each set out among the texts that count.
+
+    A text of probability 0 adds an eigenvalue of 0: the score is that of the set without it.
+
+    Returns
+    -------
+    shares : ndarray of shape (n,); as they were in a set of which no text counts
+    empty : ndarray of shape (m,), bool: which sets are such
+    """
+    left = sum_by_set(shares * counted, sizes)
+    empty = left == 0
+    scale = np.repeat(np.where(empty, 1.0, left), sizes)
+    return np.where(np.repeat(empty, sizes), shares, shares * counted / scale), empty
 
 
 def _ngram_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -1,0 +1,414 @@
+"""Check what a caller hands in, and bring it to one form: flat texts and the size of each set.
+
+Every error names the parameter, the set and the text, and what was found there.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Rows of a matrix looked at together, so that a check needs no second copy of a large one.
+_BLOCK_ROWS = 8192
+# Probabilities that were rounded to three digits, or kept in float16, still sum to one.
+_SUM_TOLERANCE = 1e-3
+# Squared lengths outside of this lose digits in float64, or all of them.
+_SAFE_SQUARES = (1e-200, 1e200)
+
+
+class TextSets(NamedTuple):
+    """Texts in order, all sets in turn.
+
+    texts : list of n strings
+    sizes : ndarray of shape (m,), the number of texts in each set, all >= 1
+    nested : whether the caller wrote the sets as lists of their own
+    """
+
+    texts: list[str]
+    sizes: np.ndarray
+    nested: bool
+
+    def where(self, index: int) -> str:
+        """Say which text a flat index means, in the caller's own terms."""
+        set_index, text_index = locate(index, self.sizes)
+        return f"set {set_index}, text {text_index}" if self.nested or len(self.sizes) > 1 else f"text {index}"
+
+
+def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
+    """Turn the flat index of a text into the index of its set, and its place there."""
+    ends = np.cumsum(sizes)
+    set_index = int(np.searchsorted(ends, index, side="right"))
+    return set_index, int(index - (ends[set_index] - sizes[set_index]))
+
+
+def describe(value: Any) -> str:
+    """Show a bad value in an error: its type, and the value itself cut to one line."""
+    if value is None:
+        return "None"
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 80 else text[:77] + '...'}"
+
+
+def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
+    """Read `predictions` as sets of texts.
+
+    Parameters
+    ----------
+    predictions : list of lists of str, or list of str
+        Sets, or texts that make one set or, with `set_size`, consecutive sets.
+    set_size : int, optional
+        The number of texts in each set of a flat list. With nested lists it is a check on their sizes.
+
+    Raises
+    ------
+    TypeError
+        If `predictions` is no list, or a set is no list, or a text is no string.
+    ValueError
+        If there is no text, a set is empty, or `set_size` does not fit.
+    """
+    items = _as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
+    if not items:
+        raise ValueError("predictions is empty: there is no text to score.")
+    if set_size is not None:
+        set_size = parse_count(set_size, "set_size")
+    if isinstance(items[0], str):
+        _check_texts(items, lambda i: f"predictions[{i}]", "a string, like the first item")
+        check_characters(items, lambda i: f"predictions[{i}]")
+        return _cut(items, set_size)
+    return _join(items, set_size)
+
+
+def parse_texts(predictions: Any) -> list[str]:
+    """Read `predictions` as texts, each scored by itself.
+
+    Raises
+    ------
+    TypeError
+        If `predictions` is no list, or a text is no string.
+    ValueError
+        If there is no text.
+    """
+    texts = _as_list(predictions, "predictions", "a list of texts")
+    if not texts:
+        raise ValueError("predictions is empty: there is no text to score.")
+    _check_texts(texts, lambda i: f"predictions[{i}]", "a text")
+    check_characters(texts, lambda i: f"predictions[{i}]")
+    return texts
+
+
+def _as_list(value: Any, name: str, expected: str) -> list:
+    """Take any ordered sequence as a list; refuse strings, mappings, sets and numbers."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{name} must be {expected}. Got a bare string, {describe(value)}.")
+    if hasattr(value, "tolist"):
+        listed = value.tolist()
+        if isinstance(listed, list):
+            return listed
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"{name} must be {expected}. Got {describe(value)}.")
+
+
+def _check_texts(items: list, name: Callable[[int], str], expected: str) -> None:
+    if all(issubclass(kind, str) for kind in set(map(type, items))):
+        return
+    for i, item in enumerate(items):
+        if not isinstance(item, str):
+            raise TypeError(f"{name(i)} must be {expected}. Got {describe(item)}.")
+
+
+def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
+    """Refuse what is no text: half of a surrogate pair, which broken JSON brings, has no encoding."""
+    try:
+        for text in texts:
+            text.encode()
+    except UnicodeEncodeError as error:
+        i = next(i for i, text in enumerate(texts) if text is error.object)
+        raise ValueError(
+            f"{name(i)} holds half of a surrogate pair at character {error.start}. Got {describe(texts[i])}."
+        ) from None
+
+
+def _cut(texts: list[str], set_size: int | None) -> TextSets:
+    size = len(texts) if set_size is None else set_size
+    if len(texts) % size:
+        raise ValueError(f"set_size must divide the number of predictions. Got set_size={size} for {len(texts)} texts.")
+    return TextSets(texts, np.full(len(texts) // size, size, dtype=np.int64), nested=False)
+
+
+def _join(items: list, set_size: int | None) -> TextSets:
+    texts: list[str] = []
+    sizes = np.empty(len(items), dtype=np.int64)
+    for i, item in enumerate(items):
+        if isinstance(item, str):
+            raise TypeError(f"predictions[{i}] must be a list of texts, like the first item. Got {describe(item)}.")
+        members = _as_list(item, f"predictions[{i}]", "a text or a list of texts")
+        if not members:
+            raise ValueError(f"predictions[{i}] is an empty set: a set holds at least one text.")
+        if set_size is not None and len(members) != set_size:
+            raise ValueError(
+                f"set_size is {set_size}, but predictions[{i}] holds {len(members)} texts. "
+                "Nested predictions need no set_size."
+            )
+        texts += members
+        sizes[i] = len(members)
+
+    def name(index: int) -> str:
+        set_index, text_index = locate(index, sizes)
+        return f"predictions[{set_index}][{text_index}]"
+
+    _check_texts(texts, name, "a string")
+    check_characters(texts, name)
+    return TextSets(texts, sizes, nested=True)
+
+
+def parse_count(value: Any, name: str) -> int:
+    """Read a whole number >= 1."""
+    try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number. Got {describe(value)}.") from None
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1. Got {number}.")
+    return number
+
+
+def parse_number(value: Any, name: str, low: float, high: float = math.inf) -> float:
+    """Read a finite number in [low, high]."""
+    if not isinstance(value, (int, float, np.number)) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number. Got {describe(value)}.")
+    if not (low <= value <= high and math.isfinite(value)):
+        bounds = f"at least {low:g}" if math.isinf(high) else f"in [{low:g}, {high:g}]"
+        raise ValueError(f"{name} must be {bounds}. Got {value!r}.")
+    return float(value)
+
+
+def parse_choice(value: Any, name: str, choices: Sequence[str]) -> str:
+    """Read one of a few names."""
+    if isinstance(value, str) and value in choices:
+        return value
+    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}. Got {describe(value)}.")
+
+
+def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high: float = 1.0) -> np.ndarray:
+    """Read one number per text, shaped like the predictions.
+
+    Returns
+    -------
+    ndarray of shape (n,), float64, all in [low, high]
+
+    Raises
+    ------
+    TypeError
+        If it is no list, or an item is no number.
+    ValueError
+        If its shape is not that of the predictions, or a number is NaN or out of range.
+    """
+    rows = _as_list(values, name, "one number for each text, shaped like predictions")
+    if sets.nested:
+        if len(rows) != len(sets.sizes):
+            raise ValueError(f"{name} must have one list for each of the {len(sets.sizes)} sets. Got {len(rows)}.")
+        flat: list = []
+        for i, (row, size) in enumerate(zip(rows, sets.sizes.tolist(), strict=True)):
+            members = _as_list(row, f"{name}[{i}]", "one number for each text of its set")
+            if len(members) != size:
+                raise ValueError(
+                    f"{name}[{i}] must have {size} numbers, one for each text of set {i}. Got {len(members)}."
+                )
+            flat += members
+    else:
+        flat = rows
+        if len(flat) != len(sets.texts):
+            raise ValueError(f"{name} must have one number for each of the {len(sets.texts)} texts. Got {len(flat)}.")
+    if not all(_is_number_type(kind) for kind in set(map(type, flat))):
+        i = next(i for i, value in enumerate(flat) if not _is_number_type(type(value)))
+        raise TypeError(f"{name} ({sets.where(i)}) must be a number. Got {describe(flat[i])}.")
+    try:
+        numbers = np.asarray(flat, dtype=np.float64)
+    except OverflowError:  # a whole number beyond all floats
+        numbers = np.array([value if abs(value) <= high else np.inf for value in flat])
+    bad = np.flatnonzero(~((numbers >= low) & (numbers <= high)))
+    if bad.size:
+        i = int(bad[0])
+        raise ValueError(f"{name} ({sets.where(i)}) must be in [{low:g}, {high:g}]. Got {describe(flat[i])}.")
+    return numbers
+
+
+def _is_number_type(kind: type) -> bool:
+    return issubclass(kind, (int, float, np.number)) and not issubclass(kind, bool)
+
+
+def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
+    """Read the probability of each text within its set; each set sums to 1.
+
+    Returns
+    -------
+    ndarray of shape (n,), float64, scaled so that each set sums to 1 exactly
+    """
+    numbers = parse_values(values, sets, name)
+    sums = sum_by_set(numbers, sets.sizes)
+    bad = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
+    if bad.size:
+        i = int(bad[0])
+        raise ValueError(f"{name} must sum to 1 over the texts of a set. Those of set {i} sum to {sums[i]:.6g}.")
+    return numbers / np.repeat(sums, sets.sizes)
+
+
+def parse_min_quality(value: Any, qualities: np.ndarray | None) -> np.ndarray | None:
+    """Say which texts count: those of at least this quality; None where there is no threshold.
+
+    Returns
+    -------
+    ndarray of shape (n,), bool
+
+    Raises
+    ------
+    TypeError
+        If it is no number.
+    ValueError
+        If it is out of [0, 1], or there is no quality to hold against it.
+    """
+    if value is None:
+        return None
+    if qualities is None:
+        raise ValueError("min_quality needs quality: a number for each text, to hold against it.")
+    if not _is_number_type(type(value)):
+        raise TypeError(f"min_quality must be a number in [0, 1]. Got {describe(value)}.")
+    if not 0 <= value <= 1:
+        raise ValueError(f"min_quality must be in [0, 1]. Got {value}.")
+    return qualities >= value
+
+
+def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
+    """Read an (n, d) array of floats, a row for each text, all sets in turn.
+
+    Returns
+    -------
+    ndarray of shape (n, d), float32 or float64: no copy where it is that already
+
+    Raises
+    ------
+    TypeError
+        If it holds no numbers.
+    ValueError
+        If its shape is wrong, or a row holds NaN or infinity or is all zero, which has no direction.
+    """
+    if hasattr(embeddings, "detach"):
+        tensor = embeddings.detach().cpu()
+        embeddings = tensor.float().numpy() if tensor.element_size() < 4 else tensor.numpy()
+    try:
+        matrix = np.asarray(embeddings)
+        if matrix.dtype not in (np.float32, np.float64):
+            if matrix.dtype.kind not in "fiu":
+                raise TypeError
+            matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be an (n, d) array of numbers. Got {describe(embeddings)}.") from None
+    if matrix.ndim != 2 or matrix.shape[1] == 0 or matrix.shape[0] != len(sets.texts):
+        raise ValueError(
+            f"{name} must have shape (n, d), with a row for each of the {len(sets.texts)} texts. "
+            f"Got shape {matrix.shape}."
+        )
+    extreme: list[int] = []
+    for start in range(0, len(matrix), _BLOCK_ROWS):
+        block = matrix[start : start + _BLOCK_ROWS]
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            squares = np.einsum("ij,ij->i", block, block)
+            odd = ~((squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1]))
+        for i in (start + np.flatnonzero(odd)).tolist():
+            largest = float(np.abs(matrix[i]).max())
+            if not math.isfinite(largest):
+                raise ValueError(f"{name} row {i} ({sets.where(i)}) holds NaN or infinity.")
+            if largest == 0.0:
+                raise ValueError(f"{name} row {i} ({sets.where(i)}) is a zero vector, whose cosine is undefined.")
+            extreme.append(i)
+    if extreme and matrix.dtype == np.float64:
+        # Such rows over- or underflow when squared; their direction does not change with their length.
+        matrix = matrix.copy()
+        matrix[extreme] /= np.abs(matrix[extreme]).max(axis=1, keepdims=True)
+    return matrix
+
+
+def find_scored_sets(sets: TextSets, singletons: str, metric: str) -> np.ndarray:
+    """Find the sets that have a score where texts are compared with others: those of at least two texts.
+
+    Parameters
+    ----------
+    singletons : "error" or "skip"
+        What to do about sets of one text.
+
+    Returns
+    -------
+    ndarray of shape (m,), bool
+
+    Raises
+    ------
+    ValueError
+        If a set has one text and `singletons` is "error".
+    """
+    parse_choice(singletons, "singletons", ("error", "skip"))
+    scored = sets.sizes > 1
+    if singletons == "error" and not scored.all():
+        name = f"predictions (set {int(np.argmin(scored))})" if len(scored) > 1 or sets.nested else "predictions"
+        raise ValueError(
+            f"{name} holds one text, and {metric} is undefined for a set of one ({int((~scored).sum())} of "
+            f"{len(scored)} sets). Pass singletons='skip' to leave such sets out of the mean."
+        )
+    return scored
+
+
+def spread(values: list, scored: np.ndarray) -> list:
+    """Put the values of the scored sets in their places, and None in the others."""
+    remaining = iter(values)
+    return [next(remaining) if has_score else None for has_score in scored.tolist()]
+
+
+def select_sets(sets: TextSets, keep: np.ndarray) -> tuple[TextSets, np.ndarray]:
+    """Keep some sets; returns them, and the flat indices of their texts."""
+    if keep.all():
+        return sets, np.arange(len(sets.texts))
+    rows = np.flatnonzero(np.repeat(keep, sets.sizes))
+    return TextSets([sets.texts[i] for i in rows], sets.sizes[keep], sets.nested), rows
+
+
+def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Group sets of equal size, so that one array operation serves many.
+
+    Yields
+    ------
+    members : ndarray of shape (b,), indices of sets
+    rows : ndarray of shape (b, k), flat indices of their texts; b * k <= max_rows, or b = 1
+    """
+    starts = np.cumsum(sizes) - sizes
+    for size in np.unique(sizes).tolist():
+        same = np.flatnonzero(sizes == size)
+        step = max(1, max_rows // size)
+        for i in range(0, len(same), step):
+            members = same[i : i + step]
+            yield members, starts[members, None] + np.arange(size)
+
+
+def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Average the values of each set's texts: (n,) to (m,)."""
+    return sum_by_set(values, sizes) / sizes
+
+
+def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Add up the values of each set's texts, along the last axis: (..., n) to (..., m)."""
+    return np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=-1)
+
+
+def split_by_set(values: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
+    """Cut the values of all texts, (n,), into those of each set."""
+    return np.split(values, np.cumsum(sizes))[:-1]
+
+
+def mean_over_sets(scores: np.ndarray) -> float | None:
+    """Average the scores of sets; None where no set has one."""
+    return float(scores.mean()) if scores.size else None

@@ -1,0 +1,124 @@
+"""The file of weights that belongs to this module: `evaluate` brings the code to its cache, and no data files.
+
+The file is brought beside the code from where the code came from: a folder, or a Space of the Hub.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from .core_encoder import model_registry
+
+_HUB_TIMEOUT_SECONDS = 5
+
+
+def bring_weights(script: str, module: str, name: str, sha256: str) -> str | None:
+    """Bring the weights beside the main script, where they are not there yet.
+
+    Parameters
+    ----------
+    script : path of the main script, as it runs
+    module : name of its Python module, which tells the Space that it comes from
+    name : file name of the weights
+    sha256 : their digest
+
+    Returns
+    -------
+    None where they are there; else a line that says why they are not
+    """
+    place = Path(script).with_name(name)
+    if place.is_file() and _digest(place) == sha256:
+        return None
+    found, reason = _beside_original(Path(script), name), "no folder and no Space is known that it was loaded from"
+    if found is None or _digest(found) != sha256:
+        if found is not None:
+            reason = _difference(found, sha256)
+        elif place.is_file():
+            reason = _difference(place, sha256)
+        space = _space(module)
+        if space is None:
+            return reason
+        try:
+            found = _from_space(space, name, sha256)
+        # The client's own errors and those of whichever HTTP library it uses share no base but this.
+        except Exception as error:
+            detail = (str(error).strip() or type(error).__name__).splitlines()[0]
+            return f"the Space {space} does not give it ({detail})"
+        if _digest(found) != sha256:
+            return _difference(found, sha256)
+    try:
+        # Other processes may bring it too: a file that is there is whole.
+        with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+            os.replace(shutil.copy(found, Path(folder) / name), place)
+    except OSError as error:
+        return f"{found} could not be copied to {place}: {error.strerror}"
+    return None
+
+
+def check_weights(script: str, module: str, name: str, sha256: str) -> Path:
+    """Find the weights beside the main script, and make sure that they are the ones that belong to it.
+
+    Raises
+    ------
+    ValueError
+        If they are not there, or are others; the message says what to do.
+    """
+    reason = bring_weights(script, module, name, sha256)
+    if reason is not None:
+        raise ValueError(
+            f"backbone='compact' needs the weights {name}, and they are not there: {reason}. Load the metric from a "
+            "folder that holds them, put the file there anew, or pass backbone='bert'."
+        )
+    return Path(script).with_name(name)
+
+
+def _beside_original(script: Path, name: str) -> Path | None:
+    """Look where `evaluate` copied the script from, as it noted: the path as it was typed at the first load."""
+    note = script.with_suffix(".json")
+    if not note.is_file():
+        return None
+    original = json.loads(note.read_text(encoding="utf-8")).get("original file path")
+    weights = Path(original).with_name(name) if original else None
+    return weights if weights is not None and weights.is_file() else None
+
+
+def _space(module: str) -> str | None:
+    """Read the id of a Space from the name of a module that was loaded from one: `...owner--name.<hash>.name`."""
+    match = re.search(r"(?:^|\.)([\w-]+)--([\w-]+)\.", module)
+    return f"{match[1]}/{match[2]}" if match else None
+
+
+def _from_space(space: str, name: str, sha256: str) -> Path:
+    from huggingface_hub import HfApi, constants, hf_hub_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        cached = Path(hf_hub_download(space, name, repo_type="space", local_files_only=True))
+        if _digest(cached) == sha256:
+            return cached
+    except LocalEntryNotFoundError:
+        pass
+    if constants.HF_HUB_OFFLINE:
+        raise ConnectionError("HF_HUB_OFFLINE is set")
+    # One question with a short time-out: the download itself would try a dead network many times.
+    HfApi().space_info(space, timeout=_HUB_TIMEOUT_SECONDS)
+    return Path(hf_hub_download(space, name, repo_type="space"))
+
+
+def _difference(path: Path, sha256: str) -> str:
+    return f"{path} is another file (SHA-256 {_digest(path)}, expected {sha256})"
+
+
+def _digest(path: Path) -> str:
+    """Hash a file, and again only when it has changed."""
+    state = path.stat()
+    key = ("weights", path.resolve(), state.st_mtime_ns, state.st_size)
+    identities = model_registry().identities
+    if key not in identities:
+        with path.open("rb") as file:
+            identities[key] = hashlib.file_digest(file, "sha256").hexdigest()
+    return identities[key]

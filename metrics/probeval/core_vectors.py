@@ -1,0 +1,89 @@
+"""Word vectors that the user names: read once in a process, and named for the signature."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .core_encoder import model_registry
+from .core_inputs import describe
+from .core_signature import format_callable
+
+
+class WordVectors(NamedTuple):
+    """Vectors by word, and the name that stands for them: that of the file, with its digest."""
+
+    table: Any
+    identity: str
+
+
+def load_vectors(vectors: Any) -> WordVectors:
+    """Load word vectors, or take those that this process has loaded.
+
+    Parameters
+    ----------
+    vectors : path of a fastText (.bin) or word2vec (.bin, .vec, .txt, also .gz) file, or of a file that gensim saved
+        (.kv, .model); or a mapping from words to vectors, such as gensim's KeyedVectors
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `vectors` is none of these, or the file cannot be read as such.
+    ImportError
+        If gensim is missing and a file is given.
+    """
+    if not isinstance(vectors, (str, os.PathLike)):
+        if isinstance(vectors, Mapping) or (hasattr(vectors, "__contains__") and hasattr(vectors, "key_to_index")):
+            return WordVectors(vectors, format_callable(vectors))
+        raise TypeError(
+            f"vectors must be the path of a fastText or word2vec file, or a mapping from words to vectors. "
+            f"Got {describe(vectors)}."
+        )
+    path = Path(vectors)
+    if not path.is_file():
+        raise ValueError(
+            f"vectors must be the path of a fastText or word2vec file. Got {os.fspath(vectors)!r}: no file."
+        )
+    registry = model_registry()
+    state = path.stat()
+    key = ("vectors", path.resolve(), state.st_mtime_ns, state.st_size)
+    with registry.lock:
+        if key not in registry.models:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()[:12]
+            registry.models[key] = WordVectors(_read(path), f"{path.name}@{digest}")
+        return registry.models[key]
+
+
+def word_vector(table: Any, word: str) -> Any:
+    """Look up the vector of a word, as it is written or in lower case; None where there is none."""
+    # fastText's `in` is true for any word with a known n-gram, and its lookup builds the vector from these.
+    for form in (word, word.lower()):
+        if form in table:
+            return np.asarray(table[form], dtype=np.float64)
+    return None
+
+
+def _read(path: Path) -> Any:
+    try:
+        from gensim.models import KeyedVectors
+        from gensim.models.fasttext import load_facebook_vectors
+    except ImportError as error:
+        raise ImportError("gensim is needed to read word vectors: pip install gensim") from error
+    suffixes = set(path.suffixes)
+    name = os.fspath(path)
+    try:
+        if suffixes & {".kv", ".model"}:
+            saved = KeyedVectors.load(name)
+            return getattr(saved, "wv", saved)
+        if ".bin" not in suffixes:
+            return KeyedVectors.load_word2vec_format(name, binary=False)
+        with path.open("rb") as file:
+            # A fastText model begins with a magic number; word2vec's binary format with its size in digits.
+            is_fasttext = int.from_bytes(file.read(4), "little") == 793712314
+        return load_facebook_vectors(name) if is_fasttext else KeyedVectors.load_word2vec_format(name, binary=True)
+    except (ValueError, OSError, EOFError, NotImplementedError, UnicodeDecodeError, AttributeError) as error:
+        raise ValueError(f"vectors: {name!r} could not be read as fastText or word2vec: {error}") from error

@@ -1,0 +1,477 @@
+"""A loaded metric as a `compute_metrics` for the Trainer of `transformers`, whole or batch by batch."""
+
+import hashlib
+import inspect
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .core_confidence import confidence_interval, parse_confidence
+from .core_inputs import describe, parse_choice, parse_count
+from .core_signature import merge_signatures
+
+# What a metric scores: sets of texts, single texts, or the answers to questions beside people's.
+SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
+_GROUPS = ("inputs", "labels")
+# What belongs to single texts, of which none is known before the model writes it; and what a log has no place for.
+_NOT_IN_TRAINING = {"predictions", "embeddings", "weights", "quality", "min_quality", "labels", "details"}
+
+
+class MergedResult:
+    """The results of the parts of some data, as one: counts add up, and means are weighted by what they are over.
+
+    Its whole state is `state`, plain numbers and strings, so that it can be kept in a file.
+    """
+
+    def __init__(self, state: dict[str, Any] | None = None) -> None:
+        self.state: dict[str, Any] = state or {"n_parts": 0, "counts": {}, "means": {}, "signature": ""}
+
+    def add(self, result: Mapping[str, Any], n_items_of: Callable[[Mapping[str, Any], str], int]) -> None:
+        """Take in the result of one part.
+
+        Parameters
+        ----------
+        result : what `compute` returned
+        n_items_of : tells over how many items of the result the mean of this name was taken
+
+        Raises
+        ------
+        ValueError
+            If it was scored in another way than those before it.
+        """
+        state = self.state
+        signature = result["signature"]
+        state["signature"] = merge_signatures(state["signature"], signature) if state["n_parts"] else signature
+        for name, value in _numbers(result):
+            if isinstance(value, int):
+                state["counts"][name] = state["counts"].get(name, 0) + value
+                continue
+            n_items = n_items_of(result, name)
+            total, weight, n_parts = state["means"].get(name, (0.0, 0, 0))
+            if value is not None:
+                total, weight = total + value * n_items, weight + n_items
+            state["means"][name] = (total, weight, n_parts + 1)
+        state["n_parts"] += 1
+
+    def result(self) -> dict[str, Any]:
+        """Give the numbers of the whole; a mean that a part does not have at all is left out."""
+        state = self.state
+        means = {
+            name: total / weight if weight else None
+            for name, (total, weight, n_parts) in state["means"].items()
+            if n_parts == state["n_parts"]
+        }
+        return {**means, **state["counts"], "signature": state["signature"]}
+
+
+def _numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, float | int | None]]:
+    """Find the numbers of a result, those of inner dicts under joined names."""
+    for name, value in result.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(value, f"{prefix}{name}_")
+        elif isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
+            yield prefix + name, value
+
+
+class _Group(NamedTuple):
+    """Texts that belong together, and what people wrote for the same examples."""
+
+    question: str
+    texts: list[str]
+    gold: list[str]
+
+
+class _Rows(NamedTuple):
+    """The examples of one call: `per_example` texts for each."""
+
+    texts: list[str]
+    per_example: int
+    gold: list[str]
+    keys: list[bytes]
+    questions: list[str]
+
+
+class TrainerMetric:
+    """A `compute_metrics` that decodes generations, puts them into sets and scores them.
+
+    Called without `compute_result`, it scores everything at once. With it, as `batch_eval_metrics=True` does, it
+    scores what each batch completes and keeps the sums; only a set that is not complete yet is held.
+
+    Attributes
+    ----------
+    signature : that of the last evaluation
+    """
+
+    def __init__(
+        self,
+        metric: Any,
+        tokenizer: Any,
+        items: str,
+        set_size: int | None,
+        group_by: str | None,
+        prefix: str | None,
+        settings: dict[str, Any],
+    ) -> None:
+        name = metric.name
+        if not hasattr(tokenizer, "batch_decode"):
+            raise TypeError(f"tokenizer must have batch_decode, to turn ids into texts. Got {describe(tokenizer)}.")
+        if prefix is not None and not isinstance(prefix, str):
+            raise TypeError(f"prefix must be a string. Got {describe(prefix)}.")
+        known = inspect.signature(metric._compute).parameters
+        for key in settings:
+            if key not in known:
+                raise TypeError(f"{name} has no argument {key!r}: it has {', '.join(known)}.")
+            if key in _NOT_IN_TRAINING:
+                raise ValueError(f"{key} cannot be given to for_trainer: the texts are not there yet.")
+        if set_size is not None:
+            set_size = parse_count(set_size, "set_size")
+        if group_by is not None:
+            parse_choice(group_by, "group_by", _GROUPS)
+            if set_size is not None:
+                raise ValueError("set_size and group_by both say which generations make a set: pass one of them.")
+            if items == TEXTS:
+                raise ValueError(f"group_by has no effect: {name} scores each text by itself.")
+        self._references = settings.pop("references", None)
+        if self._references is not None and not isinstance(self._references, Mapping):
+            raise TypeError(f"references must map each question to people's answers. Got {describe(self._references)}.")
+        if self._references is not None and group_by != "inputs":
+            raise ValueError("references are found by the question: pass group_by='inputs' with them.")
+        self._metric, self._tokenizer, self._items = metric, tokenizer, items
+        self._set_size, self._group_by, self._settings = set_size, group_by, settings
+        self._prefix = "" if prefix is None else f"{prefix}_"
+        self._dataset_length: int | None = None
+        self.signature: str | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the batches of an evaluation that was broken off."""
+        self._open: dict[Any, _Group] = {}
+        self._closed: set[bytes] = set()
+        self._merged = MergedResult()
+        self._scores: list[float] = []
+        self._n_examples = 0
+        self._n_texts = 0
+
+    def __call__(self, prediction: Any, compute_result: bool | None = None) -> dict[str, float]:
+        """Score an evaluation, or take in a batch of it.
+
+        Parameters
+        ----------
+        prediction : the Trainer's EvalPrediction
+        compute_result : whether this batch is the last one; None where there are no batches
+
+        Returns
+        -------
+        dict of floats; empty before the last batch
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the predictions are no token ids, do not fit the labels or the sets, or may hold repeated examples.
+        """
+        ends = compute_result is not False
+        try:
+            self._take(self._read(prediction, compute_result))
+            done = list(self._close(everything=ends).values())
+            if compute_result is None:
+                result = self._score(done)
+            else:
+                self._score_part(done)
+                result = self._finish() if ends else {}
+        except BaseException:
+            ends = True
+            raise
+        finally:
+            if ends:
+                self.reset()
+        if not ends:
+            return {}
+        self.signature = result["signature"]
+        return self._named(result)
+
+    @property
+    def callback(self) -> Any:
+        """A TrainerCallback that notes how long the dataset is, so that repeats at its end can be taken out.
+
+        Needed with several processes where evaluation is not batch by batch.
+        """
+        from transformers import TrainerCallback
+
+        def note(_: Any, *args: Any, eval_dataloader: Any = None, **kwargs: Any) -> None:
+            self._dataset_length = _length(eval_dataloader)
+
+        return type("DatasetLength", (TrainerCallback,), {"on_prediction_step": note})()
+
+    # Reading.
+
+    def _read(self, prediction: Any, compute_result: bool | None) -> _Rows:
+        ids = _token_rows(prediction.predictions, "predictions")
+        labels = None if prediction.label_ids is None else _token_rows(prediction.label_ids, "label_ids")
+        given = getattr(prediction, "inputs", None)
+        inputs = None if given is None else self._read_inputs(given, compute_result is not None)
+        n_examples = len(ids) if labels is None else len(labels)
+        per_example = self._count_per_example(len(ids), n_examples)
+        kept = self._without_padding(n_examples, labels, inputs, compute_result)
+        self._n_examples += kept
+        ids = ids[: kept * per_example]
+        labels = None if labels is None else labels[:kept]
+        inputs = None if inputs is None else inputs[:kept]
+        if inputs is not None:
+            ids = [_without_prompt(row, inputs[i // per_example]) for i, row in enumerate(ids)]
+        keys, questions = [], []
+        if self._group_by is not None:
+            by = inputs if self._group_by == "inputs" else labels
+            if by is None:
+                raise ValueError(
+                    f"group_by={self._group_by!r}, but the Trainer gives no {self._group_by}. "
+                    "Set include_for_metrics=['inputs'] in its arguments."
+                )
+            keys = self._keys(by)
+            if self._references is not None:
+                questions = self._decode(by)
+        gold = []
+        if self._items == QUESTIONS and self._references is None:
+            if labels is None:
+                raise ValueError("label_ids is None: people's answers are read from the labels, or from references=.")
+            gold = self._decode(labels)
+        return _Rows(self._decode(ids), per_example, gold, keys, questions)
+
+    def _read_inputs(self, given: Any, is_batch: bool) -> list[np.ndarray]:
+        """Read the inputs; those of one batch are this process's own, as they came from its loader."""
+        if not isinstance(given, Mapping):
+            return _token_rows(given, "inputs")
+        if "input_ids" not in given:
+            raise ValueError(f"inputs has no 'input_ids', to tell the examples apart. It has {', '.join(given)}.")
+        own = given["input_ids"]
+        if is_batch and _n_processes() > 1:
+            from accelerate.utils import gather, pad_across_processes
+
+            own = gather(pad_across_processes(own, dim=1, pad_index=-100))
+        return _token_rows(own, "inputs")
+
+    def _count_per_example(self, n_texts: int, n_examples: int) -> int:
+        per_example = n_texts // n_examples if n_examples else 0
+        allowed = (1, self._set_size) if self._set_size is not None else (per_example,)
+        if not per_example or n_texts % n_examples or per_example not in allowed:
+            raise ValueError(
+                f"predictions has {n_texts} rows for {n_examples} labels. There must be one for each"
+                f"{f', or set_size={self._set_size}' if self._set_size is not None else ''}: with fewer, the Trainer "
+                "has cut off generations of the last batch."
+            )
+        return per_example
+
+    def _without_padding(
+        self,
+        n_examples: int,
+        labels: list[np.ndarray] | None,
+        inputs: list[np.ndarray] | None,
+        compute_result: bool | None,
+    ) -> int:
+        """Tell how many examples are no repeats, with which a loader fills the last batch of several processes."""
+        n_processes = _n_processes()
+        if compute_result is None:
+            length, self._dataset_length = self._dataset_length, None
+            if n_processes == 1:
+                return n_examples
+            if length is not None:
+                return min(n_examples, length)
+            # Repeats are those of the first examples, and make the share of each process the same.
+            columns = [self._keys(rows) for rows in (labels, inputs) if rows is not None]
+            if n_examples % n_processes or (columns and not _ends_as_it_begins(list(zip(*columns, strict=True)))):
+                return n_examples
+            raise ValueError(
+                f"predictions has {n_examples} examples of {n_processes} processes, and the last ones equal the first: "
+                "they may be repeats that fill up the last batch. Give the Trainer callbacks=[compute_metrics.callback]"
+                ", which notes the length of the dataset, or set batch_eval_metrics=True."
+            )
+        if not compute_result:
+            return n_examples
+        loader = _active_loader()
+        length = _length(loader)
+        if getattr(loader, "_drop_last", False):
+            return n_examples
+        if length is not None:
+            kept = length - self._n_examples
+            if not 0 < kept <= n_examples:
+                raise ValueError(
+                    f"predictions of {self._n_examples + n_examples} examples came in, but the dataset has {length}. "
+                    "Call reset() after an evaluation that was broken off."
+                )
+            return kept
+        if type(loader).__name__ == "DataLoaderDispatcher":
+            # It reads for all processes, and knows how many examples it read last.
+            return min(n_examples, loader.remainder)
+        if n_processes > 1:
+            raise ValueError(
+                f"predictions may hold repeats that fill up the last batch of {n_processes} processes, and how many "
+                "cannot be known: the dataset has no length. Give it one, or set "
+                "accelerator_config={'dispatch_batches': True}."
+            )
+        return n_examples
+
+    def _keys(self, rows: list[np.ndarray]) -> list[bytes]:
+        """Tell rows apart, however far each was filled up in its batch."""
+        pad = getattr(self._tokenizer, "pad_token_id", None)
+        kept = rows if pad is None else [row[row != pad] for row in rows]
+        return [hashlib.blake2b(row.astype(np.int64).tobytes(), digest_size=16).digest() for row in kept]
+
+    def _decode(self, rows: list[np.ndarray]) -> list[str]:
+        texts = self._tokenizer.batch_decode([row.tolist() for row in rows], skip_special_tokens=True)
+        return [text.strip() for text in texts]
+
+    # Sets.
+
+    def _take(self, rows: _Rows) -> None:
+        """Put texts into the sets that are not complete yet."""
+        for i, text in enumerate(rows.texts):
+            example, place = divmod(i, rows.per_example)
+            if self._group_by is not None:
+                key: Any = rows.keys[example]
+                if key in self._closed:
+                    raise ValueError(
+                        f"group_by={self._group_by!r}: a group comes again after others (example {example} of the "
+                        "last batch). With batch_eval_metrics=True, its examples must stand side by side."
+                    )
+            else:
+                key = 0 if self._set_size is None else self._n_texts // self._set_size
+            question = rows.questions[example] if rows.questions else ""
+            group = self._open.setdefault(key, _Group(question, [], []))
+            group.texts.append(text)
+            if rows.gold and place == 0:
+                group.gold.append(rows.gold[example])
+            self._n_texts += 1
+
+    def _close(self, everything: bool) -> dict[Any, _Group]:
+        """Take out the sets that are complete."""
+        if self._items == TEXTS:
+            done = dict(self._open)
+        elif everything:
+            if self._set_size is not None and self._n_texts % self._set_size:
+                raise ValueError(
+                    f"set_size must divide the number of predictions. Got set_size={self._set_size} for "
+                    f"{self._n_texts} texts."
+                )
+            done = dict(self._open)
+        elif self._set_size is not None:
+            done = {key: group for key, group in self._open.items() if len(group.texts) == self._set_size}
+        else:
+            # The last one may go on in the next batch.
+            done = dict(list(self._open.items())[:-1])
+        for key in done:
+            del self._open[key]
+        if self._group_by is not None:
+            self._closed |= done.keys()
+        return done
+
+    # Scoring.
+
+    def _score(self, groups: list[_Group]) -> dict[str, Any]:
+        if self._items == TEXTS:
+            return self._metric._compute(
+                predictions=[text for group in groups for text in group.texts], **self._settings
+            )
+        if self._items == SETS:
+            return self._metric._compute(predictions=[group.texts for group in groups], **self._settings)
+        gold: list[Any] = [group.gold for group in groups]
+        if self._references is not None:
+            for group in groups:
+                if group.question not in self._references:
+                    raise ValueError(f"references has no answers to the question {describe(group.question)}.")
+            gold = [self._references[group.question] for group in groups]
+        return self._metric._compute(predictions=[group.texts for group in groups], references=gold, **self._settings)
+
+    def _score_part(self, groups: list[_Group]) -> None:
+        if not groups:
+            return
+        self._metric._check_parts(self._settings)
+        result = self._score(groups)
+        self._merged.add(result, self._metric._n_items)
+        if self._settings.get("confidence") is not None:
+            self._scores += [score for score in result["scores"] if score is not None]
+
+    def _finish(self) -> dict[str, Any]:
+        result = self._merged.result()
+        if self._settings.get("confidence") is not None:
+            level = parse_confidence(self._settings["confidence"])
+            assert level is not None
+            result["confidence_interval"] = confidence_interval(level, np.array(self._scores))
+        return result
+
+    def _named(self, result: Mapping[str, Any]) -> dict[str, float]:
+        """Choose the numbers, and name them for a log; a mean over nothing is NaN under the metric's own name."""
+        named = {name: float(value) for name, value in _numbers(result) if value is not None}
+        named.setdefault(self._metric.name, math.nan)
+        for name, value in result.items():
+            if name.endswith("confidence_interval") and value is not None:
+                stem = name.removesuffix("interval")
+                named |= {f"{stem}low": value[0], f"{stem}high": value[1]}
+        return {self._prefix + name: value for name, value in named.items()}
+
+
+def _token_rows(value: Any, name: str) -> list[np.ndarray]:
+    """Read token ids, (n, length), as n rows without the -100 that fill them up.
+
+    Of a tuple, the first part is the predictions; a list has those of several batches.
+    """
+    if isinstance(value, tuple):
+        if not value:
+            raise ValueError(f"{name} is an empty tuple.")
+        return _token_rows(value[0], f"{name}[0]")
+    if isinstance(value, list) and value and (isinstance(value[0], tuple) or getattr(value[0], "ndim", 1) == 2):
+        return [row for i, part in enumerate(value) for row in _token_rows(part, f"{name}[{i}]")]
+    ids = value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
+    if ids.dtype.kind not in "iu":
+        if ids.dtype.kind == "f":
+            raise TypeError(
+                f"{name} has floats of shape {ids.shape}: these are logits, not the ids of generated tokens. Pass "
+                "predict_with_generate=True to Seq2SeqTrainingArguments, or preprocess_logits_for_metrics to the "
+                "Trainer, to make ids of them."
+            )
+        raise TypeError(f"{name} must be an array of token ids, (n, length). Got {describe(value)}.")
+    if ids.ndim != 2:
+        raise ValueError(f"{name} must have shape (n, length), a row of token ids for each text. Got {ids.shape}.")
+    return [row[row >= 0] for row in ids]
+
+
+def _without_prompt(row: np.ndarray, prompt: np.ndarray) -> np.ndarray:
+    """Take off what a model without an encoder was given: it stands before what it wrote."""
+    n = len(prompt)
+    return row[n:] if len(row) > n and np.array_equal(row[:n], prompt) else row
+
+
+def _ends_as_it_begins(examples: list[tuple[bytes, ...]]) -> bool:
+    """Whether the last m examples equal the first m, for any m."""
+    starts = (m for m in range(1, len(examples)) if examples[-m] == examples[0])
+    return any(examples[-m:] == examples[:m] for m in starts)
+
+
+def _n_processes() -> int:
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return 1
+    return distributed.get_world_size()
+
+
+def _active_loader() -> Any:
+    """Find the loader of the evaluation that is under way, which accelerate knows."""
+    if "accelerate" not in sys.modules:
+        return None
+    from accelerate.state import GradientState
+
+    state = GradientState()
+    return state.active_dataloader if state.in_dataloader and state.end_of_dataloader else None
+
+
+def _length(loader: Any) -> int | None:
+    """Count the examples of a loader's dataset; None where it has no length, or a part of it only."""
+    dataset = getattr(loader, "dataset", None)
+    data = sys.modules.get("torch.utils.data")
+    if data is not None and isinstance(dataset, data.IterableDataset):
+        return None
+    try:
+        return len(dataset)  # type: ignore[arg-type]
+    except (TypeError, NotImplementedError):
+        return None

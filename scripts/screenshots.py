@@ -1,0 +1,156 @@
+"""Run the demos that were built, and take a picture of each state: empty, result and error, on desktop and phone.
+
+Pictures go to build/screenshots; one of each demo goes to docs/screenshots, for the README. It needs Chromium
+(`apt-get install chromium`).
+
+    python scripts/screenshots.py [name ...]
+"""
+
+import argparse
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# The commands import each other by way of the root.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scripts.build_space import BUILD, ROOT, build, space_names
+
+CHROMIUM = shutil.which("chromium")
+NO_CHROMIUM = "Chromium is not there: apt-get install chromium"
+DESKTOP, PHONE = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
+_START_SECONDS = 180
+
+
+class Demo(NamedTuple):
+    """A demo that runs: its address, and the file that it logs to."""
+
+    name: str
+    url: str
+    log: Path
+
+
+@contextlib.contextmanager
+def served(folder: Path, log: Path, **environment: str) -> Iterator[Demo]:
+    """Run a demo that was built, as a Space runs it: alone, in its folder."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = {
+        **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        "GRADIO_SERVER_PORT": str(port),
+        "HF_HUB_OFFLINE": "1",
+        **environment,
+    }
+    with log.open("w") as out:
+        process = subprocess.Popen([sys.executable, "app.py"], cwd=folder, env=settings, stdout=out, stderr=out)
+        try:
+            url = f"http://127.0.0.1:{port}/"
+            _wait(url, process, log)
+            yield Demo(folder.name, url, log)
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def _wait(url: str, process: subprocess.Popen, log: Path) -> None:
+    end = time.monotonic() + _START_SECONDS
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            break
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(url, timeout=5).close()
+            return
+        time.sleep(0.2)
+    raise RuntimeError(f"{url} did not start:\n{log.read_text()}")
+
+
+@contextlib.contextmanager
+def browser() -> Iterator[Any]:
+    """Start Debian's Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # Its sandbox does not work for root, which CI runs as.
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+def open_page(opened: Any, demo: Demo, size: dict[str, int], scheme: str = "light", query: str = "") -> Any:
+    """Open a demo in a fresh session, in a window of a size."""
+    page = opened.new_page(viewport=size, color_scheme=scheme, accept_downloads=True, reduced_motion="reduce")
+    page.set_default_timeout(60_000)
+    page.goto(f"{demo.url}?__theme={scheme}{query}")
+    page.get_by_role("button", name="Score", exact=True).wait_for()
+    return page
+
+
+def click_example(page: Any, place: int = 0) -> None:
+    """Click an example, and wait for its answer and its pictures."""
+    page.locator(".tm-examples button").nth(place).click()
+    page.locator("#answer [data-value]").first.wait_for()
+    page.locator(".js-plotly-plot .plot-container").first.wait_for()
+
+
+def take_all(opened: Any, demo: Demo, to: Path) -> None:
+    """Take a picture of each state."""
+    for device, size in (("desktop", DESKTOP), ("phone", PHONE)):
+        for scheme in ("light", "dark"):
+            page = open_page(opened, demo, size, scheme)
+            page.wait_for_timeout(500)
+            page.screenshot(path=to / f"{demo.name}-{device}-{scheme}-empty.png")
+            page.get_by_role("button", name="Score", exact=True).click()
+            page.get_by_role("alert").first.wait_for()
+            page.screenshot(path=to / f"{demo.name}-{device}-{scheme}-error.png")
+            click_example(page)
+            # Plotly draws in steps.
+            page.wait_for_timeout(1500)
+            page.screenshot(path=to / f"{demo.name}-{device}-{scheme}-result.png", full_page=True)
+            page.close()
+
+
+def for_readme(opened: Any, demo: Demo, to: Path) -> None:
+    """Take one picture, small enough for a repository."""
+    from PIL import Image
+
+    page = open_page(opened, demo, {"width": 1280, "height": 1160})
+    click_example(page)
+    page.wait_for_timeout(1500)
+    path = to / f"{demo.name}.png"
+    page.screenshot(path=path)
+    page.close()
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(128).save(path, optimize=True)
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=space_names(), help=f"of {', '.join(space_names())}")
+    names = parser.parse_args().names
+    if CHROMIUM is None:
+        parser.error(NO_CHROMIUM)
+    states, readme = BUILD / "screenshots", ROOT / "docs" / "screenshots"
+    for folder in (states, readme):
+        folder.mkdir(parents=True, exist_ok=True)
+    with browser() as opened:
+        for name in names:
+            with served(build(name), states / f"{name}.log") as demo:
+                take_all(opened, demo, states)
+                for_readme(opened, demo, readme)
+            print(f"{name}: {states}, {readme / name}.png")
+
+
+if __name__ == "__main__":
+    main()

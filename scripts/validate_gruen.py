@@ -1,0 +1,166 @@
+"""How far to trust gruen's compact backbone: against CoLA, against spoiled sentences, and against people.
+
+    python scripts/validate_gruen.py --text DATA/text --gruen DATA/gruen [--report validation.md]
+
+Four tables: Matthews' correlation with CoLA's labels; how often a clean sentence, that the training did not see, scores
+above its spoiled form; Spearman's correlation with people's ratings of what two sets of dialogue systems said, beside
+that of "shorter is better"; and how often focus is lost where nothing is wrong, and where a sentence of another text
+stands between two.
+"""
+
+import argparse
+import csv
+import json
+import random
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import evaluate
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn.metrics import matthews_corrcoef
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts._files import write_text  # noqa: E402
+from scripts.gruen_corruptions import documents  # noqa: E402
+from scripts.train_gruen_compact import read_cola, read_corpus  # noqa: E402
+
+SEED = 99
+PAIRS = 500  # of each way to spoil
+WINDOWS = 1000  # of three sentences, for focus
+RESAMPLES = 1000
+RATINGS = ("naturalness", "quality")
+
+
+def scores_of(metric: Any, sentences: list[str]) -> dict[str, np.ndarray]:
+    """Score sentences one by one: likelihood, acceptability and the grammaticality made of them."""
+    found = metric.compute(predictions=sentences, components=["grammaticality"], details=True)["details"]
+    # What is split, or left out, is judged by the mean of its parts, and else by 0.
+    parts = {
+        name: np.array([np.mean([part[name] for part in one["sentences"]] or [0.0]) for one in found])
+        for name in ("likelihood", "acceptability")
+    }
+    return {**parts, "grammaticality": np.array([one["grammaticality"] for one in found])}
+
+
+def cola_table(metric: Any, paths: list[Path]) -> list[str]:
+    """Matthews' correlation of acceptability above one half with the labels."""
+    lines = ["| CoLA | sentences | MCC of acceptability > 0.5 |", "|---|---|---|"]
+    for path in paths:
+        rows = read_cola(path)
+        found = scores_of(metric, [sentence for sentence, _ in rows])["acceptability"] > 0.5
+        correlation = matthews_corrcoef([label for _, label in rows], found)
+        lines.append(f"| {path.stem} | {len(rows)} | {correlation:.3f} |")
+    return lines
+
+
+def spoiled_table(metric: Any, text: Path, cola: Path) -> list[str]:
+    """Share of pairs in which the clean sentence scores above the spoiled one."""
+    corpus = read_corpus(text, cola)
+    spoiler = corpus.spoiler(SEED)
+    lines = ["| spoiled by | pairs | grammaticality | acceptability | likelihood |", "|---|---|---|---|---|"]
+    for how in spoiler.ways:
+        found = [(words, spoiled.words) for words in corpus.apart if (spoiled := spoiler.spoil(words, how))]
+        pairs = [(" ".join(words), " ".join(spoiled)) for words, spoiled in found[:PAIRS]]
+        clean = scores_of(metric, [pair[0] for pair in pairs])
+        spoiled_scores = scores_of(metric, [pair[1] for pair in pairs])
+        shares = [
+            (clean[name] > spoiled_scores[name]).mean() for name in ("grammaticality", "acceptability", "likelihood")
+        ]
+        lines.append(f"| {how} | {len(pairs)} | " + " | ".join(f"{share:.3f}" for share in shares) + " |")
+    return lines
+
+
+def read_ratings(folder: Path) -> dict[str, list[tuple[str, dict[str, float]]]]:
+    """Read what people thought of what systems said: texts, each with its ratings by name."""
+    with (folder / "bagel_human_ratings.csv").open(encoding="utf-8", newline="") as file:
+        bagel = [(row["sys_ref"], {name: float(row[name]) for name in RATINGS}) for row in csv.DictReader(file)]
+    records = json.loads((folder / "sfhot_human_ratings.json").read_text(encoding="utf-8"))
+    hotels = [
+        (one["system_output"], {"naturalness": one["scores"]["naturalness"], "quality": one["scores"]["overall"]})
+        for one in records
+    ]
+    return {"BAGEL": bagel, "SFHOTEL": hotels}
+
+
+def people_table(metric: Any, folder: Path) -> list[str]:
+    """Spearman's correlation with people's ratings, with 95 % bootstrap intervals for that of gruen."""
+    lines = [
+        "| ratings | texts | gruen | 95 % | acceptability | likelihood | shorter is better |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    rng = np.random.default_rng(SEED)
+    for name, rows in read_ratings(folder).items():
+        texts = [text for text, _ in rows]
+        columns = scores_of(metric, texts)
+        whole = np.array(metric.compute(predictions=texts)["scores"])
+        shorter = -np.array([len(text.split()) for text in texts])
+        for rating in RATINGS:
+            given = np.array([ratings[rating] for _, ratings in rows])
+            draws = rng.integers(0, len(rows), (RESAMPLES, len(rows)))
+            low, high = np.quantile([spearmanr(whole[draw], given[draw]).statistic for draw in draws], (0.025, 0.975))
+            others = [
+                spearmanr(values, given).statistic
+                for values in (columns["acceptability"], columns["likelihood"], shorter)
+            ]
+            correlation = spearmanr(whole, given).statistic
+            lines.append(
+                f"| {name}, {rating} | {len(rows)} | {correlation:.3f} | {low:.3f} to {high:.3f} | "
+                + " | ".join(f"{value:.3f}" for value in others)
+                + " |"
+            )
+    return lines
+
+
+def focus_table(metric: Any, text: Path) -> list[str]:
+    """Share of windows of three sentences that lose focus: as they stand, and with a stranger in the middle."""
+    pool = [document for document in documents(text) if len(document) > 20]
+    draw = random.Random(SEED)
+    whole: list[str] = []
+    strange: list[str] = []
+    while len(whole) < WINDOWS:
+        document, other = draw.sample(pool, 2)
+        at = draw.randrange(len(document) - 2)
+        three = document[at : at + 3]
+        stranger = draw.choice(other)
+        if min(map(len, [*three, stranger])) >= 6:
+            whole.append(" ".join(word for sentence in three for word in sentence))
+            strange.append(" ".join(word for sentence in (three[0], stranger, three[2]) for word in sentence))
+    lines = ["| three sentences | windows | lose focus |", "|---|---|---|"]
+    for name, texts in (("as they stand", whole), ("with a stranger in the middle", strange)):
+        found = metric.compute(predictions=texts, components=["focus"], details=True)["details"]
+        lines.append(f"| {name} | {len(texts)} | {np.mean([one['focus'] < 0 for one in found]):.3f} |")
+    return lines
+
+
+def main() -> None:
+    """Print the tables, and write them to a file too."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--text", type=Path, required=True, help="as for train_gruen_compact.py")
+    parser.add_argument("--gruen", type=Path, required=True, help="a folder with CoLA and the ratings")
+    parser.add_argument("--cola", type=Path, nargs="*", help="CoLA files to judge by; default: the development set")
+    parser.add_argument("--report", type=Path)
+    arguments = parser.parse_args()
+    metric = evaluate.load(str(ROOT / "metrics/gruen"))
+    signature = metric.compute(predictions=["It works."])["signature"]
+    with warnings.catch_warnings():
+        # What systems said is in part no sentence.
+        warnings.simplefilter("ignore")
+        tables = [
+            cola_table(metric, arguments.cola or [arguments.gruen / "cola_in_domain_dev.tsv"]),
+            spoiled_table(metric, arguments.text, arguments.gruen),
+            people_table(metric, arguments.gruen),
+            focus_table(metric, arguments.text),
+        ]
+    text = "\n\n".join([f"`{signature}`", *("\n".join(table) for table in tables)]) + "\n"
+    print(text)
+    if arguments.report:
+        write_text(arguments.report, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Slow and obvious implementations of what gruen computes."""
+
+import difflib
+import math
+import re
+
+import numpy as np
+
+
+def edit_distance(a, b):
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        above, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (x != y))
+    return row[-1]
+
+
+def raised_flags(a, b, autojunk, distance=edit_distance):
+    """The flags that sentence a raises with a later sentence b, by the rules of the GRUEN paper's code."""
+    names = ["longest_substring", "substring_words", "edit_distance", "common_words"]
+    if a in b or b in a:
+        return names
+    a_words, b_words = a.split(), b.split()
+    fewer = min(len(a_words), len(b_words))
+    if max(len(a_words), len(b_words)) < 5:
+        return []
+    match = difflib.SequenceMatcher(None, a, b, autojunk=autojunk).find_longest_match(0, len(a), 0, len(b))
+    raised = [
+        match.size > 0.8 * min(len(a), len(b)),
+        len(a[match.a : match.a + match.size].split()) > 0.8 * fewer,
+        distance(a, b) < 0.6 * max(len(a), len(b)),
+        sum(word in b_words for word in a_words) > 0.8 * fewer,
+    ]
+    return [name for name, flag in zip(names, raised, strict=True) if flag]
+
+
+def redundant_pairs(sentences, autojunk, distance=edit_distance):
+    sentences = [sentence.strip() for sentence in sentences]
+    found = []
+    for i, a in enumerate(sentences):
+        for j in range(i + 1, len(sentences)):
+            flags = raised_flags(a, sentences[j], autojunk, distance)
+            if flags:
+                found.append((i, j, flags))
+    return found
+
+
+def normalize(text):
+    """One line, a space after full stops, no decimals: step by step, each to the end."""
+    text = ". ".join(text.strip().split("\n\n"))
+    text = ". ".join(text.split("\n"))
+    for old, new in (("..", "."), (".", ". "), (". . ", ". "), (".  . ", ". ")):
+        text = new.join(text.split(old))
+    while "  " in text:
+        text = " ".join(text.split("  "))
+    while found := re.search(r"(\d+)\. (\d+)", text):
+        text = "UNK".join(text.split(found.group()))
+    return text.strip()
+
+
+class OneByOne:
+    """Grammaticality as the GRUEN paper's code takes it: a sentence at a time, acceptability padded to 128 tokens."""
+
+    def __init__(self, lm_model, cola_model):
+        from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassification, AutoTokenizer
+
+        self.lm, self.cola = (
+            (AutoTokenizer.from_pretrained(folder), auto.from_pretrained(folder).eval())
+            for folder, auto in ((lm_model, AutoModelForMaskedLM), (cola_model, AutoModelForSequenceClassification))
+        )
+
+    def loss(self, sentence):
+        import torch
+
+        tokenizer, model = self.lm
+        ids = tokenizer(sentence, truncation=True, max_length=512, return_tensors="pt")["input_ids"]
+        with torch.no_grad():
+            return model(input_ids=ids, labels=ids).loss.item()
+
+    def pseudo_loss(self, sentence):
+        import torch
+
+        tokenizer, model = self.lm
+        ids = tokenizer(sentence, return_tensors="pt")["input_ids"]
+        losses = []
+        for place in range(1, ids.shape[1] - 1):
+            masked = ids.clone()
+            masked[0, place] = tokenizer.mask_token_id
+            with torch.no_grad():
+                logits = model(input_ids=masked).logits
+            losses.append(-torch.log_softmax(logits[0, place].double(), -1)[ids[0, place]].item())
+        return sum(losses) / len(losses)
+
+    def acceptability(self, sentence):
+        import torch
+
+        tokenizer, model = self.cola
+        inputs = tokenizer(sentence, truncation=True, max_length=128, padding="max_length", return_tensors="pt")
+        with torch.no_grad():
+            return model(**inputs).logits[0, 1].item()
+
+    def grammaticality(self, sentences):
+        """A text without sentences has a likelihood of exp(0)."""
+        perplexity = acceptability = 0.0
+        if sentences:
+            perplexity = sum(math.exp(self.loss(sentence)) for sentence in sentences) / len(sentences)
+            acceptability = sum(map(self.acceptability, sentences)) / len(sentences)
+        return max(0.0, (math.exp(-0.5 * perplexity) + acceptability) / 8 + 0.5)
+
+
+def word_movers_distance(first, second, table):
+    """The transport problem of two lists of words, as a linear program; a word weighs log(1 + its count)."""
+    from scipy.optimize import linprog
+
+    u, v = sorted(set(first)), sorted(set(second))
+    p, q = (np.log1p([words.count(word) for word in own]) for words, own in ((first, u), (second, v)))
+    ways = [math.dist(table[x], table[y]) for x in u for y in v]
+    leaving, coming = np.kron(np.eye(len(u)), np.ones(len(v))), np.kron(np.ones(len(u)), np.eye(len(v)))
+    return linprog(ways, A_eq=np.vstack([leaving, coming]), b_eq=np.concatenate([p / p.sum(), q / q.sum()])).fun

@@ -1,0 +1,163 @@
+"""Two systems, item by item."""
+
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from scripts import compare
+from scripts._statistics import randomization_p
+from tests.conftest import ROOT, SETS
+
+OTHER = [[*members[::-1][:-1], "The train is late."] for members in SETS]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def run_once(*arguments):
+        monkeypatch.setattr(sys, "argv", ["compare.py", *map(str, arguments)])
+        code = compare.main()
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run_once
+
+
+@pytest.fixture
+def files(tmp_path):
+    def write(name, values):
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_two_files_are_compared(run, files, load, tmp_path):
+    a, b = files("a.jsonl", SETS), files("b.jsonl", OTHER)
+    code, out, _ = run(
+        *(a, b, "--metric", "vendi_embed", "--setting", "q=0.5", "--confidence", "0.9"),
+        *("--json", tmp_path / "c.json", "--plot", tmp_path / "c.svg"),
+    )
+    assert code == 0
+    result = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    scores = [load("vendi_embed").compute(predictions=sets, q=0.5, confidence=0.9) for sets in (SETS, OTHER)]
+    first, second = (np.array(one["scores"]) for one in scores)
+    # The same numbers as from Python.
+    for name, one in zip("ab", scores, strict=True):
+        assert result[name] == {"mean": pytest.approx(one["vendi_embed"]), "interval": one["confidence_interval"]}
+    assert result["difference"]["mean"] == pytest.approx(float((first - second).mean()))
+    low, high = result["difference"]["interval"]
+    assert low < result["difference"]["mean"] < high
+    assert result["p"] == randomization_p(first - second)
+    assert [(item["id"], item["a"], item["b"]) for item in result["items"]] == list(
+        zip(range(len(SETS)), first.tolist(), second.tolist(), strict=True)
+    )
+    assert result["a_higher"] + result["b_higher"] + result["equal"] == len(SETS)
+    assert f"p = {result['p']:.4f}" in out
+    assert f"{result['a']['mean']:.4f}" in out
+    assert "vendi_embed|q:0.5|" in out
+    assert ElementTree.parse(tmp_path / "c.svg").getroot().tag.endswith("svg")
+
+
+def test_a_system_against_itself(run, files):
+    a = files("a.jsonl", SETS)
+    code, out, _ = run(a, a, "--metric", "self_bleu", "--setting", "max_order=1")
+    assert code == 0
+    assert "p = 1.0000" in out
+    assert re.search(r"A - B +0\.0000  \[0\.0000, 0\.0000\]", out)
+    assert "equal 5 times" in out
+
+
+def test_a_difference_that_is_there_is_found(run, files, rng):
+    words = [f"word{i}" for i in range(30)]
+    a = [[" ".join(rng.choice(words[:12], 8)) for _ in range(3)] for _ in range(40)]
+    b = [[" ".join(rng.choice(words, 8)) for _ in range(3)] for _ in range(40)]
+    code, out, _ = run(files("a.jsonl", a), files("b.jsonl", b), "--metric", "self_bleu", "--setting", "max_order=1")
+    assert code == 0
+    assert "p = 0.0001" in out
+
+
+def test_items_are_matched_by_id_and_taken_from_a_key(run, files, tmp_path):
+    a = files("a.jsonl", [{"id": i, "texts": members} for i, members in enumerate(SETS)])
+    b = files("b.jsonl", [{"id": i, "texts": members} for i, members in reversed(list(enumerate(SETS)))])
+    arguments = (a, b, "--metric", "self_bleu", "--setting", "max_order=2", "--text-key", "texts")
+    code, out, _ = run(*arguments, "--id-key", "id")
+    assert code == 0
+    assert "equal 5 times" in out
+    assert "equal 5 times" not in run(*arguments)[1]
+
+
+def test_items_without_a_score_are_left_out_on_both_sides(run, files):
+    a, b = files("a.jsonl", [*SETS, ["one"], ["a", "b"]]), files("b.jsonl", [*SETS, ["a", "b"], ["one"]])
+    code, out, _ = run(a, b, "--metric", "self_bleu", "--setting", "singletons=skip")
+    assert code == 0
+    assert "self_bleu, 5 items (2 without a score)" in out
+    alone = files("c.jsonl", [["one"]])
+    code, _, shown = run(alone, alone, "--metric", "self_bleu", "--setting", "singletons=skip")
+    assert code == 1
+    assert "No item has a score by self_bleu on both sides." in shown
+
+
+def test_answers_against_peoples(run, files):
+    people = [["a kettle"] * 4 + ["a pot"] * 2, ["red"] * 3 + ["blue"] * 3]
+    a, b = files("a.jsonl", [["kettle", "pot"], ["red", "blue"]]), files("b.jsonl", [["a plane"], ["a plane"]])
+    code, out, _ = run(a, b, "--metric", "probeval", "--references", files("people.jsonl", people))
+    assert code == 0
+    assert "B 2 times" in out
+    assert "the signatures differ" in out
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--metric", "self_blue"], "metric 'self_blue' is none of chamfer_diversity, "),
+        (["--metric", "self_bleu", "--setting", "max_order"], "--setting must be name=value. Got 'max_order'."),
+        (["--metric", "self_bleu", "--setting", "max_order=0"], "max_order must be at least 1. Got 0."),
+        (["--metric", "self_bleu", "--setting", "order=2"], "unexpected keyword argument 'order'"),
+        (["--metric", "self_bleu", "--confidence", "95"], "confidence must be between 0 and 1"),
+        (["--metric", "self_bleu", "--text-key", "texts"], "a.jsonl, line 1 has no 'texts'."),
+        (["--metric", "self_bleu", "--id-key", "id"], "a.jsonl, line 1 has no 'id'."),
+    ],
+)
+def test_bad_settings_are_named(run, files, extra, message):
+    a, b = files("a.jsonl", SETS), files("b.jsonl", OTHER)
+    code, _, shown = run(a, b, *extra)
+    assert code == 1
+    assert message in shown
+
+
+def test_bad_files_are_named(run, files, tmp_path):
+    a = files("a.jsonl", SETS)
+    metric = ("--metric", "self_bleu")
+    assert "has 5, " in run(a, files("b.jsonl", SETS[:4]), *metric)[2]
+    assert "Pass --id-key" in run(a, files("b.jsonl", SETS[:4]), *metric)[2]
+    assert "nowhere.jsonl cannot be read" in run(a, tmp_path / "nowhere.jsonl", *metric)[2]
+    flat = files("flat.jsonl", ["a b", "c d"])
+    assert "one for each of the 2 items. Got 1 of them. A metric of sets wants a list" in run(flat, flat, *metric)[2]
+    mixed = files("mixed.jsonl", [["a", "b"], 7])
+    assert f"{mixed}: predictions[1] must be a text or a list of texts" in run(mixed, mixed, *metric)[2]
+    twice = files("twice.jsonl", [{"id": 1, "t": ["a", "b"]}, {"id": 1, "t": ["a", "b"]}])
+    keys = ("--id-key", "id", "--text-key", "t")
+    assert "line 2: id 1 comes twice." in run(twice, twice, *metric, *keys)[2]
+    one, other = files("one.jsonl", [{"id": 1, "t": ["a"]}]), files("other.jsonl", [{"id": 2, "t": ["a"]}])
+    assert "id 1 is in only one of" in run(one, other, *metric, *keys)[2]
+    lists = files("lists.jsonl", [{"id": [1], "t": ["a"]}])
+    assert "id must be a string or a whole number. Got [1]." in run(lists, lists, *metric, *keys)[2]
+
+
+def test_the_command_runs_from_anywhere(files, tmp_path):
+    a, b = files("a.jsonl", SETS), files("b.jsonl", OTHER)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/compare.py"), str(a), str(b), "--metric", "self_bleu"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "self_bleu, 5 items" in done.stdout

@@ -1,0 +1,607 @@
+"""gruen: what takes points off a text, why, and what happens with odd input."""
+
+import itertools
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from metrics._core.core_encoder import encode
+from metrics.gruen import gruen_focus, gruen_redundancy, gruen_text
+from metrics.gruen.gruen_backbone import combine_windows, token_batches, windows
+from tests.conftest import ROOT
+from tests.references import gruen as reference
+
+EXAMPLES = json.loads((ROOT / "tests/data/gruen_examples.json").read_text(encoding="utf-8"))
+
+GOOD = "The doctor told me the news. She was kind, and she took her time."
+TEXTS = [
+    GOOD,
+    "The baker opened her shop at six. The baker opened her shop at six this morning. Nobody came before eight.",
+    "My bicycle has a flat tyre. Photosynthesis turns light into sugar. The bicycle needs a new tyre.",
+    "Rain fell all night long.",
+]
+WITHOUT_MODELS = {"components": ["non_redundancy"]}
+
+
+# Sentences.
+
+
+def test_normalization_is_that_of_the_original(shared_data):
+    goldens = json.loads((shared_data / "goldens/gruen_preprocess_goldens.json").read_text(encoding="utf-8"))
+    for golden in goldens:
+        line = gruen_text.normalize(golden["text"])
+        assert gruen_text._of_two_words([line]) == golden["normalized"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES["normalized"], ids=lambda example: example["text"][:20])
+def test_normalization_of_our_own_words(example):
+    assert gruen_text._of_two_words([gruen_text.normalize(example["text"])]) == example["sentences"]
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="a1. 2\n\t,5", max_size=40))
+def test_normalization_equals_the_reference(text):
+    assert gruen_text.normalize(text) == reference.normalize(text)
+
+
+def test_many_decimals_are_normalized_in_no_time():
+    text = " ".join(f"It cost {i}.{i % 7} dollars." for i in range(3000))
+    assert gruen_text.normalize(text).count("UNK") == 3000
+
+
+def test_sentences_are_found(load):
+    text = 'Dr. Ames met Mr. Lee at 6 p.m. in the hall! "Are you well?" he asked her.\nShe said yes'
+    result = load("gruen").compute(predictions=[text], details=True, **WITHOUT_MODELS)
+    assert [sentence["text"] for sentence in result["details"][0]["sentences"]] == [
+        "Dr. Ames met Mr. Lee at 6 p. m. in the hall!",
+        '"Are you well?" he asked her.',
+        "She said yes",
+    ]
+    assert result["n_sentences"] == [3]
+
+
+# Redundancy.
+
+
+def test_redundancy_is_that_of_the_original(shared_data):
+    goldens = json.loads((shared_data / "goldens/gruen_redundancy_goldens.json").read_text(encoding="utf-8"))
+    assert goldens
+    for golden in goldens:
+        for autojunk in (False, True):
+            found = gruen_redundancy.find_redundancy(golden["sentences"], autojunk)
+            assert 0.0 - 0.1 * found.n_flags() == golden["non_redundancy"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES["redundancy"], ids=lambda example: example["sentences"][0][:20])
+def test_redundancy_of_our_own_words(example):
+    found = gruen_redundancy.find_redundancy(example["sentences"], autojunk=True)
+    assert 0.0 - 0.1 * found.n_flags() == example["non_redundancy"]
+
+
+SENTENCES = st.lists(
+    st.one_of(
+        st.lists(st.sampled_from(["a", "b", "the", "cat", "sat on", "it, "]), max_size=9).map(" ".join),
+        st.text(alphabet="ab c\n", max_size=30),
+        st.tuples(st.text(alphabet="abcdef ", max_size=8), st.integers(1, 40)).map(lambda drawn: drawn[0] * drawn[1]),
+    ),
+    max_size=7,
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(SENTENCES, st.booleans())
+@example(["a b c d e f g h i j " * 12, "b c d e f g h i j k " * 12], True)
+@example(["", "a", " "], False)
+def test_redundancy_equals_the_reference(sentences, autojunk):
+    found = gruen_redundancy.find_redundancy(sentences, autojunk)
+    expected = reference.redundant_pairs(sentences, autojunk)
+    assert found.pairs(1000) == expected
+    assert found.n_pairs() == len(expected)
+    assert found.n_flags() == sum(len(flags) for _, _, flags in expected)
+
+
+def test_redundancy_of_real_sentences_equals_the_reference(shared_data):
+    captions = (shared_data / "data/text/coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()[:60]
+    long = [" ".join(captions[i : i + 4]) for i in range(0, 60, 3)]
+    for sentences in (captions, long, captions[:30] + captions[10:40]):
+        for autojunk in (False, True):
+            found = gruen_redundancy.find_redundancy(sentences, autojunk)
+            assert found.pairs(10_000) == reference.redundant_pairs(sentences, autojunk)
+
+
+def test_a_frequent_letter_does_not_hide_what_long_sentences_share():
+    shared = "we walked along the river until the path came to its end and sat down on a stone to eat our bread " * 2
+    pair = [f"{shared}in early spring", f"{shared}in late autumn"]
+    assert "longest_substring" in gruen_redundancy.find_redundancy(pair).pairs(9)[0][2]
+    # The original's way leaves it out, and parity keeps to it.
+    flags = gruen_redundancy.find_redundancy(pair, autojunk=True).pairs(9)[0][2]
+    assert flags == reference.redundant_pairs(pair, autojunk=True)[0][2]
+
+
+def test_ten_thousand_sentences_that_all_repeat_each_other(load):
+    text = "The same is said again. " * 10_000
+    result = load("gruen").compute(predictions=[text], details=True, **WITHOUT_MODELS)
+    n_pairs = math.comb(10_000, 2)
+    assert result["non_redundancy"] == pytest.approx(-0.4 * n_pairs)
+    # All are counted, and the first of them listed.
+    details = result["details"][0]
+    assert details["n_redundant_pairs"] == n_pairs
+    assert len(details["redundant_pairs"]) == 10_000
+    assert details["redundant_pairs"][-1]["sentences"] == [1, 2]
+
+
+def test_too_many_sentences_are_an_error_that_names_the_limit(load, monkeypatch):
+    texts = ["fine words here", "one and two. three and four. five and six. seven and eight."]
+    module = __import__("sys").modules[type(load("gruen")).__module__.rsplit(".", 1)[0] + ".gruen_redundancy"]
+    monkeypatch.setattr(module, "MAX_SENTENCES", 3)
+    with pytest.raises(ValueError, match=r"predictions\[1\] has 4 different sentences, .* takes 3 at most: leave"):
+        load("gruen").compute(predictions=texts, **WITHOUT_MODELS)
+    load("gruen").compute(predictions=texts, components=["focus"])
+
+
+# Focus.
+
+# The first is the paper's example; the middle sentence of each leaves the subject, while both others stay with it.
+DIGRESSIONS = [
+    (
+        "Chickenpox is a very contagious disease caused by varicella zoster virus.",
+        "Vaccines play a crucial role in preventing the spread of viruses.",
+        "Chickenpox is more severe in adults than in children.",
+    ),
+    (
+        "Measles is a contagious disease that begins with a fever and a rash.",
+        "Good hospitals train their nurses for many years.",
+        "Measles is most dangerous for very small children.",
+    ),
+    (
+        "Saturn is a giant planet with bright rings of ice around it.",
+        "Telescopes can be bought in many shops in town.",
+        "Saturn has rings that are thousands of miles wide.",
+    ),
+    (
+        "The violin is a string instrument that is played with a bow.",
+        "Tickets for the theatre are sold at the door.",
+        "A violin has four strings, which the bow sets in motion.",
+    ),
+]
+
+
+@pytest.mark.parametrize("sentences", DIGRESSIONS, ids=lambda sentences: sentences[0].split()[0])
+def test_a_digression_loses_focus(load, sentences):
+    told, straight = " ".join(sentences), f"{sentences[0]} {sentences[2]}"
+    result = load("gruen").compute(predictions=[told, straight], components=["focus"], details=True)
+    assert [details["focus"] for details in result["details"]] == [-0.1, 0.0]
+    assert result["focus"] == -0.05
+    assert [one["sentences"] for one in result["details"][0]["focus_breaks"]] == [[0, 1], [1, 2]]
+    assert result["details"][1]["focus_breaks"] == []
+
+
+def test_both_tests_of_focus():
+    def at(*degrees):
+        return np.array([[math.cos(math.radians(angle)), math.sin(math.radians(angle))] for angle in degrees])
+
+    assert gruen_focus.embedding_breaks(at(0, 60)) == []
+    (found,) = gruen_focus.embedding_breaks(at(0, 10, 97))
+    assert found.place == 1
+    assert found.similarity == pytest.approx(math.cos(math.radians(87)))
+    # A middle that is 60 degrees off twins: 0.5 - 1 is far below the threshold.
+    assert [one.place for one in gruen_focus.embedding_breaks(at(0, 60, 0))] == [0, 1]
+    assert gruen_focus.embedding_breaks(at(0, 60, 0), digression=-0.6) == []
+    assert gruen_focus.embedding_breaks(at(0, 60), threshold=0.6)[0].place == 0
+    assert gruen_focus.embedding_breaks(np.zeros((2, 3))) != []
+    assert gruen_focus.embedding_breaks(at(0)) == gruen_focus.embedding_breaks(np.empty((0, 2))) == []
+
+
+def test_focus_is_of_the_encoders_cosines(load):
+    first, second = "The cat sleeps on the warm stove.", "Stock prices fell sharply on Monday."
+    vectors = encode([first, second]).embeddings
+    result = load("gruen").compute(predictions=[f"{first} {second}"], components=["focus"], details=True)
+    (found,) = result["details"][0]["focus_breaks"]
+    assert found["sentences"] == [0, 1]
+    assert found["similarity"] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-5)
+    for threshold, points in ((-1, 0.0), (0.99, -0.1)):
+        result = load("gruen").compute(
+            predictions=[f"{first} {second}"], components=["focus"], focus_threshold=threshold
+        )
+        assert result["focus"] == points
+
+
+WORDS = {
+    "cat": [0.0, 1.0],
+    "kitten": [0.0, 1.2],
+    "sleeps": [1.0, 0.0],
+    "rests": [1.1, 0.0],
+    "shares": [30.0, 0.0],
+    "fell": [0.0, 30.0],
+}
+
+
+def test_word_movers_similarity(load):
+    text = "The cat sleeps. The kitten rests, rests. The shares fell."
+    settings = {"components": ["focus"], "focus": "wms", "vectors": WORDS, "details": True}
+    result = load("gruen").compute(predictions=[text], focus_threshold=1.0, **settings)
+    sides = [["cat", "sleeps"], ["kitten", "rests", "rests"], ["shares", "fell"]]
+    distances = [reference.word_movers_distance(a, b, WORDS) for a, b in itertools.pairwise(sides)]
+    breaks = result["details"][0]["focus_breaks"]
+    assert [one["sentences"] for one in breaks] == [[0, 1], [1, 2]]
+    assert [one["similarity"] for one in breaks] == pytest.approx([1 / (1 + way) for way in distances])
+    result = load("gruen").compute(predictions=[text], **settings)
+    assert [one["sentences"] for one in result["details"][0]["focus_breaks"]] == [[1, 2]]
+    # The original took the distance for a similarity: sentences that are near lose focus.
+    result = load("gruen").compute(
+        predictions=["The cat sleeps. The kitten rests."], **(settings | {"details": False}), focus_threshold=0.5
+    )
+    assert result["focus"] == 0.0
+
+
+def test_the_original_takes_a_distance_for_a_similarity():
+    mover = gruen_focus.WordMover(WORDS, lambda vectors: (vectors, "mine"))
+    (found,) = mover.breaks(["The cat sleeps.", "The kitten rests."], 0.05, parity=True)
+    distance = reference.word_movers_distance(["cat", "sleeps"], ["kitten", "rests"], WORDS)
+    assert found.similarity == pytest.approx(1 / (1 + math.exp(7 - distance)))
+    assert mover.breaks(["The cat sleeps.", "The shares fell."], 0.05, parity=True) == []
+    # Nothing is known of one of the two.
+    assert mover.breaks(["The cat sleeps.", "Of the and."], 1.0, parity=True) == []
+
+
+@pytest.fixture(params=["kv", "vec", "bin", "vec.gz", "spacy"])
+def vectors(request, tmp_path):
+    """The same vectors in each format."""
+    if request.param == "spacy":
+        spacy = pytest.importorskip("spacy")
+        pipeline = spacy.blank("en")
+        for word, vector in WORDS.items():
+            pipeline.vocab.set_vector(word, np.array(vector, dtype=np.float32))
+        pipeline.add_pipe("sentencizer")
+        pipeline.to_disk(tmp_path / "words_md")
+        return tmp_path / "words_md"
+    models = pytest.importorskip("gensim.models")
+    table = models.KeyedVectors(2)
+    table.add_vectors(list(WORDS), np.array(list(WORDS.values()), dtype=np.float32))
+    path = tmp_path / f"words.{request.param}"
+    if request.param == "kv":
+        table.save(str(path))
+    else:
+        table.save_word2vec_format(str(path), binary=request.param == "bin")
+    return path
+
+
+def test_word_vectors_in_all_formats(load, vectors):
+    texts = ["The cat sleeps. The kitten rests. The shares fell."]
+    settings = {"components": ["focus"], "focus": "wms", "details": True, "focus_threshold": 0.9}
+    expected = load("gruen").compute(predictions=texts, vectors=WORDS, **settings)
+    result = load("gruen").compute(predictions=texts, vectors=str(vectors), **settings)
+    for found, one in zip(result["details"], expected["details"], strict=True):
+        assert [x["sentences"] for x in found["focus_breaks"]] == [x["sentences"] for x in one["focus_breaks"]]
+        assert [x["similarity"] for x in found["focus_breaks"]] == pytest.approx(
+            [x["similarity"] for x in one["focus_breaks"]], abs=1e-6
+        )
+    assert f"vectors:{vectors.name}@" in result["signature"]
+    assert "model:" not in result["signature"]
+
+
+def test_word_vectors_that_are_none(load, tmp_path):
+    settings = {"predictions": ["One thing here. Another thing there."], "components": ["focus"], "focus": "wms"}
+    with pytest.raises(ValueError, match=r"vectors is None, and focus='wms' needs word vectors"):
+        load("gruen").compute(**settings)
+    with pytest.raises(ValueError, match=r"is not the folder of a spaCy pipeline: no meta\.json"):
+        load("gruen").compute(vectors=tmp_path, **settings)
+    with pytest.raises(ValueError, match="no file"):
+        load("gruen").compute(vectors=tmp_path / "none.vec", **settings)
+    with pytest.raises(TypeError, match="vectors must be the path"):
+        load("gruen").compute(vectors=5, **settings)
+
+
+# The whole.
+
+
+def test_a_reader_sees_why(load):
+    result = load("gruen").compute(predictions=TEXTS, details=True)
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    for text, score, details in zip(TEXTS, result["scores"], result["details"], strict=True):
+        assert " ".join(sentence["text"] for sentence in details["sentences"]) == text
+        assert all(0 <= sentence["likelihood"] <= 1 for sentence in details["sentences"])
+        points = [details[name] for name in ("grammaticality", "non_redundancy", "focus", "coherence")]
+        assert score == pytest.approx(min(1, max(0, sum(point or 0.0 for point in points))))
+    pair = result["details"][1]["redundant_pairs"][0]
+    assert pair["sentences"] == [0, 1]
+    assert set(pair["flags"]) <= set(gruen_redundancy.FLAGS)
+    assert pair["flags"]
+    assert [one["sentences"] for one in result["details"][2]["focus_breaks"]]
+    for name in ("grammaticality", "non_redundancy", "focus"):
+        assert result[name] == pytest.approx(np.mean([details[name] for details in result["details"]]))
+    assert result["gruen"] == pytest.approx(np.mean(result["scores"]))
+
+
+def test_components_are_scored_as_they_are_asked_for(load):
+    whole = load("gruen").compute(predictions=TEXTS)
+    for name in ("grammaticality", "non_redundancy", "focus"):
+        result = load("gruen").compute(predictions=TEXTS, components=[name], details=True)
+        assert result[name] == pytest.approx(whole[name], abs=1e-6)
+        others = {"grammaticality", "non_redundancy", "focus", "coherence"} - {name}
+        assert all(result[other] is None and result["details"][0][other] is None for other in others)
+        assert f"components:{name}|" in result["signature"]
+    # Where nothing is left to take off from, 1 is.
+    assert load("gruen").compute(predictions=TEXTS[:2], **WITHOUT_MODELS)["scores"] == pytest.approx([1.0, 0.6])
+    mixed = load("gruen").compute(predictions=TEXTS, components={"focus", "non_redundancy"})
+    assert "components:non_redundancy+focus|" in mixed["signature"]
+
+
+def test_a_text_is_scored_alone(load):
+    together = load("gruen").compute(predictions=[*TEXTS, *TEXTS[::-1]])["scores"]
+    alone = [load("gruen").compute(predictions=[text])["scores"][0] for text in TEXTS]
+    assert together == pytest.approx(alone + alone[::-1], abs=1e-4)
+
+
+def test_what_is_added_piece_by_piece_is_scored_as_one(load):
+    expected = load("gruen").compute(predictions=TEXTS)
+    load("gruen").add(prediction=TEXTS[0])
+    load("gruen").add_batch(predictions=TEXTS[1:3])
+    assert load("gruen").compute(predictions=TEXTS[3:]) == expected
+
+
+# Odd input.
+
+
+def test_a_text_without_sentences_scores_0(load):
+    odd = ["", "  \n ", "Yes.", "...", "🐈", "\x00\x01"]
+    with pytest.warns(UserWarning, match=r"6 of 7 texts have no sentence of two words or more: they score 0") as caught:
+        result = load("gruen").compute(predictions=[*odd, GOOD], details=True)
+    assert len(caught) == 1
+    assert result["scores"][:6] == [0.0] * 6
+    assert result["scores"][6] > 0.3
+    assert result["n_sentences"] == [0] * 6 + [2]
+    assert result["details"][0] == {
+        "grammaticality": 0.0,
+        "non_redundancy": 0.0,
+        "focus": 0.0,
+        "coherence": result["details"][6]["coherence"],
+        "sentences": [],
+        "redundant_pairs": [],
+        "n_redundant_pairs": 0,
+        "focus_breaks": [],
+        "order": [],
+    }
+
+
+def test_only_texts_without_sentences(load):
+    with pytest.warns(UserWarning, match="2 of 2 texts have no sentence"):
+        result = load("gruen").compute(predictions=["", "Yes"])
+    assert result["gruen"] == 0.0
+    assert result["scores"] == [0.0, 0.0]
+
+
+def test_control_characters_do_not_count(load):
+    clean = load("gruen").compute(predictions=["The cat sleeps on the stove."])
+    assert load("gruen").compute(predictions=["The \x00cat sleeps\x1b on\x7f the stove.\x08"]) == clean
+
+
+def test_other_scripts_are_a_warning(load):
+    texts = [
+        "我喜欢猫，因为它们 很安静。狗也很好 玩。",
+        "Кошка спит на печи.",
+        GOOD,
+        "Ça va très bien, merci.",
+        "🐈 🐕 🐎",
+    ]
+    with pytest.warns(UserWarning, match=r"2 of 5 texts are mostly in another script") as caught:
+        result = load("gruen").compute(predictions=texts)
+    assert len(caught) == 1
+    assert all(0 <= score <= 1 for score in result["scores"])
+
+
+@pytest.mark.parametrize(
+    ("predictions", "error", "message"),
+    [
+        (["fine", None], TypeError, r"predictions\[1\] must be a text\. Got None\."),
+        ([None], TypeError, r"predictions\[0\] must be a text\. Got None\."),
+        (["fine", "good", 3], TypeError, r"predictions\[2\] must be a text\. Got int 3\."),
+        ([["a", "b"]], TypeError, r"predictions\[0\] must be a text\. Got list"),
+        ("text", TypeError, "must be a list of texts. Got a bare string"),
+        (5, TypeError, "predictions must be a list of texts. Got int 5"),
+        ([], ValueError, "predictions is empty"),
+        (["fine", "half \ud83d"], ValueError, r"predictions\[1\] holds half of a surrogate pair"),
+    ],
+)
+def test_what_is_no_text_is_refused(load, predictions, error, message):
+    with pytest.raises(error, match=message):
+        load("gruen").compute(predictions=predictions)
+    if predictions:
+        with pytest.raises(error, match=message):
+            load("gruen").add_batch(predictions=predictions)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"backbone": "tiny"}, ValueError, r"backbone must be one of 'compact', 'bert'\. Got str 'tiny'"),
+        ({"components": "focus"}, TypeError, r"components must be a list of names, such as \['focus'\]\. Got str"),
+        ({"components": []}, TypeError, r"components must be a list of names, such as \['focus'\]\. Got list \[\]"),
+        ({"components": ["style"]}, ValueError, r"components must be one of 'grammaticality', .*Got str 'style'"),
+        ({"lm_model": "x"}, ValueError, "lm_model has no effect with backbone='compact'"),
+        ({"likelihood": "pseudo"}, ValueError, "likelihood has no effect with backbone='compact'"),
+        ({"backbone": "bert", "likelihood": "best"}, ValueError, "likelihood must be one of 'one-pass', 'pseudo'"),
+        (
+            {"backbone": "bert", "components": ["focus"], "cola_model": "x"},
+            ValueError,
+            "cola_model has no effect where components leaves out 'grammaticality'",
+        ),
+        ({"focus": "both"}, ValueError, "focus must be one of 'embedding', 'wms'"),
+        ({"components": ["coherence"], "focus": "wms"}, ValueError, "focus has no effect where components leaves it"),
+        ({"components": ["non_redundancy"], "focus_threshold": 0.1}, ValueError, "focus_threshold has no effect"),
+        ({"focus_threshold": 2}, ValueError, r"focus_threshold must be in \[-1, 1\]\. Got 2"),
+        ({"focus_threshold": "low"}, TypeError, "focus_threshold must be a number. Got str 'low'"),
+        ({"vectors": {}}, ValueError, "vectors has no effect without focus='wms'"),
+        ({"focus": "wms", "vectors": {}, "model": "x"}, ValueError, "model has no effect where no focus='embedding'"),
+        ({"batch_size": 0}, ValueError, "batch_size must be at least 1"),
+        ({"device": "abacus"}, ValueError, "device must be a torch device"),
+        ({"precision": "int3"}, ValueError, "precision must be one of"),
+        ({"parity": True}, ValueError, "backbone must be 'bert' with parity=True"),
+        ({"parity": True, "components": ["coherence"]}, ValueError, "which the original does not have"),
+        (
+            {"parity": True, "components": ["focus"], "focus": "embedding"},
+            ValueError,
+            "focus must be 'wms' with parity=True",
+        ),
+    ],
+)
+def test_wrong_settings_are_refused(load, arguments, error, message):
+    with pytest.raises(error, match=message):
+        load("gruen").compute(predictions=[GOOD], **arguments)
+
+
+# Batches and windows.
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 3000), max_size=50), st.one_of(st.none(), st.integers(1, 9)))
+def test_batches_hold_each_sequence_once(lengths, batch_size):
+    batches = [batch.tolist() for batch in token_batches(np.array(lengths, dtype=np.int64), "cpu", batch_size)]
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert (
+            len(batch) <= batch_size
+            if batch_size
+            else len(batch) == 1 or max(lengths[i] for i in batch) * len(batch) <= 1024
+        )
+
+
+@settings(deadline=None)
+@given(st.lists(st.booleans(), max_size=200), st.integers(1, 30), st.booleans())
+def test_windows_hold_all_tokens_in_order(continued, limit, knows_words):
+    ids = list(range(len(continued)))
+    pieces = windows(ids, limit, continued if knows_words else None)
+    assert [token for piece in pieces for token in piece] == ids
+    assert max(map(len, pieces)) <= limit
+    assert len(pieces) == 1 or all(pieces)
+
+
+def test_windows_begin_with_words():
+    continued = [False, True, True] * 20
+    assert all(not continued[piece[0]] for piece in windows(list(range(60)), 16, continued))
+    assert [len(piece) for piece in windows(list(range(10)), 4)] == [4, 3, 3]
+
+
+def test_windows_are_averaged_by_their_tokens():
+    values = combine_windows(np.array([1.0, 4.0, 7.0]), np.array([1, 2, 0]), np.array([0, 0, 1]), 2)
+    assert values.tolist() == [3.0, 7.0]
+
+
+def test_a_long_sentence_is_read_to_its_end(load):
+    start = "and the cat sleeps on the stove " * 700
+    ends = ["while the rain falls on the roof.", "the while roof rain on falls the the of."]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scores = load("gruen").compute(predictions=[start + end for end in ends], components=["grammaticality"])[
+            "scores"
+        ]
+    assert scores[0] != scores[1]
+
+
+# Cases that must come out right.
+
+
+def grammaticality(load, *texts):
+    result = load("gruen").compute(predictions=list(texts), components=["grammaticality"])
+    return result["scores"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (
+            "Jonathan was given a ticket for exceeding the speed limit.",
+            "Jonathan given a ticket for exceeding the speed limit.",
+        ),
+        (
+            "Maria was offered a place at the school in the capital.",
+            "Maria offered a place at the in the capital school.",
+        ),
+        ("The old bridge has been closed since the storm.", "The old bridge has been closed since the."),
+        ("She has written three books about the sea.", "She has wrote three book about the sea."),
+        ("The doctor told me the news.", "The doctor told me the."),
+        ("The farmer gave his horse a bucket of water.", "The farmer gave his horse a bucket of."),
+        ("My sister bought a ticket to the museum.", "My sister bought a ticket to the."),
+        ("The children were looking for their shoes.", "The children were looking for their."),
+    ],
+)
+def test_a_right_sentence_stands_well_above_a_wrong_one(load, right, wrong):
+    above, below = grammaticality(load, right, wrong)
+    assert above > below + 0.1
+
+
+@pytest.mark.parametrize(
+    ("first", "name", "pronoun", "rest"),
+    [
+        (
+            "Max Verstappen, three-time F1 world champion, made a great start to the new season by winning the first "
+            "two races.",
+            "Max Verstappen, three-time F1 world champion,",
+            "He",
+            "is the strongest championship candidate this season.",
+        ),
+        (
+            "Anna Berg, the youngest mayor in the history of the town, opened the new library on Monday.",
+            "Anna Berg, the youngest mayor in the history of the town,",
+            "She",
+            "wants to build a second one.",
+        ),
+        (
+            "Tom Hale, the captain of the small ferry to the island, saved two swimmers last night.",
+            "Tom Hale, the captain of the small ferry to the island,",
+            "He",
+            "will get a medal for it.",
+        ),
+        (
+            "The Golden Lion, an old hotel by the market square, was sold to a bank in March.",
+            "The Golden Lion, an old hotel by the market square,",
+            "It",
+            "will open again in June.",
+        ),
+    ],
+)
+def test_a_repeated_name_is_redundant_and_a_pronoun_is_not(load, first, name, pronoun, rest):
+    result = load("gruen").compute(predictions=[f"{first} {name} {rest}", f"{first} {pronoun} {rest}"], details=True)
+    assert [details["non_redundancy"] for details in result["details"]] == [-0.1, 0.0]
+    assert result["scores"][0] < result["scores"][1]
+
+
+# Ten texts, the best first, as their author ranked them before any was scored.
+RANKED = [
+    "The village lies at the foot of a hill. In winter the road to it is often closed by snow, and all stay at home.",
+    "My grandfather kept bees for forty years. He taught me how to open a hive without being stung.",
+    "We missed the last train, so we walked home along the river. It took us two hours.",
+    "The museum is closed on Mondays. On Mondays the museum is closed. You can visit it on any other day.",
+    "He have a small dog. It is bark at the people which passes the house.",
+    "The museum closed on Mondays. Visit you can it any other day on.",
+    "My grandfather kept bees. My grandfather kept bees for years. My grandfather kept bees for forty years.",
+    "We missed the last, so we walked home along the. It took us two.",
+    "Train last the missed we so. River the along home walked we.",
+    "Of the the and. Bees hive river to to. Snow winter but the it closed of of.",
+]
+
+
+def test_ten_texts_stand_as_a_reader_ranks_them(load):
+    from scipy.stats import spearmanr
+
+    scores = load("gruen").compute(predictions=RANKED)["scores"]
+    assert spearmanr(scores, range(len(RANKED)))[0] < -0.75
+    assert np.mean(scores[:3]) > max(scores[7:]) + 0.25
+
+
+def test_the_words_that_are_wrong_are_pointed_at(load):
+    result = load("gruen").compute(predictions=["The doctor told me the. The doctor told me the news."], details=True)
+    wrong, right = result["details"][0]["sentences"]
+    assert wrong["suspects"] == ["the."]
+    assert right["suspects"] == []
+
+
+def test_prose_scores_near_1_and_word_salad_near_0(load):
+    scores = load("gruen").compute(predictions=[RANKED[1], RANKED[2], RANKED[8], RANKED[9]])["scores"]
+    assert min(scores[:2]) > 0.75
+    assert max(scores[2:]) < 0.25

@@ -1,0 +1,430 @@
+"""gruen's backbones: the paper's on tiny real models, parity with the original, and how the weights are found."""
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import nltk
+import numpy as np
+import pytest
+
+from metrics.gruen import gruen_redundancy, gruen_text
+from metrics.gruen.gruen_bert import BertBackbone, _frame
+from tests.conftest import METRICS
+from tests.references import gruen as reference
+
+GRUEN = METRICS / "gruen"
+WEIGHTS = "gruen_compact.safetensors"
+TEXTS = [
+    "The doctor told me the news. She was kind, and she took her time.",
+    "The baker opened her shop at six. The baker opened her shop at six this morning. Nobody came.",
+    "The cat sleeps on the warm stove. Stock prices fell sharply on Monday.",
+    "The doctor told me the news.",
+]
+WORDS = {
+    word: np.random.default_rng(i).standard_normal(4)
+    for i, word in enumerate(["doctor", "told", "news", "kind", "took", "baker", "opened", "shop", "came", "cat"])
+}
+
+
+@pytest.fixture(scope="session")
+def one_by_one(gruen_models):
+    return reference.OneByOne(gruen_models["lm_model"], gruen_models["cola_model"])
+
+
+@pytest.fixture(scope="session")
+def punkt_data(tmp_path_factory):
+    """NLTK data with a Punkt of its own, trained on a few sentences."""
+    from nltk.tokenize.punkt import PunktTrainer, save_punkt_params
+
+    text = "The doctor came at six. She met Mr. Lee there. Mr. Lee was ill. He got up. It rained. " * 20
+    folder = tmp_path_factory.mktemp("nltk_data")
+    place = folder / "tokenizers" / "punkt_tab" / "english"
+    place.mkdir(parents=True)
+    with pytest.MonkeyPatch.context() as patch:
+        # NLTK writes nowhere else.
+        patch.setattr(nltk.data, "path", [str(folder)])
+        save_punkt_params(PunktTrainer(text).get_params(), dir=str(place))
+    return folder
+
+
+@pytest.fixture
+def punkt(punkt_data, monkeypatch):
+    monkeypatch.setattr(nltk.data, "path", [str(punkt_data)])
+
+
+# The paper's models.
+
+
+def test_sentences_score_as_one_by_one(load, gruen_models, one_by_one):
+    result = load("gruen").compute(
+        predictions=TEXTS, components=["grammaticality"], details=True, **without_sop(gruen_models)
+    )
+    for details in result["details"]:
+        for sentence in details["sentences"]:
+            loss = one_by_one.loss(sentence["text"])
+            assert sentence["likelihood"] == pytest.approx(np.exp(-0.5 * np.exp(loss)), abs=1e-5)
+            assert sentence["acceptability"] == pytest.approx(one_by_one.acceptability(sentence["text"]), abs=1e-4)
+        means = [np.mean([one[name] for one in details["sentences"]]) for name in ("likelihood", "acceptability")]
+        assert details["grammaticality"] == pytest.approx(np.clip(sum(means) / 8 + 0.5, 0, 1))
+
+
+def test_pseudo_likelihood_masks_each_token(gruen_models, one_by_one):
+    sentences = ["the cat sat on a mat.", "a dog", "the doctor told me the news."]
+    judge = BertBackbone(("grammaticality",), likelihood="pseudo", **paths(without_sop(gruen_models)))
+    scored = judge.score_sentences(sentences)
+    assert scored.loss == pytest.approx([one_by_one.pseudo_loss(sentence) for sentence in sentences], abs=1e-5)
+    assert judge.score_sentences(sentences, batch_size=2).loss == pytest.approx(scored.loss, abs=1e-5)
+
+
+def test_order_is_alberts(load, gruen_models):
+    import torch
+    from transformers import AlbertForPreTraining, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(gruen_models["sop_model"])
+    model = AlbertForPreTraining.from_pretrained(gruen_models["sop_model"]).eval()
+    result = load("gruen").compute(predictions=TEXTS, details=True, **gruen_models)
+    for details in result["details"]:
+        texts = [sentence["text"] for sentence in details["sentences"]]
+        expected = []
+        for first, second in itertools.pairwise(texts):
+            with torch.no_grad():
+                logits = model(**tokenizer(first, second, return_tensors="pt")).sop_logits
+            expected.append(torch.softmax(logits, -1)[0, 0].item())
+        assert [one["probability"] for one in details["order"]] == pytest.approx(expected, abs=1e-5)
+        assert [one["sentences"] for one in details["order"]] == [[i, i + 1] for i in range(len(expected))]
+        doubts = [max(0, 1 - 2 * probability) for probability in expected]
+        assert details["coherence"] == pytest.approx(-0.1 * np.mean(doubts) if doubts else 0.0, abs=1e-6)
+    assert result["coherence"] == pytest.approx(np.mean([details["coherence"] for details in result["details"]]))
+
+
+def test_the_batch_does_not_change_the_score(load, gruen_models):
+    expected = load("gruen").compute(predictions=TEXTS, **gruen_models)
+    for batch_size in (1, 3, 100):
+        result = load("gruen").compute(predictions=TEXTS, batch_size=batch_size, device="cpu", **gruen_models)
+        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
+        assert result["signature"] == expected["signature"]
+    alone = [load("gruen").compute(predictions=[text], **gruen_models)["scores"][0] for text in TEXTS]
+    assert alone == pytest.approx(expected["scores"], abs=1e-5)
+
+
+def test_long_sentences_are_read_in_windows(load, gruen_models, one_by_one):
+    sentence = "the cat sat on a mat and " * 30
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = load("gruen").compute(
+            predictions=[sentence, sentence + "xylophone"], components=["grammaticality"], **without_sop(gruen_models)
+        )
+    # The end counts, though the model reads 160 tokens.
+    assert result["scores"][0] != result["scores"][1]
+
+
+def test_long_pairs_are_read_at_their_seam(load, gruen_models):
+    long = "the cat sat on a mat and " * 30
+    settings = {"components": ["coherence"], "backbone": "bert", "sop_model": gruen_models["sop_model"]}
+    with pytest.warns(UserWarning, match=r"2 of 2 pairs of sentences are longer than sop_model reads"):
+        result = load("gruen").compute(
+            predictions=[f"{long} so. {long} so.", f"dogs bark and {long} so. {long} so."], details=True, **settings
+        )
+    first, second = (details["order"][0]["probability"] for details in result["details"])
+    assert first == pytest.approx(second, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "no-specials"])
+def test_other_tokenizers_get_their_own_special_tokens(kind, tmp_path):
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    raw = Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "<unk>": 2, "a": 3, "b": 4}, unk_token="<unk>"))
+    raw.pre_tokenizer = pre_tokenizers.Whitespace()
+    if kind == "roberta":
+        raw.post_processor = processors.TemplateProcessing(
+            single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
+        )
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+    assert _frame(tokenizer, 1).fill([3, 4]) == tokenizer("a b")["input_ids"]
+    encoded = tokenizer("a b", "b", return_token_type_ids=True)
+    if kind == "roberta":
+        pair = _frame(tokenizer, 2)
+        assert pair.fill([3, 4], [4]) == encoded["input_ids"]
+        assert pair.fill_types([3, 4], [4]) == encoded["token_type_ids"]
+
+
+def test_a_model_without_the_head_is_refused(load, gruen_models):
+    settings = without_sop(gruen_models)
+    with pytest.raises(ValueError, match=r"lm_model: .* holds no trained weights for a masked language model: "):
+        load("gruen").compute(
+            predictions=TEXTS, components=["grammaticality"], **settings | {"lm_model": settings["cola_model"]}
+        )
+    with pytest.raises(ValueError, match=r"cola_model: .* holds no trained weights for a classifier: "):
+        load("gruen").compute(
+            predictions=TEXTS, components=["grammaticality"], **settings | {"cola_model": settings["lm_model"]}
+        )
+    with pytest.raises(ValueError, match=r"sop_model: .* holds no trained weights for sentence-order prediction: "):
+        load("gruen").compute(
+            predictions=TEXTS, components=["coherence"], backbone="bert", sop_model=settings["cola_model"]
+        )
+
+
+def test_a_model_that_orders_no_sentences_is_refused(load, tmp_path, gruen_models):
+    from transformers import AutoTokenizer, BertConfig, BertForPreTraining
+
+    config = BertConfig(vocab_size=60, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+    BertForPreTraining(config).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(gruen_models["sop_model"]).save_pretrained(tmp_path)
+    with pytest.raises(
+        ValueError, match=r"is a BertForPreTraining, which has no head for sentence order\. Pass an ALBERT"
+    ):
+        load("gruen").compute(predictions=TEXTS, components=["coherence"], backbone="bert", sop_model=tmp_path)
+
+
+@pytest.mark.parametrize("parameter", ["lm_model", "cola_model", "sop_model"])
+def test_a_model_that_is_nowhere_is_an_error_at_once(load, gruen_models, parameter, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(ValueError, match=rf"{parameter} 'no-one/nothing' was found neither .* and pass its folder\."):
+        load("gruen").compute(predictions=TEXTS, **gruen_models | {parameter: "no-one/nothing"})
+    with pytest.raises(TypeError, match=rf"{parameter} must be the name of a model"):
+        load("gruen").compute(predictions=TEXTS, **gruen_models | {parameter: 5})
+
+
+def test_models_come_from_the_hub_and_then_from_its_cache(gruen_models, hub_server, tmp_path):
+    server = hub_server(gruen_models["sop_model"], "models", "someone/order")
+    program = (
+        "import evaluate\n"
+        f"metric = evaluate.load({str(GRUEN)!r})\n"
+        "result = metric.compute(predictions=['One thing here. Another there.'], backbone='bert',"
+        " components=['coherence'], sop_model='someone/order', device='cpu')\n"
+        "print(result['signature'])\n"
+    )
+    environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path)}
+    for offline in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**environment, "HF_HUB_OFFLINE": offline},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "sop_model:someone/order@01234567" in done.stdout
+        server.shutdown()
+
+
+def test_models_are_loaded_once(load, gruen_models, monkeypatch):
+    import transformers
+
+    loaded = []
+    real = transformers.AutoModelForMaskedLM.from_pretrained
+    monkeypatch.setattr(
+        transformers.AutoModelForMaskedLM,
+        "from_pretrained",
+        lambda *args, **kw: (loaded.append(args), real(*args, **kw))[1],
+    )
+    monkeypatch.setattr(sys.modules["_text_metric_models"], "models", {})
+    for _ in range(2):
+        load("gruen").compute(predictions=TEXTS, **gruen_models)
+    assert len(loaded) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"components": ["grammaticality", "coherence"]},
+        {"likelihood": "pseudo"},
+        {"focus_threshold": 0.6},
+        {"precision": "bfloat16"},
+        {"model": "tiny_model"},
+        {"lm_model": "other"},
+        {"cola_model": "other"},
+        {"sop_model": "other"},
+        {"focus": "wms", "vectors": WORDS, "focus_threshold": 0.4},
+        {"backbone": "compact"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_setting_that_changes_the_number_is_signed(load, gruen_models, other_gruen_models, request, change):
+    kept = {} if "backbone" in change else gruen_models
+    change = {
+        name: request.getfixturevalue(value)
+        if name == "model"
+        else other_gruen_models[name]
+        if value == "other"
+        else value
+        for name, value in change.items()
+    }
+    first = load("gruen").compute(predictions=TEXTS, **gruen_models)
+    second = load("gruen").compute(predictions=TEXTS, **kept | change)
+    assert first["signature"] != second["signature"]
+    assert {**first, "signature": None} != {**second, "signature": None}
+
+
+# Parity.
+
+
+def test_parity_is_the_original(load, gruen_models, one_by_one, punkt):
+    texts = [*TEXTS, "", "A fine day.New words at 3.5 percent"]
+    settings = {**without_sop(gruen_models), "parity": True, "vectors": WORDS, "details": True}
+    with pytest.warns(UserWarning, match="1 of 6 texts have no sentence .* they score what the original gives"):
+        result = load("gruen").compute(predictions=texts, **settings)
+    split = gruen_text._punkt()
+    for text, score, details in zip(texts, result["scores"], result["details"], strict=True):
+        sentences = [one for one in split.tokenize(reference.normalize(text)) if len(one.strip(".").split()) > 1]
+        assert [sentence["text"] for sentence in details["sentences"]] == sentences
+        grammaticality = one_by_one.grammaticality(sentences)
+        assert details["grammaticality"] == pytest.approx(grammaticality, abs=1e-5)
+        flags = sum(len(flags) for _, _, flags in reference.redundant_pairs(sentences, autojunk=True))
+        assert details["non_redundancy"] == pytest.approx(-0.1 * flags)
+        assert score == pytest.approx(np.clip(grammaticality - 0.1 * flags + details["focus"], 0, 1), abs=1e-5)
+    assert result["scores"][4] == 0.625
+    assert result["coherence"] is None
+    assert "|parity:True|splitter:punkt|" in result["signature"]
+
+
+def test_parity_cuts_long_sentences_as_the_original_does(load, tmp_path, gruen_models, one_by_one, punkt):
+    sentence = "the cat sat on a mat and " * 12
+    settings = {**without_sop(gruen_models), "parity": True, "components": ["grammaticality"]}
+    with pytest.warns(UserWarning, match=r"1 of 1 different sentences are longer than the .* tokens that the original"):
+        result = load("gruen").compute(predictions=[sentence], details=True, **settings)
+    acceptability = result["details"][0]["sentences"][0]["acceptability"]
+    assert acceptability == pytest.approx(one_by_one.acceptability(sentence), abs=1e-4)
+
+
+def test_parity_averages_before_the_exponential(load, gruen_models, one_by_one, punkt):
+    text = "a cat and a dog. zzz qqq."
+    settings = {**without_sop(gruen_models), "components": ["grammaticality"]}
+    by_parity = load("gruen").compute(predictions=[text], parity=True, **settings)["scores"][0]
+    ours = load("gruen").compute(predictions=[text], **settings)["scores"][0]
+    sentences = ["a cat and a dog.", "zzz qqq."]
+    assert by_parity == pytest.approx(one_by_one.grammaticality(sentences), abs=1e-6)
+    likelihoods = [np.exp(-0.5 * np.exp(one_by_one.loss(sentence))) for sentence in sentences]
+    acceptability = np.mean([one_by_one.acceptability(sentence) for sentence in sentences])
+    assert ours == pytest.approx(np.clip((np.mean(likelihoods) + acceptability) / 8 + 0.5, 0, 1), abs=1e-6)
+
+
+def test_parity_without_punkt_says_how_to_get_it(load, monkeypatch, tmp_path):
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    with pytest.raises(
+        LookupError, match="parity=True splits sentences with NLTK's Punkt, whose data is not installed"
+    ):
+        load("gruen").compute(predictions=TEXTS, parity=True, components=["non_redundancy"])
+
+
+def test_parity_needs_no_model_for_redundancy(load, punkt):
+    result = load("gruen").compute(predictions=TEXTS, parity=True, components=["non_redundancy"])
+    assert result["non_redundancy"] == pytest.approx(-0.1)
+    assert gruen_redundancy.find_redundancy(["a b", "c d"]).n_flags() == 0
+
+
+# The weights of the compact backbone.
+
+
+def run(program, folder, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+PROGRAM = (
+    "import evaluate, json, sys\n"
+    "metric = evaluate.load(sys.argv[1] if len(sys.argv) > 1 else {path!r})\n"
+    "print(json.dumps(metric.compute(predictions=['The cat sleeps on the stove.'])['scores']))\n"
+)
+
+
+def test_the_weights_are_found_from_a_relative_path_and_then_from_elsewhere(load, tmp_path):
+    expected = load("gruen").compute(predictions=["The cat sleeps on the stove."])["scores"]
+    cache = {"HF_MODULES_CACHE": str(tmp_path / "cache")}
+    first = run(PROGRAM.format(path="metrics/gruen"), METRICS.parent, **cache)
+    assert json.loads(first) == pytest.approx(expected, abs=1e-6)
+    # The note of where the code came from keeps the relative path, which says nothing here.
+    (tmp_path / "elsewhere").mkdir()
+    second = run(PROGRAM.format(path=str(GRUEN)), tmp_path / "elsewhere", **cache)
+    assert second == first
+
+
+def test_the_weights_are_found_from_an_absolute_path(tmp_path):
+    run(PROGRAM.format(path=str(GRUEN)), tmp_path, HF_MODULES_CACHE=str(tmp_path / "cache"))
+    copies = list((tmp_path / "cache").rglob(WEIGHTS))
+    assert [copy.read_bytes() for copy in copies] == [(GRUEN / WEIGHTS).read_bytes()]
+
+
+def test_the_weights_are_found_where_an_app_loads_the_file(tmp_path):
+    folder = shutil.copytree(GRUEN, tmp_path / "app")
+    run(PROGRAM.format(path=str(folder / "gruen.py")), tmp_path, HF_MODULES_CACHE=str(tmp_path / "cache"))
+
+
+def test_the_weights_come_from_the_space_that_the_code_came_from(load, hub_server, tmp_path):
+    expected = load("gruen").compute(predictions=["The cat sleeps on the stove."])["scores"]
+    server = hub_server(GRUEN, "spaces", "someone/gruen")
+    environment = {
+        "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
+        "HF_HOME": str(tmp_path),
+        "HF_MODULES_CACHE": str(tmp_path / "cache"),
+    }
+    program = PROGRAM.format(path="someone/gruen")
+    first = run(program, tmp_path, HF_HUB_OFFLINE="0", **environment)
+    assert json.loads(first) == pytest.approx(expected, abs=1e-6)
+    assert len(list((tmp_path / "cache").rglob(f"someone--gruen/**/{WEIGHTS}"))) == 1
+
+
+@pytest.fixture
+def lost_weights(tmp_path, monkeypatch):
+    """A copy of the module, loaded by path in this process, whose weights can be taken away."""
+    import evaluate
+
+    folder = shutil.copytree(GRUEN, tmp_path / "gruen")
+    script = folder / "gruen.py"
+    # Other code has another place in evaluate's cache.
+    script.write_text(script.read_text(encoding="utf-8") + f"\n# {tmp_path}\n", encoding="utf-8")
+    metric = evaluate.load(str(folder))
+    return metric, folder / WEIGHTS, sys.modules[type(metric).__module__].__file__
+
+
+def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(lost_weights):
+    metric, original, script = lost_weights
+    copy = Path(script).with_name(WEIGHTS)
+    assert metric.compute(predictions=TEXTS)["gruen"] > 0
+    # Spoiled beside the code: the original heals it.
+    copy.write_bytes(b"something else")
+    assert metric.compute(predictions=TEXTS)["gruen"] > 0
+    original.write_bytes(b"something else")
+    assert metric.compute(predictions=TEXTS)["gruen"] > 0
+    copy.unlink()
+    with pytest.raises(
+        ValueError, match=rf"{WEIGHTS}, and they are not there: .* is another file \(SHA-256 [0-9a-f]+, exp"
+    ):
+        metric.compute(predictions=TEXTS)
+    original.unlink()
+    with pytest.raises(ValueError, match=r"no folder and no Space is known .* or pass backbone='bert'"):
+        metric.compute(predictions=TEXTS)
+    # What needs no weights works without.
+    assert metric.compute(predictions=TEXTS, components=["non_redundancy", "focus"])["grammaticality"] is None
+
+
+def test_a_component_that_the_backbone_lacks_is_an_error(load):
+    judge = load("gruen").compute(predictions=TEXTS)
+    if judge["coherence"] is None:
+        with pytest.raises(ValueError, match="components has 'coherence', which backbone='compact' does not give"):
+            load("gruen").compute(predictions=TEXTS, components=["coherence"])
+
+
+def without_sop(models):
+    return {name: value for name, value in models.items() if name != "sop_model"}
+
+
+def paths(models):
+    return {name: value for name, value in models.items() if name != "backbone"}

@@ -1,0 +1,431 @@
+"""The judge and the generation of candidate sets, against a real server with faults."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from scripts import candidate_sets, judge_diversity, meta_eval
+from tests.chat_server import serve
+from tests.conftest import ROOT
+
+PAIRS = [
+    {"src": "dog", "set1": ["a dog", "a cat", "a cow", "a hen"], "set2": ["a dog", "a dog", "a dog", "a cat"], "n": 1},
+    {"src": "cup", "set1": ["a cup", "a cup", "a cup", "a cup"], "set2": ["a cup", "a mug", "a cup", "a mug"]},
+    {"set1": ["x", "y", "z", "z"], "set2": ["x", "x", "y", "z"]},
+]
+DISTINCT = [(4, 2), (1, 2), (3, 3)]
+
+
+def ratings(question):
+    """Rate a set by its number of different texts, and the one that comes first one higher: a biased judge."""
+    first, second = (len(set(part.strip().split("\n- "))) for part in re.split(r"Set [12]:\n- ", question)[1:])
+    return json.dumps({"set1": min(first + 1, 5), "set2": second})
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command in this process; returns its exit code and what it wrote to stderr."""
+
+    def run_once(module, *arguments):
+        monkeypatch.setattr(sys, "argv", [module.__name__, *map(str, arguments)])
+        code = module.main()
+        return code, capsys.readouterr().err
+
+    return run_once
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(pair) + "\n" for pair in PAIRS), encoding="utf-8")
+    return path
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def check_judged(path):
+    """Both orders are averaged, so that the bias for the first is gone."""
+    judged = read(path)
+    assert [(pair["Diversity_Set1"], pair["Diversity_Set2"]) for pair in judged] == [
+        (first + 0.5, second + 0.5) for first, second in DISTINCT
+    ]
+    assert [pair["llm_diversity"] for pair in judged] == [0, 1, 2]
+    assert judged[0]["judge"] == {"model": "m", "temperature": 1.0, "ratings": 10}
+    assert [{key: pair[key] for key in PAIRS[i]} for i, pair in enumerate(judged)] == PAIRS
+
+
+def test_pairs_are_judged_and_the_answers_kept(run, pairs, tmp_path):
+    out = tmp_path / "judged.jsonl"
+    with serve(lambda question, _: ratings(question)) as server:
+        code, shown = run(
+            judge_diversity, pairs, out, "--model", "m", "--base-url", server.url, "--prices", "2.5", "10"
+        )
+        assert code == 0, shown
+        check_judged(out)
+        assert len(server.paid) == len(set(server.paid)) == 30
+        body = server.requests[0][0]
+        assert (body["model"], body["temperature"]) == ("m", 1.0)
+        assert "3000 + 300 tokens, $0.0105 in all; 30 answers are new" in shown
+        assert "3 of 3 pairs are judged" in shown
+        # Again: nothing is asked for.
+        code, shown = run(judge_diversity, pairs, out, "--model", "m", "--base-url", server.url)
+        assert code == 0
+        assert len(server.requests) == 30
+        assert "0 answers are new" in shown
+        # More ratings cost only what is more.
+        assert run(judge_diversity, pairs, out, "--model", "m", "--base-url", server.url, "--samples", "6")[0] == 0
+        assert len(server.requests) == 36
+        # Another model, another temperature: other answers.
+        for extra in (["--model", "other"], ["--model", "m", "--temperature", "0.5"]):
+            before = len(server.requests)
+            assert run(judge_diversity, pairs, out, *extra, "--base-url", server.url, "--samples", "1")[0] == 0
+            assert len(server.requests) == before + 6
+    assert [meta_eval.read_verdict(pair, "") for pair in read(out)] == [0, 1, None]
+
+
+def test_faults_that_pass_are_waited_out(run, pairs, tmp_path):
+    faults = iter([429, None, 500, "drop", None, 503, None, None, 408, "drop", 500, 429, 429])
+
+    def reply(question, _):
+        return next(faults, None) or ratings(question)
+
+    out = tmp_path / "judged.jsonl"
+    with serve(reply) as server:
+        code, shown = run(
+            judge_diversity, pairs, out, "--model", "m", "--base-url", server.url, "--workers", "3", "--retries", "20"
+        )
+        assert code == 0, shown
+        check_judged(out)
+        assert len(server.requests) == 30 + 9
+        assert len(server.paid) == 30
+
+
+def test_answers_that_cannot_be_read_are_asked_for_anew_and_then_reported(run, pairs, tmp_path):
+    broken = [
+        "Both are fine.",
+        '{"set1": 7, "set2": 2}',
+        '{"set1": "4", "set2": 2}',
+        "garbage",
+        "nothing",
+        None,
+        '{"set1": 4}',
+    ]
+    count = Counter()
+
+    def reply(question, number):
+        if "cup" in question:
+            return broken[number % len(broken)]
+        count[question] += 1
+        # The first answer to each question is broken; and much stands around the right ones.
+        return broken[number % len(broken)] if count[question] == 1 else f"Sure!\n```json\n{ratings(question)}\n```"
+
+    out = tmp_path / "judged.jsonl"
+    arguments = (pairs, out, "--model", "m", "--samples", "2", "--workers", "2")
+    with serve(reply) as server:
+        code, shown = run(judge_diversity, *arguments, "--base-url", server.url, "--attempts", "3")
+        assert code == 1
+        assert shown.count(f"{pairs}, line 2: no answer of 3 can be read") == 4
+        assert "both from 1 to 5. Got" in shown
+        assert [pair.get("src") for pair in read(out)] == ["dog", None]
+        # Two pairs of four questions with one broken answer for each text of a question, and four times three.
+        assert len(server.requests) == 8 + 4 + 12
+        # Nothing is asked for again, unless more attempts are allowed.
+        assert run(judge_diversity, *arguments, "--base-url", server.url, "--attempts", "3")[0] == 1
+        assert len(server.requests) == 24
+        server.reply = lambda question, _: ratings(question)
+        code, shown = run(judge_diversity, *arguments, "--base-url", server.url, "--attempts", "4")
+        assert code == 0
+        assert len(server.requests) == 28
+    assert len(read(out)) == 3
+
+
+def test_a_request_that_the_endpoint_refuses_does_not_stop_the_others(run, pairs, tmp_path):
+    out = tmp_path / "judged.jsonl"
+    with serve(lambda question, _: 400 if "cup" in question else ratings(question)) as server:
+        code, shown = run(judge_diversity, pairs, out, "--model", "m", "--base-url", server.url, "--samples", "1")
+    assert code == 1
+    assert "line 2: the endpoint refuses it" in shown
+    assert "fault 400" in shown
+    assert len(read(out)) == 2
+
+
+@pytest.mark.parametrize(("status", "retries"), [(401, "6"), (404, "6"), (500, "1")])
+def test_an_endpoint_that_fails_stops_the_run_and_what_came_is_kept(run, pairs, tmp_path, status, retries):
+    def reply(question, number):
+        return ratings(question) if number < 12 else status
+
+    out = tmp_path / "judged.jsonl"
+    arguments = (pairs, out, "--model", "m", "--workers", "1", "--retries", retries)
+    with serve(reply) as server:
+        code, shown = run(judge_diversity, *arguments, "--base-url", server.url)
+        assert code == 1
+        assert f"{server.url}/ does not answer" in shown
+        assert f"fault {status}" in shown
+        assert "Stopped with 18 of 30 answers missing" in shown
+        assert f"kept in {out}.journal" in shown
+        assert len(read(out)) == 1
+        assert len(server.requests) == (14 if status == 500 else 13)
+        server.reply = lambda question, _: ratings(question)
+        assert run(judge_diversity, *arguments, "--base-url", server.url)[0] == 0
+        assert len(server.paid) == len(set(server.paid)) == 30
+    check_judged(out)
+
+
+def test_an_endpoint_that_is_down(run, pairs, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    out = tmp_path / "judged.jsonl"
+    code, shown = run(judge_diversity, pairs, out, "--model", "m", "--base-url", url, "--retries", "0")
+    assert code == 1
+    assert f"{url}/ does not answer: Connection error." in shown
+    assert "refused" in shown
+    assert read(out) == []
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_it_goes_on_and_pays_for_nothing_twice(pairs, tmp_path):
+    out = tmp_path / "judged.jsonl"
+    journal = tmp_path / "judged.jsonl.journal"
+    workers = 2
+    with serve(lambda question, _: time.sleep(0.05) or ratings(question)) as server:
+        command = [sys.executable, str(ROOT / "scripts/judge_diversity.py"), str(pairs), str(out), "--model", "m"]
+        command += ["--base-url", server.url, "--workers", str(workers)]
+        kept: set[str] = set()
+        for answers in (5, 14):
+            running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            wait_for(lambda answers=answers: journal.exists() and journal.read_bytes().count(b"\n") >= answers)
+            os.kill(running.pid, signal.SIGKILL)
+            running.wait()
+            before = {record["key"] for record in read(journal)}
+            assert kept <= before
+            kept = before
+        # Killed in the middle of a line.
+        with journal.open("ab") as file:
+            file.write(b'{"key": "0123", "answ')
+        asked = len(server.requests)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        again = {identity.rpartition("-")[0] for _, identity in server.requests[asked:]}
+        assert not again & kept
+        assert len(again) == 30 - len(kept)
+        # Only what was under way at a kill, and never reached the disk, is asked for again: under the same name.
+        assert len(server.paid) <= 30 + 2 * workers
+        assert len(set(server.paid)) == 30
+    check_judged(out)
+
+
+def test_two_runs_do_not_share_a_journal(run, pairs, tmp_path):
+    out = tmp_path / "judged.jsonl"
+    with judge_diversity.Journal(tmp_path / "judged.jsonl.journal"):
+        code, shown = run(judge_diversity, pairs, out, "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+    assert code == 1
+    assert "judged.jsonl.journal is in use by another run" in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"set1": ["a"]}', "line 1 has no 'set2'"),
+        ('{"set1": ["a"], "set2": [1]}', "line 1: 'set2' must be a list of strings"),
+        ('{"set1": ["a"], "set2": []}', "line 1: 'set2' must be a list of strings, at least one. Got []"),
+        ('["a"]', "line 1 must hold an object. Got list"),
+        ('{"set1": ', "line 1 is no JSON"),
+        ("", "is empty"),
+    ],
+)
+def test_bad_pairs_are_named_before_anything_is_asked(run, tmp_path, line, message):
+    path = tmp_path / "bad.jsonl"
+    path.write_text(line, encoding="utf-8")
+    code, shown = run(judge_diversity, path, tmp_path / "out.jsonl", "--model", "m", "--base-url", "http://127.0.0.1:9")
+    assert code == 1
+    assert message in shown
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_bad_settings(run, pairs, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    out = tmp_path / "out.jsonl"
+    assert "set OPENAI_API_KEY" in run(judge_diversity, pairs, out, "--model", "m")[1]
+    here = ("--base-url", "http://127.0.0.1:9/v1")
+    assert (
+        "--samples must be at least 1. Got 0."
+        in run(judge_diversity, pairs, out, "--model", "m", *here, "--samples", "0")[1]
+    )
+    assert (
+        "--workers must be at least 1. Got 0."
+        in run(judge_diversity, pairs, out, "--model", "m", *here, "--workers", "0")[1]
+    )
+    (tmp_path / "out.jsonl.journal").write_text("not mine\n", encoding="utf-8")
+    assert "line 1 is no answer of an earlier run" in run(judge_diversity, pairs, out, "--model", "m", *here)[1]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"), [(3, 2, 0), (2, 3, 1), (3, 3, 2), (3.4, 3.0, 2), (3.4, 2.9, 0), (2.9, 3.4, 1)]
+)
+def test_verdicts_leave_out_what_is_vague(first, second, expected):
+    assert judge_diversity.verdict(first, second) == expected
+
+
+# Candidate sets.
+
+TEXTS = ["The dog runs.", "A cat sleeps in her bed.", "He paints boats, and they sell them!", "Rain fell all night."]
+RICH = {
+    "src": "things",
+    "texts": TEXTS,
+    "paraphrases": [["A dog is running.", "Running: the dog."], ["Her bed holds a cat."], [], []],
+    "nonsensical": ["The sky ate Monday.", "A spoon sang blue.", "Two stones married rain.", "The moon filed taxes."],
+}
+
+
+@pytest.fixture(scope="module")
+def tagger(shared_data):
+    import nltk
+
+    nltk.data.path.append(str(shared_data / "nltk_data"))
+    return candidate_sets.load_tagger()
+
+
+def test_paraphrases_are_composed_as_in_the_paper():
+    paraphrases = [[f"{letter}{i}" for i in range(2)] for letter in "ABCD"]
+    for seed in range(20):
+        sets = candidate_sets.paraphrase_sets("ABCD", paraphrases, np.random.default_rng(seed))
+        shapes = {
+            label: sorted(Counter(text[0] for text in members).values(), reverse=True)
+            for label, members in sets.items()
+        }
+        assert shapes == {"para_a": [2, 1, 1], "para_b": [2, 2], "para_c": [3, 1]}
+        assert all(len(set(members)) == 4 for members in sets.values())
+        # Where a text comes with paraphrases, it is there itself.
+        for members in sets.values():
+            assert {text[0] for text in members} == {text for text in members if len(text) == 1}
+
+
+def test_few_paraphrases_make_fewer_sets():
+    def labels(*counts):
+        paraphrases = [[f"{i}{j}" for j in range(count)] for i, count in enumerate(counts)]
+        return set(candidate_sets.paraphrase_sets("ABCD", paraphrases, np.random.default_rng(0)))
+
+    assert labels(0, 0, 0, 0) == set()
+    assert labels(0, 1, 0, 0) == {"para_a"}
+    assert labels(0, 0, 2, 0) == {"para_a", "para_c"}
+    assert labels(1, 0, 0, 1) == {"para_a", "para_b"}
+    assert labels(1, 0, 2, 0) == {"para_a", "para_b", "para_c"}
+
+
+def test_all_tokens_are_permuted(rng):
+    for text in TEXTS:
+        moved = candidate_sets.shuffle_all(text, rng)
+        assert moved != text
+        assert sorted(moved.split()) == sorted(text.split())
+    assert candidate_sets.shuffle_all("one", rng) == "one"
+    assert candidate_sets.shuffle_all("a a a", rng) == "a a a"
+
+
+def test_nouns_and_pronouns_are_permuted_and_all_else_stays(rng, tagger):
+    text = "He paints small boats, and she sells them in the harbour!"
+    moved = candidate_sets.shuffle_nouns(text, rng, tagger)
+    assert moved != text
+    nouns = {"He", "boats", "she", "them", "harbour"}
+    frame = re.sub("|".join(nouns), "_", text)
+    assert re.sub("|".join(nouns), "_", moved) == frame == "_ paints small _, and _ sells _ in the _!"
+    assert sorted(re.findall(r"\w+", moved)) == sorted(re.findall(r"\w+", text))
+
+
+def test_sets_are_paired_within_their_quality(run, tmp_path, tagger):
+    rich, out = tmp_path / "rich.jsonl", tmp_path / "pairs.jsonl"
+    rich.write_text((json.dumps(RICH) + "\n") * 2, encoding="utf-8")
+    assert run(candidate_sets, "pairs", rich, out, "--seed", "3")[0] == 0
+    made = read(out)
+    assert len(made) == 2 * (6 + 3)
+    for pair in made:
+        labels = {pair["set1_label"], pair["set2_label"]}
+        assert len(labels) == 2
+        assert labels <= set(candidate_sets.HIGH) or labels <= set(candidate_sets.LOW)
+        assert len(pair["set1"]) == len(pair["set2"]) == 4
+    first = out.read_bytes()
+    assert run(candidate_sets, "pairs", rich, out, "--seed", "3")[0] == 0
+    assert out.read_bytes() == first
+    assert run(candidate_sets, "pairs", rich, out, "--seed", "4")[0] == 0
+    assert out.read_bytes() != first
+    assert run(candidate_sets, "pairs", rich, out, "--most", "2", "--no-noun-shuffle")[0] == 0
+    assert len(read(out)) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"texts": TEXTS[:3]}, "line 1: 'texts' must hold at least 4. Got 3."),
+        ({"texts": "text"}, "line 1: 'texts' must be a list of strings"),
+        ({"paraphrases": [[]]}, "'paraphrases' must be a list for each of the 4 texts"),
+        ({"paraphrases": [["x"], "y", [], []]}, "'paraphrases' of text 1 must be a list of strings. Got 'y'"),
+        ({"nonsensical": ["x"]}, "'nonsensical' must hold at least 4. Got 1."),
+    ],
+)
+def test_bad_texts_are_named(run, tmp_path, change, message):
+    path = tmp_path / "texts.jsonl"
+    path.write_text(json.dumps({**RICH, **change}), encoding="utf-8")
+    code, shown = run(candidate_sets, "pairs", path, tmp_path / "pairs.jsonl", "--no-noun-shuffle")
+    assert code == 1
+    assert message in shown
+
+
+def test_paraphrases_and_nonsense_are_generated(run, tmp_path):
+    def reply(question, number):
+        if number % 3 == 0:
+            return "I would rather not."
+        if question.startswith("Write 2 paraphrases"):
+            text = question.rsplit("\n", 1)[-1]
+            return f'Here: ["{text} indeed", "Truly: {text}"]'
+        assert "Use these words: things." in question
+        return json.dumps([f"nonsense {i}" for i in range(4)])
+
+    texts, rich = tmp_path / "texts.jsonl", tmp_path / "rich.jsonl"
+    texts.write_text(json.dumps({"src": "things", "texts": TEXTS}) + "\n", encoding="utf-8")
+    with serve(reply) as server:
+        arguments = ("generate", texts, rich, "--model", "m", "--base-url", server.url, "--attempts", "9")
+        code, shown = run(candidate_sets, *arguments)
+        assert code == 0, shown
+        asked = len(server.requests)
+        assert run(candidate_sets, *arguments)[0] == 0
+        assert len(server.requests) == asked
+    (found,) = read(rich)
+    assert found["paraphrases"] == [[f"{text} indeed", f"Truly: {text}"] for text in TEXTS]
+    assert found["nonsensical"] == [f"nonsense {i}" for i in range(4)]
+    assert run(candidate_sets, "pairs", rich, tmp_path / "pairs.jsonl", "--no-noun-shuffle")[0] == 0
+    assert len(read(tmp_path / "pairs.jsonl")) == 7
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("none", "must be a JSON list of 2 strings"),
+        ('["a", 1]', "must be a JSON list of 2 strings"),
+        ('["a", " "]', "must be a JSON list of 2 strings"),
+        ('["a", "a "]', "must hold 2 different texts, and holds 1"),
+        ('["a", "same"]', "must hold 2 different texts, and holds 1"),
+    ],
+)
+def test_generated_lists_that_are_none_are_refused(answer, message):
+    with pytest.raises(ValueError, match=message):
+        candidate_sets.parse_texts(answer, 2, unlike="same")
+    assert candidate_sets.parse_texts('["a", "b", "c"]', 2) == ["a", "b"]

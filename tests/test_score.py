@@ -1,0 +1,462 @@
+"""scripts/score.py: every kind of file, bad rows, and kills at any moment."""
+
+import csv
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scripts import score
+from tests.conftest import ROOT, SETS
+
+WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
+
+
+def make_rows(n_rows, n_texts=3, seed=0):
+    rng = random.Random(seed)
+    return [
+        {
+            "id": i,
+            "texts": [" ".join(rng.choices(WORDS, k=rng.randint(2, 6))) for _ in range(n_texts)],
+            "note": None if i % 3 else f"é{i}",
+        }
+        for i in range(n_rows)
+    ]
+
+
+def write_jsonl(path, rows):
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def read_jsonl(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def command(data, *more, metric="self_bleu", key="texts", out="out.jsonl", size=20):
+    words = [data, "--metric", metric, "--text-key", key, "--out", data.parent / out, "--batch-size", size, "--quiet"]
+    return [str(word) for word in [*words, *more]]
+
+
+def summary_of(data, out="out.jsonl"):
+    return json.loads((data.parent / f"{out}.summary.json").read_text())
+
+
+def without_file(summary):
+    return {key: value for key, value in summary.items() if key != "command"}
+
+
+def test_scores_are_those_of_one_call(load, tmp_path, capsys):
+    rows = make_rows(50)
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert score.main(command(data, "--set", "max_order=2")) == 0
+    expected = load("self_bleu").compute(predictions=[row["texts"] for row in rows], max_order=2, confidence=0.95)
+    written = read_jsonl(tmp_path / "out.jsonl")
+    assert [row.pop("self_bleu") for row in written] == pytest.approx(expected["scores"], abs=1e-9)
+    assert written == rows
+    summary = summary_of(data)
+    assert json.loads(capsys.readouterr().out) == summary
+    for name, value in expected.items():
+        if isinstance(value, float):
+            assert summary[name] == pytest.approx(value)
+    assert summary["confidence_interval"] == pytest.approx(expected["confidence_interval"])
+    # The interval is the summary's own, so that the signature is that of the score.
+    assert summary["signature"] == load("self_bleu").compute(predictions=[rows[0]["texts"]], max_order=2)["signature"]
+    assert (summary["n_scores"], summary["n_texts"], summary["n_bad"]) == (50, 150, 0)
+    assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "out.jsonl", "out.jsonl.summary.json"]
+
+
+@pytest.mark.parametrize("metric", ["vendi_embed", "chamfer_diversity", "gruen", "probeval"])
+def test_every_metric(load, tmp_path, metric):
+    rows = [{"texts": members, "people": ["a dog barks", "rain", "rain"]} for members in SETS]
+    more = ["--reference-key", "people"] if metric == "probeval" else []
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert score.main(command(data, *more, metric=metric, size=5)) == 0
+    settings = {"references": [row["people"] for row in rows]} if metric == "probeval" else {}
+    texts = [text for members in SETS for text in members] if metric == "gruen" else SETS
+    expected = load(metric).compute(predictions=texts, **settings)
+    found = [row[metric] for row in read_jsonl(tmp_path / "out.jsonl")]
+    if metric == "gruen":
+        assert [len(own) for own in found] == list(map(len, SETS))
+        found = [one for own in found for one in own]
+    assert found == pytest.approx(expected["scores"], abs=1e-5)
+    summary = summary_of(data)
+    assert summary["signature"] == expected["signature"]
+    for name, value in expected.items():
+        if isinstance(value, (int, float)):
+            assert summary[name] == pytest.approx(value, abs=1e-5)
+
+
+def write_data(folder, kind, rows):
+    if kind == "csv":
+        with (folder / "data.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        return folder / "data.csv"
+    if kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), folder / "data.parquet", row_group_size=7)
+        return folder / "data.parquet"
+    if kind == "folder":
+        datasets.Dataset.from_list(rows).save_to_disk(folder / "data")
+        return folder / "data"
+    return write_jsonl(folder / "data.jsonl", rows)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet", "folder"])
+@pytest.mark.parametrize("out", ["out.jsonl", "out.csv", "out.parquet"])
+def test_rows_with_one_key_are_a_set(load, tmp_path, kind, out):
+    sets = [row["texts"] for row in make_rows(20, 4)]
+    rows = [{"prompt": f"p{i}", "text": text, "n": str(j)} for i, own in enumerate(sets) for j, text in enumerate(own)]
+    data = write_data(tmp_path, kind, rows)
+    assert score.main(command(data, "--group-key", "prompt", key="text", out=out, size=9)) == 0
+    expected = load("self_bleu").compute(predictions=sets)["scores"]
+    if out == "out.parquet":
+        table = pq.read_table(tmp_path / out)
+        assert table.schema.field("text").type == pa.list_(pa.string())
+        written = table.to_pylist()
+    elif out == "out.jsonl":
+        written = read_jsonl(tmp_path / out)
+    else:
+        with (tmp_path / out).open(newline="", encoding="utf-8") as file:
+            written = list(csv.DictReader(file))
+        for row in written:
+            row |= {"text": json.loads(row["text"]), "n": json.loads(row["n"]), "self_bleu": float(row["self_bleu"])}
+    assert [row.pop("self_bleu") for row in written] == pytest.approx(expected)
+    assert written == [{"prompt": f"p{i}", "text": own, "n": list("0123")} for i, own in enumerate(sets)]
+
+
+def test_so_many_rows_are_a_set(load, tmp_path):
+    texts = [text for row in make_rows(21, 4) for text in row["texts"]][:82]
+    data = write_jsonl(tmp_path / "data.jsonl", [{"text": text} for text in texts])
+    assert score.main(command(data, "--set-size", 4, key="text")) == score.EXIT_BAD_ROWS
+    expected = load("self_bleu").compute(predictions=texts[:80], set_size=4)["scores"]
+    assert [row["self_bleu"] for row in read_jsonl(tmp_path / "out.jsonl")] == pytest.approx(expected)
+    left = read_jsonl(tmp_path / "out.jsonl.bad.jsonl")
+    assert [row["row"] for row in left] == [81, 82]
+    assert "is left over" in left[0]["error"]
+
+
+def test_types_of_columns_are_kept(tmp_path):
+    table = pa.table(
+        {
+            "texts": [["a dog", "a cat"], ["the sea", "the sea"]],
+            "when": pa.array([1, 2], pa.timestamp("us")),
+            "raw": pa.array([b"\xff", None]),
+            "code": pa.array(["x", "y"]).dictionary_encode(),
+        }
+    )
+    pq.write_table(table, tmp_path / "data.parquet")
+    assert score.main(command(tmp_path / "data.parquet", out="out.parquet")) == 0
+    written = pq.read_table(tmp_path / "out.parquet")
+    assert written.drop_columns(["self_bleu"]).to_pylist() == table.to_pylist()
+    assert written.schema.field("when").type == table.schema.field("when").type
+
+
+def test_columns_of_json_that_change_their_type(tmp_path):
+    values = [1, "two", None, {"three": 3}, 4.5, [5], 2**70]
+    rows = [{**row, "mixed": value} for row, value in zip(make_rows(7), values, strict=True)]
+    rows[3]["late"] = 1
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert score.main(command(data, out="out.parquet", size=3)) == 0
+    written = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert [row["mixed"] for row in written] == ["1", "two", None, '{"three": 3}', "4.5", "[5]", str(2**70)]
+    assert [row["late"] for row in written] == [None, None, None, 1, None, None, None]
+
+
+BAD = {
+    3: '{"id": 3, "texts": ["a", "b"]',
+    4: "[1, 2]",
+    9: '{"id": 9}',
+    10: '{"texts": []}',
+    11: '{"texts": ["a", 3]}',
+    12: '{"texts": "one text"}',
+    13: '{"texts": ["a", "\\ud800"]}',
+    14: '{"texts": ["only one"]}',
+    15: '{"texts": 5}',
+    30: "\xff not UTF-8",
+}
+
+
+def test_bad_rows_are_named_and_set_aside(load, tmp_path, capsys):
+    rows = make_rows(40)
+    lines = [json.dumps(row) for row in rows]
+    for number, line in BAD.items():
+        lines[number - 1] = line
+    lines[19] = ""
+    data = tmp_path / "data.jsonl"
+    data.write_bytes("\n".join(lines).encode("latin-1"))
+    assert score.main(command(data)) == score.EXIT_BAD_ROWS
+    bad = read_jsonl(tmp_path / "out.jsonl.bad.jsonl")
+    assert [row["row"] for row in bad] == list(BAD)
+    errors = {row["row"]: row["error"] for row in bad}
+    for number, message in {
+        3: "is no JSON",
+        4: "must hold an object. Got list [1, 2]",
+        9: "has no 'texts'",
+        10: "'texts' is an empty list",
+        11: "'texts' must hold texts. Got int 3",
+        12: "'texts' is one text: a set is a list",
+        14: "holds one text",
+        15: "must be a text or a list of texts. Got int 5",
+        30: "is no JSON",
+    }.items():
+        assert message in errors[number]
+    printed = capsys.readouterr().err
+    assert all(f"data.jsonl, row {number}: " in printed for number in BAD)
+    good = [row for i, row in enumerate(rows, 1) if i not in BAD and i != 20]
+    assert [row["id"] for row in read_jsonl(tmp_path / "out.jsonl")] == [row["id"] for row in good]
+    expected = load("self_bleu").compute(predictions=[row["texts"] for row in good])
+    assert summary_of(data)["self_bleu"] == pytest.approx(expected["self_bleu"])
+    assert summary_of(data)["n_bad"] == len(BAD)
+
+    # Done is done.
+    before = (tmp_path / "out.jsonl").stat().st_mtime_ns
+    assert score.main(command(data)) == score.EXIT_BAD_ROWS
+    assert (tmp_path / "out.jsonl").stat().st_mtime_ns == before
+    with_strict = command(data, "--strict", "--restart", size=6)
+    assert score.main(with_strict) == score.EXIT_STRICT
+    assert "data.jsonl, row 3: is no JSON" in capsys.readouterr().err
+
+
+def test_bad_rows_of_csv_and_within_sets(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_bytes(b'p,text\n1,a dog\n1,"two\nlines"\n1,b,c\n1,a cat\n2,\xff\n2,the sea\n\n2,the park\n3,"open\n')
+    assert score.main(command(data, "--group-key", "p", key="text")) == score.EXIT_BAD_ROWS
+    written = read_jsonl(tmp_path / "out.jsonl")
+    assert [row["text"] for row in written] == [["a dog", "two\nlines", "a cat"], ["the sea", "the park"]]
+    errors = {row["row"]: row["error"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")}
+    assert errors[5] == "has 3 fields, not 2"
+    assert "half of a surrogate pair" in errors[7]
+    assert "is no CSV" in errors[11]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--set", "orders=2"], "--set orders: self_bleu has no such argument"),
+        (["--set", "max_order"], "--set must be NAME=VALUE. Got 'max_order'"),
+        (["--set", "max_order=0"], "no row of the first batch can be scored: max_order must be at least 1. Got 0"),
+        (["--set", "aggregate=corpus"], "aggregate='corpus' pools"),
+        (["--text-key", "generations"], "no row of the first batch can be scored: has no 'generations'"),
+        (["--score-key", "id"], "column 'id' already: pass --score-key"),
+        (["--confidence", "95"], "--confidence must be between 0 and 1"),
+        (["--batch-size", "0"], "--batch-size must be at least 1. Got 0"),
+        (["--out", "scores.txt"], "--out must end in .parquet, .jsonl or .csv. Got scores.txt"),
+        (["--reference-key", "note"], "--reference-key goes with probeval"),
+        (["--split", "train"], "--split is for a folder"),
+        (["--metric", "gruen", "--set-size", "2"], "gruen scores each text"),
+    ],
+)
+def test_commands_that_are_wrong(tmp_path, capsys, change, message):
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
+    assert score.main(command(data, *change)) == score.EXIT_USAGE
+    assert message in capsys.readouterr().err
+
+
+def test_files_that_are_wrong(tmp_path, capsys):
+    (tmp_path / "no.parquet").write_bytes(b"nothing")
+    (tmp_path / "no.csv").write_text("a,a\n1,2\n")
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "folder").mkdir()
+    for name, message in {
+        "missing.jsonl": "does not exist",
+        "no.parquet": "is no Parquet file",
+        "no.csv": "must begin with a line of different column names",
+        "empty.jsonl": "has no row that can be scored",
+        "folder": "is no folder that `datasets` saved",
+    }.items():
+        assert score.main(command(tmp_path / name)) == score.EXIT_USAGE
+        assert message in capsys.readouterr().err
+    datasets.DatasetDict({"test": datasets.Dataset.from_list(make_rows(5))}).save_to_disk(tmp_path / "splits")
+    assert score.main(command(tmp_path / "splits")) == score.EXIT_USAGE
+    assert "--split must be one of test" in capsys.readouterr().err
+    assert score.main(command(tmp_path / "splits", "--split", "test")) == 0
+
+
+def test_batches_must_be_scored_alike(tmp_path, capsys):
+    people = [[{"text": "a dog", "cluster": "1"}, {"text": "a cat", "cluster": "2"}], ["a dog", "a cat"]]
+    rows = [{"texts": ["a dog", "the dog"], "people": people[i // 5]} for i in range(10)]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    words = command(data, "--reference-key", "people", metric="probeval", size=10)
+    assert score.main(words) == score.EXIT_USAGE
+    assert "parts of the data were scored in different ways" in capsys.readouterr().err
+    assert score.main([*words, "--restart", "--set", "clustering=none"]) == 0
+
+
+def test_another_command_does_not_go_on(tmp_path, capsys):
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(30))
+    killed = run_and_die(command(data), at=2, before=False)
+    assert killed == -signal.SIGKILL
+    for change in (["--set", "max_order=2"], ["--batch-size", "5"]):
+        assert score.main(command(data, *change)) == score.EXIT_USAGE
+        assert "was begun with another command or file" in capsys.readouterr().err
+    assert score.main(command(data)) == 0
+    assert score.main(command(data, "--set", "max_order=2")) == score.EXIT_USAGE
+    assert "is there already, from another command" in capsys.readouterr().err
+    write_jsonl(data, make_rows(31))
+    assert score.main(command(data)) == score.EXIT_USAGE
+    assert score.main(command(data, "--restart")) == 0
+    assert summary_of(data)["n_scores"] == 31
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    peaks = []
+    for n_rows in (2_000, 20_000):
+        folder = tmp_path / str(n_rows)
+        folder.mkdir()
+        data = write_jsonl(folder / "data.jsonl", make_rows(n_rows, 2))
+        reader = score.Reader(score.parse_arguments(command(data)), "sets")
+        tracemalloc.start()
+        source = score.Source(data, None)
+        for batch in score._batches(reader.units(source.rows(0), 0), 500):
+            assert len(batch) == 250
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]
+
+
+# Kills.
+
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["scripts.score", "tests.test_score"])
+
+
+def die_at(words, at, before):
+    """Run the command in a process that kills itself at the n-th file that it completes, before or after that."""
+    put, calls = score._put, 0
+
+    def counted(*paths):
+        nonlocal calls
+        calls += 1
+        if calls == at and before:
+            os.kill(os.getpid(), signal.SIGKILL)
+        put(*paths)
+        if calls == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    score._put = counted
+    sys.exit(score.main(words))
+
+
+def run_and_die(words, at, before):
+    process = processes.Process(target=die_at, args=(words, at, before))
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def outputs(folder):
+    return {
+        path.name: without_file(json.loads(path.read_text())) if "summary" in path.name else path.read_bytes()
+        for path in folder.iterdir()
+        if path.is_file() and not path.name.startswith("data")
+    }
+
+
+@pytest.fixture
+def killed_data(tmp_path):
+    """A file with bad rows, and what an undisturbed run makes of it."""
+    rows = [json.dumps(row) for row in make_rows(60)]
+    rows[20:20] = ["no JSON", ""]
+    for name in ("once", "killed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "data.jsonl").write_text("\n".join(rows))
+    assert score.main(command(tmp_path / "once/data.jsonl", size=30)) == score.EXIT_BAD_ROWS
+    return tmp_path / "killed/data.jsonl", outputs(tmp_path / "once")
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_kill_at_every_file_loses_nothing(killed_data, before):
+    data, expected = killed_data
+    at = 1
+    while True:
+        for left in data.parent.iterdir():
+            if left != data:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+        if run_and_die(command(data, size=30), at, before) != -signal.SIGKILL:
+            break
+        assert outputs(data.parent) != expected
+        # The next process is killed too, at the next file; the last one ends.
+        run_and_die(command(data, size=30), 2, before)
+        assert score.main(command(data, size=30)) == score.EXIT_BAD_ROWS
+        assert outputs(data.parent) == expected
+        at += 1
+    # Six batches, the rows and what was set aside.
+    assert at > 8
+
+
+def test_kills_at_any_moment_lose_nothing(killed_data):
+    data, expected = killed_data
+    rng = random.Random(0)
+    parts = data.parent / "out.jsonl.parts"
+    kills = 0
+    while True:
+        process = processes.Process(target=score_and_exit, args=(command(data, size=30),))
+        process.start()
+        before = len(list(parts.glob("part-????????")))
+        while process.is_alive() and parts.exists() and len(list(parts.glob("part-????????"))) == before:
+            time.sleep(0.001)
+        time.sleep(rng.random() * 0.02)
+        process.kill()
+        process.join()
+        if process.exitcode != -signal.SIGKILL:
+            break
+        kills += 1
+    assert kills > 0
+    assert process.exitcode == score.EXIT_BAD_ROWS
+    assert outputs(data.parent) == expected
+
+
+def score_and_exit(words):
+    sys.exit(score.main(words))
+
+
+def test_two_processes_do_not_share_a_file(tmp_path, capsys):
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
+    store = score.Store(tmp_path / "out.jsonl.parts", None)
+    assert score.main(command(data)) == score.EXIT_USAGE
+    assert "is in use by another process" in capsys.readouterr().err
+    assert store.parts == []
+
+
+@pytest.mark.slow
+def test_the_command_runs_from_any_directory(tmp_path):
+    write_jsonl(tmp_path / "data.jsonl", make_rows(30))
+    words = [
+        sys.executable,
+        str(ROOT / "scripts/score.py"),
+        "data.jsonl",
+        "--metric",
+        "self_bleu",
+        "--text-key",
+        "texts",
+    ]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "texts/s" in done.stderr
+    assert json.loads(done.stdout)["n_scores"] == 30
+    assert pq.read_table(tmp_path / "data.jsonl.self_bleu.parquet").num_rows == 30
+
+
+def test_many_scores_have_the_normal_interval(tmp_path, monkeypatch):
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(200))
+    monkeypatch.setattr(score, "_BOOTSTRAP_ITEMS", 100)
+    assert score.main(command(data)) == 0
+    summary = summary_of(data)
+    scores = np.array([row["self_bleu"] for row in read_jsonl(tmp_path / "out.jsonl")])
+    half = 1.959963985 * scores.std(ddof=1) / len(scores) ** 0.5
+    assert summary["confidence_interval"] == pytest.approx([scores.mean() - half, scores.mean() + half])
+    assert summary["interval"] == "normal"

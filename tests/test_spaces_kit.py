@@ -1,0 +1,280 @@
+"""The kit of the demos: what is read, what is refused, and that nothing a visitor wrote is taken for code."""
+
+import base64
+import csv
+import io
+import json
+import re
+import warnings
+
+import gradio as gr
+import numpy as np
+import pytest
+import tqdm.auto
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spaces._kit import downloads, inputs, page, panels, plots, sets, work
+
+LIMITS = inputs.Limits(sets=3, texts=4, text_characters=10, characters=20, file_bytes=60)
+ROLES = sets.ROLES
+
+
+def test_one_text_a_line_and_a_blank_line_between_sets():
+    assert inputs.sets_from_text("a\n b \r\n\n\n \nc\rd\n") == [["a", "b"], ["c", "d"]]
+    assert inputs.sets_from_text(" \n\n") == []
+    # A form feed, or a line separator of Unicode, does not end a line.
+    assert inputs.sets_from_text("a\x0cb\u2028c") == [["a\x0cb\u2028c"]]
+
+
+def test_sets_of_rows_are_grouped_in_order():
+    rows = [{"text": "a", "set": "x"}, {"text": "b", "set": "y"}, {"text": "c", "set": "x"}, {"text": " ", "set": "z"}]
+    assert inputs.sets_from_rows(rows) == [["a", "c"], ["b"]]
+    assert inputs.sets_from_rows([{"text": ["a", "b"]}, {"text": ["c"]}]) == [["a", "b"], ["c"]]
+    assert inputs.sets_from_rows([{"text": "a"}, {"text": "b"}]) == [["a", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([], "There is no text yet"),
+        ([[]], "There is no text yet"),
+        ("text", "must be a list of sets"),
+        ([["a"], "b"], "must be a list of sets"),
+        ([["a"], []], "Set 2 is empty"),
+        ([["a", 3]], "Text 2 of set 1 is no text, but int"),
+        ([["a"]] * 4, "4 sets are too many at once: 3"),
+        ([["a"] * 5], "5 texts are too many at once: 4"),
+        ([["a", "b" * 11]], "Text 2 has 11 characters: 10"),
+        ([["a" * 10, "b" * 10, "c"]], "21 characters together: 20"),
+    ],
+)
+def test_what_is_too_much_is_refused(texts, message):
+    with pytest.raises(inputs.InputError, match=message):
+        inputs.check_sets(texts, LIMITS)
+
+
+def file_of(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "columns", "rows"),
+    [
+        ("a.txt", "a\nb\n\nc", ["set", "text"], [["1", "a"], ["1", "b"], ["2", "c"]]),
+        ("a.csv", '\ufefftext,set\n"a, b",1\nc\n', ["text", "set"], [["a, b", "1"], ["c"]]),
+        ("a.csv", "text;n\na,b;1\n", ["text", "n"], [["a,b", "1"]]),
+        ("a.CSV", "x,,x\na,b,c\n", ["x", "column 2", "x (3)"], [["a", "b", "c"]]),
+        (
+            "a.jsonl",
+            '{"t": "a", "n": 1}\n\n{"t": null, "m": [1, "b"]}\n',
+            ["t", "n", "m"],
+            [["a", "1"], ["", ["1", "b"]]],
+        ),
+        ("a.jsonl", '"a"\n["b", "c"]\n', ["text"], [["a"], [["b", "c"]]]),
+    ],
+)
+def test_files_are_tables(tmp_path, name, content, columns, rows):
+    table = inputs.read_table(file_of(tmp_path, name, content), LIMITS)
+    assert table.columns == columns
+    assert [list(row.values()) for row in table.rows] == rows
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.exe", "a", r"must end in \.txt, \.csv, \.jsonl\. This one ends in \.exe"),
+        ("a.txt", "a" * 61, "has 61 bytes: 60 are the most"),
+        ("a.txt", b"caf\xe9", "must be UTF-8 text: byte 3 is not"),
+        ("a.csv", 'a\n"b', "no CSV that can be read"),
+        ("a.csv", "", "holds no text"),
+        ("a.csv", "text\n", "holds no text"),
+        ("a.jsonl", '{"a": 1}\n{"a"', "Line 2 of the file is no JSON"),
+        ("a.jsonl", "[" * 60, "Line 1 of the file is no JSON"),
+    ],
+)
+def test_files_that_cannot_be_read_are_refused(tmp_path, name, content, message):
+    with pytest.raises(inputs.InputError, match=message):
+        inputs.read_table(file_of(tmp_path, name, content), LIMITS)
+
+
+def test_columns_are_guessed_and_chosen():
+    table = inputs.Table(["id", "n", "Text"], [{"id": "1", "n": "long content", "Text": "a"}])
+    assert inputs.guess_columns(table, ROLES) == ["Text", "id"]
+    unnamed = inputs.Table(["x", "y"], [{"x": "1", "y": "the longest"}])
+    assert inputs.guess_columns(unnamed, ROLES) == ["y", None]
+    assert inputs.pick_columns(table, ROLES, ["n", ""]) == [{"text": "long content"}]
+    for columns in (["no such", ""], [None, ""], ["n", "../../etc/passwd"]):
+        with pytest.raises(inputs.InputError, match=r"Choose the column for .*: the file has id, n, Text"):
+            inputs.pick_columns(table, ROLES, columns)
+
+
+def test_a_typed_table_leaves_out_empty_rows():
+    assert inputs.rows_from_grid([["a", 1], ["", "2"], [None, None], ["b"]], ROLES) == [
+        {"text": "a", "set": "1"},
+        {"text": "b"},
+    ]
+
+
+@given(st.lists(st.lists(st.text(), max_size=3), max_size=3), st.lists(st.text(), max_size=3))
+def test_no_cell_of_a_csv_is_a_formula(rows, headers):
+    for line in csv.reader(io.StringIO(downloads.csv_text(headers, rows), newline="")):
+        for cell in line:
+            assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"))
+
+
+def test_a_csv_holds_what_it_was_given():
+    rows = [["=1+1", -2.5], ['a\n"b"', None], ["  @x", 3], ["fine", 0]]
+    found = list(csv.reader(io.StringIO(downloads.csv_text(["t", "n"], rows), newline="")))
+    assert found == [["t", "n"], ["'=1+1", "-2.5"], ['a\n"b"', ""], ["'  @x", "3"], ["fine", "0"]]
+
+
+def test_downloads_are_in_the_link():
+    html = downloads.links("name", ["t"], [["<b>é"]], {"scores": [0.1], "text": "<b>é"})
+    table, whole = (base64.b64decode(data).decode() for data in re.findall(r"base64,([^\"]+)", html))
+    assert table == "\ufefft\r\n<b>é\r\n"
+    assert json.loads(whole) == {"scores": [0.1], "text": "<b>é"}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        downloads.links("name", [], [], {"score": float("nan")})
+
+
+@given(st.text())
+def test_escaped_text_holds_no_markup(text):
+    escaped = panels.escape(text)
+    assert not set(escaped) & set("<>\"'{}$`")
+    import html
+
+    assert html.unescape(escaped) == html.unescape(html.escape(text))
+
+
+@given(st.text())
+def test_labels_hold_no_markup(text):
+    assert "<" not in plots.label(text).replace("<br>", "")
+    assert "&" not in re.sub(r"&(amp|lt|gt);", "", plots.label(text))
+
+
+def test_every_panel_escapes():
+    evil = "<img src=x onerror=alert(1)>{{x}}${x}"
+    card = panels.Card(evil, 1.0, evil, evil, evil, 0.5, (evil, evil))
+    made = [
+        panels.answer([card], evil, [evil], evil, panels.tiles([(evil, evil, evil)])),
+        panels.error(evil),
+        panels.message(evil, evil),
+        panels.empty([evil]),
+        panels.heading(evil, evil),
+        panels.banner(evil, evil, evil),
+        panels.mark(evil, evil, 0.5),
+        panels.texts([panels.mark(evil, evil, 2)], [(evil, 0.5)]),
+        panels.passage([panels.sentence(0, evil, evil, 0.5, [1])], [(evil, 1)]),
+        panels.ledger([(evil, evil)], evil),
+        panels.ledger([], evil),
+        panels.groups([(evil, [(evil, [(evil, 2)], 0)])]),
+    ]
+    for html in made:
+        assert "<img" not in html
+        assert "{{" not in html
+        assert "${" not in html
+
+
+def test_figures_hold_no_markup():
+    evil = ["<a href='javascript:alert(1)'>x</a>", "<img src=x>%{x}"]
+    matrix = np.eye(2)
+    points = plots.plane(matrix)[0]
+    figures = [
+        plots.heat_map(matrix, evil),
+        plots.text_map(points, evil, ["1", "2"], [0, 1], evil, [(0, 1)]),
+        plots.paired_bars({evil[0]: [1, 2], evil[1]: [3, 4]}, evil, "x"),
+        plots.ranked_bars([(evil[0], 1.0, 0, evil[1])], [evil[0]], "x"),
+        plots.bars({evil[0]: [1], evil[1]: [2]}, ["1"], "x"),
+        plots.curves({evil[0]: ([1], [2])}, "x", "y", ""),
+    ]
+    for figure in figures:
+        made = json.dumps(json.loads(figure.to_json()), ensure_ascii=False)
+        assert "<a " not in made
+        assert "<img" not in made
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_the_plane_keeps_distances_where_it_can(n, rng):
+    flat = rng.normal(size=(n, 2))
+    points, share = plots.plane(flat @ flat.T)
+    expected = np.linalg.norm(flat[:, None] - flat, axis=-1)
+    np.testing.assert_allclose(np.linalg.norm(points[:, None] - points, axis=-1), expected, atol=1e-6)
+    assert share == pytest.approx(1.0)
+
+
+def test_two_sets_are_looked_at():
+    assert sets.two_of([], 1) == [0]
+    assert sets.two_of([None, None], 3) == [0, 1]
+    assert sets.two_of([2, 0], 3) == [2, 0]
+    assert sets.two_of([2, 2], 3) == [2, 0]
+    assert sets.two_of([7, -1], 3) == [0, 1]
+
+
+def test_a_model_that_is_not_listed_is_refused():
+    with pytest.raises(inputs.InputError, match=r"model must be one of all-MiniLM-L6-v2, .*Got '\.\./secret'"):
+        sets.check_model("../secret")
+
+
+def test_progress_and_warnings_reach_the_run_they_belong_to(monkeypatch, capfd):
+    monkeypatch.setattr(tqdm.auto, "tqdm", tqdm.auto.tqdm)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    with warnings.catch_warnings():
+        work.install()
+        steps = []
+        with work.running(lambda done, total: steps.append((done, total))) as heard:
+            for _ in tqdm.auto.tqdm(range(1)):
+                pass
+            with tqdm.auto.tqdm(total=4, disable=True) as bar:
+                bar.update(3)
+                bar.update(1)
+            for _ in range(2):
+                warnings.warn("a text was cut", stacklevel=1)
+        assert steps[-2:] == [(3, 4), (4, 4)]
+        assert heard == ["a text was cut"] * 2
+    assert capfd.readouterr().err == ""
+
+
+def test_a_run_that_is_stopped_ends_at_the_next_step():
+    stops = work.Stops()
+    ended, other = stops.start("a"), stops.start("b")
+    stops.stop("a")
+    stops.stop("a")
+    stops.stop(None)
+    assert ended.is_set()
+    assert not other.is_set()
+    assert not stops.start("b").is_set()
+    # A new run of a session ends the one before it.
+    assert other.is_set()
+
+
+@pytest.mark.parametrize(
+    ("component", "asked", "expected"),
+    [
+        (gr.Radio([("One", "1"), ("Two", "2")], render=False), "2", "2"),
+        (gr.Radio([("One", "1")], render=False), "9", None),
+        (gr.Slider(0, 1, 0.5, render=False), "0.25", 0.25),
+        (gr.Slider(0, 1, 0.5, render=False), "7", None),
+        (gr.Slider(0, 1, 0.5, render=False), "nan", None),
+        (gr.Slider(0, 1, 0.5, render=False), "<script>", None),
+        (gr.Checkbox(render=False), "true", True),
+        (gr.Checkbox(render=False), "yes", None),
+        (gr.CheckboxGroup(["a", "b"], render=False), "a,b", ["a", "b"]),
+        (gr.CheckboxGroup(["a", "b"], render=False), "a,c", None),
+    ],
+)
+def test_settings_come_from_the_url_if_they_can_be_made(component, asked, expected):
+    found = page._from_query(component, asked)
+    assert found == (gr.skip() if expected is None else expected)
+
+
+def test_errors_that_are_not_the_visitors_are_logged_without_text(caplog):
+    try:
+        {}["a secret text"]
+    except KeyError as error:
+        shown = page.public_error(error)
+    assert "secret" not in shown + caplog.text
+    assert "KeyError at" in caplog.text
+    assert page.public_error(ValueError("what to do")) == "what to do"

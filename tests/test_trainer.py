@@ -1,0 +1,467 @@
+"""`for_trainer`: by hand with token ids, in real runs of the Trainer, and with two processes."""
+
+import json
+import os
+import pickle
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from transformers import EvalPrediction, Trainer, TrainingArguments
+
+from tests.conftest import ROOT
+from tests.trainer_run import build_causal, build_dataset, build_seq2seq, build_tokenizer, build_trainer, run
+
+TEXTS = [
+    "the couple walks to the park .",
+    "a man takes his dog to the park .",
+    "the cat sleeps on the red house .",
+    "a cat sleeps on a house .",
+    "the dog runs by the sea .",
+    "the dog runs by the sea .",
+    "a woman sings in the train .",
+    "it rains on her boats .",
+    "the man sees old boats .",
+    "a train runs to the sea .",
+    "a kettle to boil water",
+    "the woman takes a train .",
+]
+PROMPTS = ["what do you boil tea with"] * 4 + ["what runs on the sea"] * 4 + ["what sleeps in the house"] * 4
+ANSWERS = ["kettle", "pot", "kettle", "cup", "boats", "boats", "dog", "train", "cat", "dog", "cat", "cat"]
+SETTINGS = [
+    ("vendi_embed", {"set_size": 4, "q": [1, 0.5]}),
+    ("vendi_embed", {"group_by": "inputs", "confidence": 0.9}),
+    ("vendi_embed", {}),
+    ("chamfer_diversity", {"set_size": 2, "confidence": 0.9}),
+    ("self_bleu", {"set_size": 4, "max_order": 2}),
+    ("self_bleu", {"group_by": "inputs", "aggregate": "sentence", "tokenizer": "13a"}),
+    ("gruen", {"confidence": 0.9}),
+    ("gruen", {"set_size": 4, "components": ["non_redundancy"]}),
+    ("probeval", {"group_by": "inputs", "confidence": 0.9}),
+    ("probeval", {"set_size": 4}),
+]
+each_setting = pytest.mark.parametrize(("name", "settings"), SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return build_tokenizer()
+
+
+def to_ids(tokenizer, texts, fill=-100, length=12):
+    """Token ids as the Trainer gives them: one array, filled up."""
+    ids = np.full((len(texts), length), fill)
+    for row, text in zip(ids, texts, strict=True):
+        tokens = [*tokenizer(text)["input_ids"], tokenizer.eos_token_id]
+        row[: len(tokens)] = tokens
+    return ids
+
+
+def evaluation(tokenizer, texts=TEXTS, labels=ANSWERS, inputs=PROMPTS):
+    return EvalPrediction(
+        predictions=to_ids(tokenizer, texts),
+        label_ids=to_ids(tokenizer, labels),
+        inputs=None if inputs is None else to_ids(tokenizer, inputs),
+    )
+
+
+def batches(whole, size):
+    """Cut an evaluation as `batch_eval_metrics=True` brings it: tensors, and all inputs of a batch."""
+    for start in range(0, len(whole.label_ids), size):
+        part = slice(start, start + size)
+        inputs = {"input_ids": torch.tensor(whole.inputs[part])}
+        yield EvalPrediction(torch.tensor(whole.predictions[part]), torch.tensor(whole.label_ids[part]), inputs=inputs)
+
+
+def expected_result(load, name, settings):
+    settings = dict(settings)
+    set_size, grouped = settings.pop("set_size", None), "group_by" in settings
+    settings.pop("group_by", None)
+    if name == "gruen":
+        return load(name).compute(predictions=TEXTS, **settings)
+    size = 4 if grouped else set_size or len(TEXTS)
+    sets = [TEXTS[i : i + size] for i in range(0, len(TEXTS), size)]
+    if name == "probeval":
+        settings["references"] = [ANSWERS[i : i + size] for i in range(0, len(TEXTS), size)]
+    return load(name).compute(predictions=sets, **settings)
+
+
+def check_numbers(found, expected, name):
+    assert all(type(value) is float for value in found.values())
+    assert found[name] == pytest.approx(expected[name], abs=1e-6)
+    for key, value in expected.items():
+        if isinstance(value, (int, float)):
+            assert found.pop(key) == pytest.approx(value, abs=1e-6)
+        elif isinstance(value, dict):
+            for inner, number in value.items():
+                assert found.pop(f"{key}_{inner}") == pytest.approx(number, abs=1e-6)
+        elif key == "confidence_interval":
+            assert [found.pop("confidence_low"), found.pop("confidence_high")] == pytest.approx(value, abs=1e-6)
+    assert found == {}
+
+
+@each_setting
+def test_generations_are_scored_as_their_texts(load, tokenizer, name, settings):
+    compute_metrics = load(name).for_trainer(tokenizer, **settings)
+    expected = expected_result(load, name, settings)
+    for _ in range(2):
+        check_numbers(compute_metrics(evaluation(tokenizer)), expected, name)
+        assert compute_metrics.signature == expected["signature"]
+
+
+@each_setting
+@pytest.mark.parametrize("size", [5, 4, 100])
+def test_batches_give_what_the_whole_gives(load, tokenizer, name, settings, size):
+    compute_metrics = load(name).for_trainer(tokenizer, **settings)
+    expected = expected_result(load, name, settings)
+    for _ in range(2):
+        parts = list(batches(evaluation(tokenizer), size))
+        for part in parts[:-1]:
+            assert compute_metrics(part, compute_result=False) == {}
+        check_numbers(compute_metrics(parts[-1], compute_result=True), expected, name)
+        assert compute_metrics.signature == expected["signature"]
+
+
+@pytest.mark.parametrize("name", ["vendi_embed", "gruen"])
+def test_memory_stays_flat_over_batches(load, tokenizer, name):
+    settings = {"kernel": "ngram"} if name == "vendi_embed" else {"components": ["non_redundancy"]}
+    compute_metrics = load(name).for_trainer(tokenizer, set_size=4, **settings)
+    sizes = []
+    for _ in range(30):
+        for part in batches(evaluation(tokenizer), 5):
+            compute_metrics(part, compute_result=False)
+        state = {key: vars(compute_metrics)[key] for key in ("_open", "_closed", "_merged", "_scores")}
+        sizes.append(
+            len(pickle.dumps([str(state["_open"]), state["_closed"], state["_merged"].state, state["_scores"]]))
+        )
+    assert max(sizes) < min(sizes) + 300
+
+
+def test_generations_of_several_for_each_example(load, tokenizer):
+    compute_metrics = load("vendi_embed").for_trainer(tokenizer, set_size=4, prefix="dev")
+    whole = evaluation(tokenizer)
+    few = EvalPrediction(whole.predictions, whole.label_ids[::4])
+    found = compute_metrics(few)
+    assert found == {"dev_vendi_embed": pytest.approx(compute_metrics(whole)["dev_vendi_embed"])}
+    by_label = load("probeval").for_trainer(tokenizer, group_by="labels")
+    assert by_label(few)["n_clusters"] == 1.0
+
+
+def test_groups_of_different_sizes(load, tokenizer):
+    prompts = [*PROMPTS[:5], *PROMPTS[8:], *[PROMPTS[4]] * 3]
+    sets = [TEXTS[:4], TEXTS[4:5], TEXTS[5:9], TEXTS[9:]]
+    expected = load("self_bleu").compute(predictions=sets, max_order=2, singletons="skip")
+    whole = evaluation(tokenizer, inputs=[*prompts[:4], "the sea", *prompts[5:]])
+    compute_metrics = load("self_bleu").for_trainer(tokenizer, group_by="inputs", max_order=2, singletons="skip")
+    check_numbers(compute_metrics(whole), expected, "self_bleu")
+    parts = list(batches(whole, 5))
+    for part in parts:
+        found = compute_metrics(part, compute_result=part is parts[-1])
+    check_numbers(found, expected, "self_bleu")
+    assert compute_metrics.signature == expected["signature"]
+
+
+def test_references_by_question(load, tokenizer):
+    references = {
+        "what do you boil tea with": ["kettle", "kettle", "pot"],
+        "what runs on the sea": {"boats": 3, "ship": 1},
+        "what sleeps in the house": ["cat", "dog"],
+        "what is not asked": ["nothing"],
+    }
+    compute_metrics = load("probeval").for_trainer(tokenizer, group_by="inputs", references=references)
+    expected = load("probeval").compute(
+        predictions=[TEXTS[:4], TEXTS[4:8], TEXTS[8:]],
+        references=[["kettle", "kettle", "pot"], [{"text": "boats", "count": 3}, "ship"], ["cat", "dog"]],
+    )
+    check_numbers(compute_metrics(evaluation(tokenizer)), expected, "probeval")
+    del references["what runs on the sea"]
+    with pytest.raises(ValueError, match="references has no answers to the question str 'what runs on the sea'"):
+        compute_metrics(evaluation(tokenizer))
+    with pytest.raises(ValueError, match="pass group_by='inputs'"):
+        load("probeval").for_trainer(tokenizer, references=references)
+    with pytest.raises(TypeError, match=r"references must map each question to people's answers\. Got list"):
+        load("probeval").for_trainer(tokenizer, group_by="inputs", references=[["a"]])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ids: (ids, np.zeros((12, 3, 5))),
+        lambda ids: [ids[:5], ids[5:, :11]],
+        lambda ids: [(ids[:5], np.zeros(2)), (ids[5:], np.zeros(2))],
+        lambda ids: torch.tensor(ids),
+        lambda ids: np.where(ids == -100, 0, ids).astype(np.int32),
+        lambda ids: np.pad(ids, ((0, 0), (0, 7)), constant_values=-100),
+    ],
+    ids=["tuple", "batches", "batches of tuples", "tensor", "padding token", "filled up"],
+)
+def test_forms_of_predictions(load, tokenizer, change):
+    compute_metrics = load("vendi_embed").for_trainer(tokenizer, set_size=4, kernel="ngram")
+    whole = evaluation(tokenizer)
+    expected = compute_metrics(whole)
+    assert compute_metrics(EvalPrediction(change(whole.predictions), whole.label_ids)) == expected
+
+
+def test_prompts_are_taken_off(load, tokenizer):
+    compute_metrics = load("self_bleu").for_trainer(tokenizer, set_size=4)
+    expected = compute_metrics(evaluation(tokenizer))
+    with_prompts = [f"{prompt} {text}" for prompt, text in zip(PROMPTS, TEXTS, strict=True)]
+    inputs = [tokenizer(prompt)["input_ids"] for prompt in PROMPTS]
+    filled = np.full((12, 9), -100)
+    for row, ids in zip(filled, inputs, strict=True):
+        row[: len(ids)] = ids
+    whole = EvalPrediction(to_ids(tokenizer, with_prompts, length=20), to_ids(tokenizer, ANSWERS), inputs=filled)
+    assert compute_metrics(whole) == expected
+
+
+@pytest.mark.parametrize(
+    ("predictions", "error", "message"),
+    [
+        (np.zeros((12, 5, 40), dtype=np.float32), TypeError, r"floats of shape \(12, 5, 40\): these are logits, not"),
+        ((torch.zeros(12, 5, 40), torch.zeros(3)), TypeError, r"predictions\[0\] has floats .* predict_with_generate"),
+        (np.zeros(12, dtype=np.int64), ValueError, r"predictions must have shape \(n, length\), .* Got \(12,\)"),
+        (np.full((12, 2), "a"), TypeError, "predictions must be an array of token ids"),
+        (np.zeros((13, 2), dtype=np.int64), ValueError, "predictions has 13 rows for 12 labels"),
+        (np.zeros((24, 2), dtype=np.int64), ValueError, "24 rows for 12 labels.* or set_size=4"),
+        ((), ValueError, "predictions is an empty tuple"),
+    ],
+)
+def test_predictions_that_cannot_be_read(load, tokenizer, predictions, error, message):
+    compute_metrics = load("vendi_embed").for_trainer(tokenizer, set_size=4)
+    with pytest.raises(error, match=message):
+        compute_metrics(EvalPrediction(predictions, to_ids(tokenizer, ANSWERS)))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "error", "message"),
+    [
+        ("vendi_embed", {"orders": 2}, TypeError, "vendi_embed has no argument 'orders': it has predictions, q,"),
+        ("vendi_embed", {"embeddings": [[1]]}, ValueError, "embeddings cannot be given to for_trainer"),
+        ("self_bleu", {"details": True}, ValueError, "details cannot be given"),
+        ("self_bleu", {"set_size": 0}, ValueError, r"set_size must be at least 1\. Got 0"),
+        ("self_bleu", {"set_size": 2, "group_by": "inputs"}, ValueError, "pass one of them"),
+        ("self_bleu", {"group_by": "prompts"}, ValueError, r"group_by must be one of .* Got str 'prompts'"),
+        ("gruen", {"group_by": "inputs"}, ValueError, "gruen scores each text by itself"),
+        ("gruen", {"prefix": 3}, TypeError, r"prefix must be a string\. Got int 3"),
+    ],
+)
+def test_settings_that_cannot_be(load, tokenizer, name, settings, error, message):
+    with pytest.raises(error, match=message):
+        load(name).for_trainer(tokenizer, **settings)
+
+
+def test_no_tokenizer(load):
+    assert load("vendi_embed").for_trainer(tokenizer=build_tokenizer()) is not None
+    for arguments in ((), (None,), ("gpt2",)):
+        with pytest.raises(TypeError, match="tokenizer must have batch_decode"):
+            load("vendi_embed").for_trainer(*arguments)
+
+
+def test_what_the_trainer_does_not_give(load, tokenizer):
+    whole = evaluation(tokenizer, inputs=None)
+    with pytest.raises(ValueError, match=r"include_for_metrics=\['inputs'\]"):
+        load("vendi_embed").for_trainer(tokenizer, group_by="inputs")(whole)
+    with pytest.raises(ValueError, match="label_ids is None"):
+        load("probeval").for_trainer(tokenizer)(EvalPrediction(whole.predictions, None))
+    with pytest.raises(ValueError, match="inputs has no 'input_ids'"):
+        load("vendi_embed").for_trainer(tokenizer)(
+            EvalPrediction(whole.predictions, whole.label_ids, inputs={"pixel_values": 0})
+        )
+
+
+def test_what_batches_cannot_give(load, tokenizer):
+    parts = list(batches(evaluation(tokenizer, inputs=[*PROMPTS[:11], PROMPTS[0]]), 4))
+    compute_metrics = load("vendi_embed").for_trainer(tokenizer, group_by="inputs", kernel="ngram")
+    for part in parts[:2]:
+        compute_metrics(part, compute_result=False)
+    with pytest.raises(ValueError, match="group_by='inputs': a group comes again after others"):
+        compute_metrics(parts[2], compute_result=True)
+    # And it starts anew.
+    assert compute_metrics(parts[2], compute_result=True)["vendi_embed"] > 1
+
+    corpus = load("self_bleu").for_trainer(tokenizer, set_size=4, aggregate="corpus")
+    with pytest.raises(ValueError, match="aggregate='corpus' pools"):
+        corpus(parts[0], compute_result=False)
+    uneven = load("self_bleu").for_trainer(tokenizer, set_size=8)
+    for part in parts[:2]:
+        uneven(part, compute_result=False)
+    with pytest.raises(
+        ValueError, match=r"set_size must divide the number of predictions\. Got set_size=8 for 12 texts"
+    ):
+        uneven(parts[2], compute_result=True)
+    clusters = {PROMPTS[0]: [{"text": "pot", "cluster": 1}], PROMPTS[4]: ["boats", "dog"], PROMPTS[8]: ["cat"]}
+    mixed = load("probeval").for_trainer(tokenizer, group_by="inputs", references=clusters)
+    parts = list(batches(evaluation(tokenizer), 4))
+    for part in parts[:2]:
+        mixed(part, compute_result=False)
+    with pytest.raises(ValueError, match="parts of the data were scored in different ways"):
+        mixed(parts[2], compute_result=True)
+
+
+def test_a_mean_over_nothing_is_nan(load, tokenizer):
+    for batch in ({}, {"compute_result": True}):
+        compute_metrics = load("chamfer_diversity").for_trainer(tokenizer, set_size=1, singletons="skip")
+        found = (
+            compute_metrics(evaluation(tokenizer), **batch)
+            if not batch
+            else compute_metrics(next(iter(batches(evaluation(tokenizer), 12))), **batch)
+        )
+        assert np.isnan(found.pop("chamfer_diversity"))
+        assert found == {"n_singletons": 12.0}
+
+
+@pytest.mark.slow
+def test_seq2seq_trainer_chooses_the_best_checkpoint(load, tokenizer, tmp_path):
+    dataset = build_dataset(tokenizer, 10)
+    compute_metrics = load("vendi_embed").for_trainer(tokenizer, set_size=2, kernel="ngram")
+    trainer = build_trainer(
+        tmp_path,
+        build_seq2seq(tokenizer, num_return_sequences=2),
+        tokenizer,
+        compute_metrics,
+        dataset,
+        num_train_epochs=2,
+        learning_rate=0.05,
+        eval_strategy="epoch",
+        save_strategy="epoch",
+        logging_strategy="epoch",
+        load_best_model_at_end=True,
+        metric_for_best_model="vendi_embed",
+        greater_is_better=True,
+    )
+    trainer.train()
+    logged = [entry for entry in trainer.state.log_history if "eval_vendi_embed" in entry]
+    assert [entry["epoch"] for entry in logged] == [1.0, 2.0]
+    scores = [entry["eval_vendi_embed"] for entry in logged]
+    assert scores[0] != scores[1]
+    assert trainer.state.best_metric == max(scores)
+    assert trainer.state.best_model_checkpoint == str(tmp_path / f"checkpoint-{3 * (1 + int(np.argmax(scores)))}")
+
+    # The best model is back; what it writes scores the same by hand.
+    inputs = tokenizer.pad([{"input_ids": example["input_ids"]} for example in dataset], return_tensors="pt")
+    written = trainer.model.generate(**{key: inputs[key] for key in ("input_ids", "attention_mask")})
+    texts = [text.strip() for text in tokenizer.batch_decode(written, skip_special_tokens=True)]
+    expected = load("vendi_embed").compute(predictions=texts, set_size=2, kernel="ngram")
+    assert trainer.evaluate()["eval_vendi_embed"] == pytest.approx(expected["vendi_embed"])
+    assert expected["vendi_embed"] == pytest.approx(max(scores))
+
+
+def test_trainer_with_logits(load, tokenizer, tmp_path):
+    dataset = [
+        {"input_ids": ids, "labels": ids}
+        for ids in (tokenizer(f"{text} </s>")["input_ids"][-6:] for text in TEXTS[:10])
+    ]
+    seen = []
+
+    def to_tokens(logits, labels):
+        seen.append(logits.argmax(-1))
+        return seen[-1]
+
+    def trainer(preprocess, **arguments):
+        return Trainer(
+            model=build_causal(tokenizer),
+            args=TrainingArguments(
+                output_dir=str(tmp_path),
+                per_device_eval_batch_size=4,
+                use_cpu=True,
+                report_to=[],
+                disable_tqdm=True,
+                dataloader_pin_memory=False,
+                **arguments,
+            ),
+            eval_dataset=dataset,
+            compute_metrics=load("self_bleu").for_trainer(tokenizer, set_size=2),
+            preprocess_logits_for_metrics=preprocess,
+        )
+
+    with pytest.raises(TypeError, match="these are logits, not the ids"):
+        trainer(None).evaluate()
+    found = trainer(to_tokens).evaluate()
+    texts = tokenizer.batch_decode(torch.cat(seen), skip_special_tokens=True)
+    expected = load("self_bleu").compute(predictions=[text.strip() for text in texts], set_size=2)
+    assert found["eval_self_bleu"] == pytest.approx(expected["self_bleu"])
+    assert found["eval_distinct_1"] == pytest.approx(expected["distinct_1"])
+    by_batch = trainer(to_tokens, batch_eval_metrics=True).evaluate()
+    assert by_batch["eval_self_bleu"] == pytest.approx(expected["self_bleu"])
+
+
+def test_an_evaluation_broken_off_is_noticed(load, tokenizer, tmp_path):
+    compute_metrics = load("self_bleu").for_trainer(tokenizer, set_size=1, singletons="skip")
+    trainer = build_trainer(
+        tmp_path,
+        build_seq2seq(tokenizer),
+        tokenizer,
+        compute_metrics,
+        build_dataset(tokenizer, 6),
+        batch_eval_metrics=True,
+    )
+    compute_metrics(next(iter(batches(evaluation(tokenizer), 5))), compute_result=False)
+    with pytest.raises(ValueError, match=r"predictions of 11 examples came in, but the dataset has 6\. Call reset"):
+        trainer.evaluate()
+    assert trainer.evaluate()["eval_n_singletons"] == 6.0
+
+
+JOBS = [
+    # 7 and 9 examples do not divide by 2 processes of 2 or 3 examples each.
+    {"name": "vendi_embed", "settings": {"set_size": 3}, "num_return_sequences": 3, "n_examples": 7},
+    {"name": "vendi_embed", "settings": {"set_size": 3}, "num_return_sequences": 3, "n_examples": 7, "batch": True},
+    {"name": "chamfer_diversity", "settings": {"confidence": 0.9, "set_size": 3}, "n_examples": 9, "batch": True},
+    {"name": "self_bleu", "settings": {"group_by": "inputs", "singletons": "skip"}, "n_examples": 9, "batch": True},
+    {"name": "self_bleu", "settings": {"group_by": "inputs", "singletons": "skip"}, "n_examples": 9},
+    {"name": "probeval", "settings": {"group_by": "inputs"}, "n_examples": 9},
+    {"name": "probeval", "settings": {"group_by": "inputs"}, "n_examples": 9, "batch": True},
+    {"name": "gruen", "settings": {"prefix": "a"}, "n_examples": 7},
+    {"name": "gruen", "settings": {}, "n_examples": 11, "batch": True},
+    {"name": "gruen", "settings": {}, "n_examples": 7, "batch": True, "stream": True},
+    # Sizes that divide need no callback.
+    {"name": "gruen", "settings": {}, "n_examples": 8, "with_callback": False},
+]
+UNKNOWN = [
+    ({"name": "gruen", "settings": {}, "n_examples": 7, "with_callback": False}, "callbacks="),
+    (
+        {
+            "name": "gruen",
+            "settings": {},
+            "n_examples": 7,
+            "batch": True,
+            "stream": True,
+            "accelerator_config": {"dispatch_batches": False},
+        },
+        "the dataset has no length",
+    ),
+]
+
+
+def to_arguments(job):
+    job = {"per_device_eval_batch_size": 2, "include_for_metrics": ["inputs"], **job}
+    if job.pop("batch", False):
+        job["batch_eval_metrics"] = True
+    return job
+
+
+@pytest.mark.slow
+def test_two_processes_give_what_one_gives(tmp_path):
+    jobs = [to_arguments(job) for job in [*JOBS, *(job for job, _ in UNKNOWN)]]
+    (tmp_path / "jobs.json").write_text(json.dumps(jobs))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port), "-m"]
+    done = subprocess.run(
+        [sys.executable, *command, "tests.trainer_run", str(tmp_path / "jobs.json")],
+        cwd=ROOT,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = [json.loads((tmp_path / f"found-{rank}.json").read_text()) for rank in range(2)]
+    assert found[0] == found[1]
+    for i, job in enumerate(JOBS):
+        assert found[0][i] == pytest.approx(run(tmp_path / "one", **to_arguments(job)), abs=1e-6), job
+    for (job, message), result in zip(UNKNOWN, found[0][len(JOBS) :], strict=True):
+        assert message in result.get("error", ""), job

@@ -1,0 +1,165 @@
+"""Tiny models with random weights, and an evaluation by the real Trainer: in a test, or as a process of several."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import evaluate
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import (
+    DataCollatorForSeq2Seq,
+    GenerationConfig,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+    Seq2SeqTrainer,
+    Seq2SeqTrainingArguments,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+METRICS = Path(__file__).resolve().parents[1] / "metrics"
+_WORDS = """
+the a dog cat couple man woman park sea house train walks runs takes sees sleeps in on to by old red small her his their
+it rains sings boats kettle pot cup tea water boil with what do you .
+"""
+LENGTH = 9
+
+
+def build_tokenizer():
+    vocabulary = {word: i for i, word in enumerate(["<pad>", "</s>", "<unk>", *_WORDS.split()])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", padding_side="left"
+    )
+
+
+def build_seq2seq(tokenizer, num_return_sequences=1):
+    torch.manual_seed(3)
+    config = T5Config(
+        vocab_size=len(tokenizer),
+        d_model=32,
+        d_kv=8,
+        d_ff=64,
+        num_layers=1,
+        num_heads=4,
+        initializer_factor=8.0,
+        decoder_start_token_id=0,
+        pad_token_id=0,
+        eos_token_id=1,
+    )
+    model = T5ForConditionalGeneration(config)
+    model.generation_config = GenerationConfig(
+        max_new_tokens=LENGTH - 1,
+        num_beams=num_return_sequences,
+        num_return_sequences=num_return_sequences,
+        decoder_start_token_id=0,
+        pad_token_id=0,
+        eos_token_id=1,
+    )
+    return model
+
+
+def build_causal(tokenizer):
+    torch.manual_seed(4)
+    return GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=len(tokenizer),
+            n_embd=32,
+            n_layer=1,
+            n_head=4,
+            n_positions=32,
+            initializer_range=0.6,
+            bos_token_id=0,
+            eos_token_id=1,
+        )
+    )
+
+
+def build_dataset(tokenizer, n_examples, seed=0):
+    """Prompts of differing lengths, each twice, side by side; with labels."""
+    generator = torch.Generator().manual_seed(seed)
+    examples = []
+    for i in range(n_examples):
+        if i % 2 == 0:
+            size = int(torch.randint(3, 7, (1,), generator=generator))
+            prompt = torch.randint(3, len(tokenizer), (size,), generator=generator).tolist()
+        labels = torch.randint(3, len(tokenizer), (4,), generator=generator).tolist()
+        examples.append({"input_ids": prompt, "attention_mask": [1] * size, "labels": labels})
+    return examples
+
+
+class Stream(torch.utils.data.IterableDataset):
+    """Examples that come without a length."""
+
+    def __init__(self, examples):
+        self.examples = examples
+
+    def __iter__(self):
+        return iter(self.examples)
+
+
+def build_trainer(folder, model, tokenizer, compute_metrics, dataset, callbacks=None, **arguments):
+    # What one process reads for all must be of one length.
+    padding = {"padding": "max_length", "max_length": 8} if isinstance(dataset, Stream) else {}
+    return Seq2SeqTrainer(
+        model=model,
+        args=Seq2SeqTrainingArguments(
+            output_dir=str(folder),
+            predict_with_generate=True,
+            per_device_train_batch_size=4,
+            per_device_eval_batch_size=arguments.pop("per_device_eval_batch_size", 4),
+            use_cpu=True,
+            ddp_backend="gloo" if "RANK" in os.environ else None,
+            report_to=[],
+            disable_tqdm=True,
+            dataloader_pin_memory=False,
+            **arguments,
+        ),
+        train_dataset=None if isinstance(dataset, Stream) else dataset,
+        eval_dataset=dataset,
+        processing_class=tokenizer,
+        data_collator=DataCollatorForSeq2Seq(tokenizer, **padding),
+        compute_metrics=compute_metrics,
+        callbacks=callbacks,
+    )
+
+
+def run(folder, name, settings, n_examples, num_return_sequences=1, with_callback=True, stream=False, **arguments):
+    """Evaluate once; returns the numbers of the metric."""
+    tokenizer = build_tokenizer()
+    model = build_seq2seq(tokenizer, num_return_sequences)
+    dataset = build_dataset(tokenizer, n_examples)
+    if stream:
+        dataset = Stream(dataset)
+    compute_metrics = evaluate.load(str(METRICS / name)).for_trainer(tokenizer, **settings)
+    trainer = build_trainer(
+        folder,
+        model,
+        tokenizer,
+        compute_metrics,
+        dataset,
+        callbacks=[compute_metrics.callback] if with_callback else None,
+        **arguments,
+    )
+    found = trainer.evaluate()
+    return {key: value for key, value in found.items() if not key.endswith(("loss", "time", "second", "epoch"))}
+
+
+def main():
+    """Run the jobs of a file, and write what each gave, or the error, to another."""
+    jobs = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    found = []
+    for i, job in enumerate(jobs):
+        try:
+            found.append(run(Path(sys.argv[1]).with_name(f"run{i}"), **job))
+        except ValueError as error:
+            found.append({"error": str(error)})
+    Path(sys.argv[1]).with_name(f"found-{os.environ.get('RANK', '0')}.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
