@@ -2,12 +2,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint vendor benchmark validate-probeval clean
+.PHONY: demo test test-fast lint vendor benchmark validate-probeval validate-gruen meta-eval clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
 
-test: $(VENV)/.installed-dev lint
+test: $(VENV)/.installed-dev chromium lint
 	$(BIN)/python -m pytest
 
 test-fast: $(VENV)/.installed-dev
@@ -16,8 +16,21 @@ test-fast: $(VENV)/.installed-dev
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy metrics scripts
+	$(BIN)/mypy metrics scripts spaces
 	$(BIN)/python scripts/vendor.py --check
+
+# For the browser tests of the demos, where it can be installed; elsewhere they skip and say so.
+chromium:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! command -v chromium >/dev/null; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium \
+	    || echo "Chromium could not be installed: the browser tests will be skipped."; \
+	fi
+
+spaces: $(VENV)/.installed-dev
+	$(BIN)/python scripts/build_space.py --all
+
+screenshots: $(VENV)/.installed-dev chromium
+	$(BIN)/python scripts/screenshots.py
 
 vendor: $(VENV)/.installed
 	$(BIN)/python scripts/vendor.py
@@ -28,6 +41,14 @@ benchmark: $(VENV)/.installed-dev
 
 validate-probeval: $(VENV)/.installed-dev
 	$(BIN)/python scripts/validate_probeval.py --report build/probeval.md --plot build/probeval.png
+
+validate-gruen: $(VENV)/.installed-dev
+	$(BIN)/python scripts/validate_gruen.py --text $(METRICS_TEST_DATA)/data/text --gruen $(METRICS_TEST_DATA)/data/gruen \
+		--report build/gruen.md
+
+meta-eval: $(VENV)/.installed-dev
+	$(BIN)/python scripts/meta_eval.py --markdown EVIDENCE.md --pictures docs/evidence \
+		--json build/meta_eval.json --html build/meta_eval.html
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

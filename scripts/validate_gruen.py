@@ -30,8 +30,8 @@ from scripts.gruen_corruptions import documents  # noqa: E402
 from scripts.train_gruen_compact import read_cola, read_corpus  # noqa: E402
 
 SEED = 99
-PAIRS = 500  # of each way to spoil
-WINDOWS = 1000  # of three sentences, for focus
+PAIRS = 200  # of each way to spoil
+WINDOWS = 500  # of three sentences, for focus
 RESAMPLES = 1000
 RATINGS = ("naturalness", "quality")
 

@@ -1,0 +1,223 @@
+"""Read what a visitor sends, within limits. Every refusal says what is wrong and what to do."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SUFFIXES = (".txt", ".csv", ".jsonl")
+
+
+class InputError(ValueError):
+    """What the visitor sent cannot be scored; the message is for the visitor."""
+
+
+class Limits(NamedTuple):
+    """How much one visitor may send at once."""
+
+    sets: int = 100
+    texts: int = 500
+    text_characters: int = 5_000
+    characters: int = 100_000
+    file_bytes: int = 1_000_000
+
+
+class Role(NamedTuple):
+    """A column that a demo reads from a table or a file.
+
+    guesses : names of columns, in lower case, that are taken for it without asking
+    """
+
+    name: str
+    label: str
+    required: bool = False
+    guesses: tuple[str, ...] = ()
+
+
+class Table(NamedTuple):
+    """What a file holds: a dict from column names to strings, or to lists of strings, for each row."""
+
+    columns: list[str]
+    rows: list[dict[str, Any]]
+
+
+def lines_of(text: str) -> list[str]:
+    """Split at line ends only: `str.splitlines` would split at form feeds and the like, too."""
+    return [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+
+
+def sets_from_text(text: str) -> list[list[str]]:
+    """Read one text a line, with a blank line between sets."""
+    sets: list[list[str]] = [[]]
+    for line in lines_of(text):
+        if line:
+            sets[-1].append(line)
+        elif sets[-1]:
+            sets.append([])
+    return sets if sets[-1] else sets[:-1]
+
+
+def sets_from_rows(rows: list[dict[str, Any]]) -> list[list[str]]:
+    """Group the texts of rows by their "set"; a list of texts is a set of its own."""
+    sets: dict[Any, list[str]] = {}
+    for i, row in enumerate(rows):
+        if isinstance(row["text"], list):
+            key: Any = i
+            texts = row["text"]
+        else:
+            key, texts = _one(row.get("set", "")), [row["text"]]
+        sets.setdefault(key, []).extend(text for text in texts if text.strip())
+    return [texts for texts in sets.values() if texts]
+
+
+def check_sets(sets: Any, limits: Limits) -> list[list[str]]:
+    """Refuse sets that are too many or too large.
+
+    Raises
+    ------
+    InputError
+        It names the set and the text.
+    """
+    if not isinstance(sets, list) or not all(isinstance(texts, list) for texts in sets):
+        raise InputError('Texts must be a list of sets, each a list of texts: [["a text", "another"]].')
+    if not any(sets):
+        raise InputError("There is no text yet. Write one text a line, or click an example.")
+    if len(sets) > limits.sets:
+        raise InputError(f"{len(sets):,} sets are too many at once: {limits.sets:,} are the most here.")
+    for i, texts in enumerate(sets, 1):
+        if not texts:
+            raise InputError(f"Set {i} is empty: a set holds at least one text.")
+        for j, text in enumerate(texts, 1):
+            if not isinstance(text, str):
+                raise InputError(f"Text {j} of set {i} is no text, but {type(text).__name__}.")
+    check_texts([text for texts in sets for text in texts], limits)
+    return sets
+
+
+def check_texts(texts: Sequence[str], limits: Limits) -> None:
+    """Refuse texts that are too many, too long, or too much together."""
+    if len(texts) > limits.texts:
+        raise InputError(f"{len(texts):,} texts are too many at once: {limits.texts:,} are the most here.")
+    for i, text in enumerate(texts, 1):
+        if len(text) > limits.text_characters:
+            raise InputError(
+                f"Text {i} has {len(text):,} characters: {limits.text_characters:,} are the most here. Shorten it."
+            )
+    total = sum(map(len, texts))
+    if total > limits.characters:
+        raise InputError(
+            f"The texts have {total:,} characters together: {limits.characters:,} are the most here. "
+            "Leave some out, or run the metric on your own machine."
+        )
+
+
+def read_table(path: str | Path, limits: Limits) -> Table:
+    """Read a .txt, .csv or .jsonl file.
+
+    A .txt file has one text a line and a blank line between sets: it becomes the columns "set" and "text".
+    """
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"A file must end in {', '.join(SUFFIXES)}. This one ends in {path.suffix or 'nothing'}.")
+    size = path.stat().st_size
+    if size > limits.file_bytes:
+        raise InputError(f"The file has {size:,} bytes: {limits.file_bytes:,} are the most here.")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"The file must be UTF-8 text: byte {error.start:,} is not. Save it as UTF-8.") from None
+    if path.suffix.lower() == ".csv":
+        table = _read_csv(text)
+    elif path.suffix.lower() == ".jsonl":
+        table = _read_jsonl(text)
+    else:
+        sets = sets_from_text(text)
+        table = Table(["set", "text"], [{"set": str(i), "text": t} for i, ts in enumerate(sets, 1) for t in ts])
+    if not table.rows:
+        raise InputError("The file holds no text.")
+    return table
+
+
+def _read_csv(text: str) -> Table:
+    header = text.split("\n", 1)[0]
+    delimiter = max(",;\t", key=header.count)
+    try:
+        lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if line]
+    except csv.Error as error:
+        raise InputError(f"The file is no CSV that can be read: {error}.") from None
+    if not lines:
+        raise InputError("The file holds no text.")
+    columns: list[str] = []
+    for i, name in enumerate(lines[0], 1):
+        name = name.strip() or f"column {i}"
+        columns.append(name if name not in columns else f"{name} ({i})")
+    return Table(columns, [dict(zip(columns, line, strict=False)) for line in lines[1:]])
+
+
+def _read_jsonl(text: str) -> Table:
+    columns: dict[str, None] = {}
+    rows = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            raise InputError(f"Line {number} of the file is no JSON: each line must be a JSON value.") from None
+        if not isinstance(record, dict):
+            record = {"text": record}
+        row = {str(key): _cell(value) for key, value in record.items()}
+        columns.update(dict.fromkeys(row))
+        rows.append(row)
+    return Table(list(columns), rows)
+
+
+def _cell(value: Any) -> str | list[str]:
+    if isinstance(value, list):
+        return [item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in value]
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def guess_columns(table: Table, roles: Sequence[Role]) -> list[str | None]:
+    """Choose a column for each role by its name; for the first role, else the one with the longest texts."""
+    chosen: list[str | None] = []
+    for role in roles:
+        names = [column for column in table.columns if column.lower().strip() in role.guesses]
+        chosen.append(names[0] if names else None)
+    if chosen[0] is None:
+        free = [column for column in table.columns if column not in chosen] or table.columns
+        chosen[0] = max(free, key=lambda column: sum(len(str(row.get(column, ""))) for row in table.rows))
+    return chosen
+
+
+def pick_columns(table: Table, roles: Sequence[Role], columns: Sequence[Any]) -> list[dict[str, Any]]:
+    """Take the columns that were chosen for the roles; rows without the first are left out."""
+    chosen = {}
+    for role, column in zip(roles, columns, strict=True):
+        if column in table.columns:
+            chosen[role.name] = column
+        elif column or role.required:
+            raise InputError(f"Choose the column for “{role.label}”: the file has {_listed(table.columns)}.")
+    rows = [{name: row.get(column, "") for name, column in chosen.items()} for row in table.rows]
+    return [row for row in rows if _one(row[roles[0].name]).strip()]
+
+
+def rows_from_grid(grid: Sequence[Sequence[Any]], roles: Sequence[Role]) -> list[dict[str, Any]]:
+    """Read a table that was typed in, with a column for each role; rows without the first role's are left out."""
+    rows = []
+    for line in grid:
+        cells = ["" if cell is None else str(cell) for cell in line]
+        rows.append(dict(zip((role.name for role in roles), cells, strict=False)))
+    return [row for row in rows if row.get(roles[0].name, "").strip()]
+
+
+def _one(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else " ".join(value)
+
+
+def _listed(names: Sequence[str], most: int = 10) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

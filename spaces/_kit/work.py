@@ -1,0 +1,83 @@
+"""Long work: its progress, its warnings, and an end to it when the visitor asks."""
+
+import contextlib
+import io
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import tqdm
+import tqdm.auto
+
+_step: ContextVar[Callable[[int, int | None], None] | None] = ContextVar("step", default=None)
+_heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+
+
+class StoppedError(Exception):
+    """The visitor does not want the result any more."""
+
+
+class Stops:
+    """Which sessions asked to stop: each run checks its own at every step."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, threading.Event] = {}
+
+    def start(self, session: str | None) -> threading.Event:
+        """Begin a run. A session has one at a time: what it had before ends."""
+        self.stop(session)
+        event = threading.Event()
+        if session:
+            self._running[session] = event
+        return event
+
+    def stop(self, session: str | None) -> None:
+        """Ask the run of a session to end."""
+        event = self._running.pop(session or "", None)
+        if event:
+            event.set()
+
+
+class _Bar(tqdm.tqdm):
+    """A progress bar that reports to the run it is part of, and is not drawn."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._step = _step.get()
+        if self._step is not None:
+            kwargs |= {"disable": False, "file": io.StringIO()}
+        super().__init__(*args, **kwargs)
+
+    def update(self, n: float | None = 1) -> bool | None:
+        """Count, and tell the run."""
+        moved = super().update(n)
+        if self._step is not None:
+            self._step(int(self.n), self.total)
+        return moved
+
+
+def _hear(message: Warning | str, *rest: Any, **more: Any) -> None:
+    heard = _heard.get()
+    if heard is not None:
+        heard.append(str(message))
+
+
+def install() -> None:
+    """Send the bars and warnings of the metrics to the run that they are part of; once in a process."""
+    tqdm.auto.tqdm = _Bar
+    # Every time, not once in a process: the next visitor is to be warned, too. And never to the log.
+    warnings.simplefilter("always", UserWarning)
+    warnings.showwarning = _hear
+
+
+@contextlib.contextmanager
+def running(step: Callable[[int, int | None], None]) -> Iterator[list[str]]:
+    """Run a metric: `step(done, total)` is told of progress and may raise; yields the warnings that were given."""
+    heard: list[str] = []
+    tokens = _step.set(step), _heard.set(heard)
+    try:
+        yield heard
+    finally:
+        _step.reset(tokens[0])
+        _heard.reset(tokens[1])

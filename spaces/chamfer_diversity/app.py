@@ -1,0 +1,171 @@
+"""Demo of chamfer_diversity: the distance from each text to its nearest neighbour."""
+
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+# In the checkout the kit lies beside this folder; in a Space, beside this file.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from _kit import inputs, metric, panels, plots, sets
+from _kit.page import Picture, Result, Space, build, launch
+
+chamfer_diversity = metric.load(__file__, "chamfer_diversity")
+
+# The least distance that bears each name.
+WORDS = (
+    (0.7, "Each text stands alone: even its nearest neighbour says something else."),
+    (0.4, "The texts stand well apart."),
+    (0.2, "Most texts have a neighbour that is somewhat like them."),
+    (0.05, "Most texts have a close neighbour."),
+    (0.0, "Nearly every text has a twin."),
+)
+
+
+def score_sets(texts: Any, model: str) -> dict[str, Any]:
+    """Check what a visitor sent, and compute."""
+    sets.check_model(model)
+    given = inputs.check_sets(texts, sets.LIMITS)
+    if all(len(members) < 2 for members in given):
+        raise inputs.InputError("A text alone has no neighbour: a set needs at least two. Write one text a line.")
+    return chamfer_diversity.compute(predictions=given, model=model, singletons="skip", details=True, progress=True)
+
+
+def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
+    """Score sets, and draw one or two of them."""
+    result = score_sets(texts, **settings)
+    n_sets = len(texts)
+    shown = [i for i in sets.two_of(chosen, n_sets) if result["details"][i] is not None]
+    tags = [sets.set_tag(i, n_sets) if n_sets > 1 else "" for i in shown]
+    names = [sets.set_name(i, n_sets) or "These texts" for i in shown]
+
+    rows, bars = [], {}
+    for i, tag, name in zip(shown, tags, names, strict=True):
+        detail = result["details"][i]
+        for j, (distance, near) in enumerate(zip(detail["distances"], detail["neighbours"], strict=True)):
+            rows.append([tag, j + 1, texts[i][j], round(distance, 4), near + 1, texts[i][near]])
+            bars[f"{tag}{j + 1}"] = (distance, name, f"{texts[i][j]} → {texts[i][near]}")
+
+    together = [texts[i][: sets.MOST_IN_MAP // 2] for i in shown]
+    flat = [text for members in together for text in members]
+    points, share = plots.plane(sets.similarity(chamfer_diversity, flat, settings["model"]))
+    arrows, start = [], 0
+    for i, members in zip(shown, together, strict=True):
+        neighbours = result["details"][i]["neighbours"][: len(members)]
+        arrows += [(start + j, start + near) for j, near in enumerate(neighbours) if near < len(members)]
+        start += len(members)
+    plane = plots.text_map(
+        points,
+        flat,
+        [f"{tag}{j + 1}" for tag, members in zip(tags, together, strict=True) for j in range(len(members))],
+        [place for place, members in enumerate(together) for _ in members],
+        names,
+        arrows,
+    )
+    ordered = sorted(bars.items(), key=lambda bar: bar[1][0])[:40]
+    distances = plots.ranked_bars(
+        [(name, value, names.index(group), text) for name, (value, group, text) in ordered], names, "distance"
+    )
+    closest = min(rows, key=lambda row: row[3])
+    return Result(
+        answer=answer(texts, result),
+        pictures=[
+            (plane, f"Each arrow leads to the nearest neighbour. The plane shows {share:.0%} of the differences."),
+            (
+                distances,
+                f"The closest pair: {closest[0]}{closest[1]} and {closest[0]}{closest[4]}, {closest[3]:.2f} apart. "
+                "Hover for the texts.",
+            ),
+        ],
+        **sets.details(("Set", "No.", "Text", "Distance", "Nearest no.", "Nearest text"), rows, n_sets),
+        report={"metric": "chamfer_diversity", **result, "predictions": texts},
+        choices=[f"Set {i + 1}: {panels.shorten(members[0], 40)}" for i, members in enumerate(texts)],
+        chosen=shown,
+    )
+
+
+def meaning(value: float) -> str:
+    """Say a score in words."""
+    return next(words for least, words in WORDS if value >= least)
+
+
+def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
+    """Show the distance to the nearest neighbour: of each of two sets, or the mean of more."""
+    scored = [(i, value) for i, value in enumerate(result["scores"]) if value is not None]
+    mean, n_sets = result["chamfer_diversity"], len(texts)
+    unit, ends = "from the nearest text", ("0: a twin", "1: nothing in common")
+    notes = []
+    if len(scored) < n_sets:
+        notes.append(f"{n_sets - len(scored)} of {n_sets} sets hold one text, which has no neighbour: left out.")
+    if len(scored) > 2:
+        cards = [panels.Card("", mean, f"{mean:.2f}", f"on average over {len(scored)} sets", meaning(mean), mean, ends)]
+    else:
+        cards = [
+            panels.Card(sets.set_name(i, n_sets), value, f"{value:.2f}", unit, meaning(value), value, ends, place)
+            for place, (i, value) in enumerate(scored)
+        ]
+    verdict = ""
+    if n_sets == len(scored) == 2:
+        more, less = ("A", "B") if scored[0][1] >= scored[1][1] else ("B", "A")
+        close = abs(scored[0][1] - scored[1][1]) < 0.02
+        verdict = "Both sets stand equally far apart." if close else f"Set {more} stands further apart than set {less}."
+        if len(texts[0]) != len(texts[1]):
+            notes.append("The sets differ in size: in a larger set, the nearest neighbour tends to be nearer.")
+    pairwise = result["mean_pairwise_distance"]
+    distances = [one for detail in result["details"] if detail is not None for one in detail["distances"]]
+    facts = panels.tiles(
+        [
+            (f"{min(distances):.2f}", "Closest", "The least distance of a text to its nearest."),
+            (f"{max(distances):.2f}", "Loneliest", "The largest."),
+            (f"{pairwise:.2f}", "Mean of all pairs", "How far any two are apart."),
+        ]
+    )
+    return panels.answer(cards, verdict, notes, result["signature"], facts)
+
+
+def api(
+    texts: list[list[str]],
+    model: Literal[
+        "all-MiniLM-L6-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+    ] = "all-MiniLM-L6-v2",
+) -> dict[str, Any]:
+    """Compute Chamfer diversity: how far each text of a set is from its nearest neighbour.
+
+    Args:
+        texts: sets of texts, each a list of strings. A set of one text has no score.
+        model: the model that says which texts are alike.
+
+    Returns
+    -------
+        The result of the metric: "chamfer_diversity", the mean over sets; "mean_pairwise_distance"; "scores", one for
+        each set, from 0 to 2; "details" with each text's neighbour; and the "signature" to report with the score.
+
+    """
+    return score_sets(texts, model)
+
+
+SPACE = Space(
+    name="chamfer_diversity",
+    title="How far is each text from its nearest neighbour?",
+    lead="A set is diverse if no text has a twin. Chamfer diversity is the mean distance, in meaning, to the nearest "
+    "other text.",
+    limits=sets.LIMITS,
+    boxes=(sets.BOX,),
+    roles=sets.ROLES,
+    from_boxes=inputs.sets_from_text,
+    from_rows=inputs.sets_from_rows,
+    examples=sets.EXAMPLES,
+    settings={"model": sets.model_setting()},
+    more_settings={},
+    choosers=("Look at", "and compare with"),
+    pictures=(Picture("Who is nearest to whom"), Picture("Distance to the nearest neighbour")),
+    score=score,
+    api=api,
+    steps=sets.STEPS,
+)
+
+demo = build(SPACE)
+
+if __name__ == "__main__":
+    chamfer_diversity.compute(predictions=["warm", "up"])
+    launch(demo, SPACE)

@@ -1,0 +1,284 @@
+"""Demo of gruen: how well a text is written, sentence by sentence."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+# In the checkout the kit lies beside this folder; in a Space, beside this file.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import gradio as gr
+from _kit import inputs, metric, panels, plots, sets
+from _kit.page import Box, Example, Picture, Result, Space, build, launch
+
+gruen = metric.load(__file__, "gruen")
+
+LIMITS = inputs.Limits(sets=1, texts=100, text_characters=8_000, characters=60_000)
+ROLES = (inputs.Role("text", "Text", True, ("text", "texts", "summary", "output", "prediction", "response")),)
+COMPONENTS = {"grammaticality": "Grammar", "non_redundancy": "No repetition", "focus": "Focus"}
+THRESHOLD = metric.part(gruen, "gruen").COSINE_THRESHOLD
+# The least score that bears each name.
+WORDS = (
+    (0.75, "Well written."),
+    (0.6, "Mostly well written."),
+    (0.4, "Readable, with faults."),
+    (0.2, "Badly written."),
+    (0.0, "Hardly language."),
+)
+FLAGS = {
+    "longest_substring": "a long passage in common",
+    "substring_words": "many words of a passage in common",
+    "edit_distance": "few changes apart",
+    "common_words": "most words in common",
+}
+_EXAMPLES = (
+    Example(
+        "A good report",
+        (
+            "The council met on Tuesday to decide on the new bridge. Most members of the council were in favour of the "
+            "bridge. They want work on it to begin in spring, before the river rises under the old bridge. A smaller "
+            "group asked for another estimate of the costs of the work.",
+        ),
+    ),
+    Example(
+        "It repeats itself",
+        (
+            "The hotel is near the station and has free parking. The hotel has free parking and is near the station. "
+            "Breakfast is served until ten. Breakfast at the hotel is served until ten.",
+        ),
+    ),
+    Example(
+        "Grammar gone wrong",
+        (
+            "The council met Tuesday on decide the bridge new. Most member was in favour of them it. "
+            "Want they work the to begin in spring, before the river rises.",
+        ),
+    ),
+    Example(
+        "It loses the thread",
+        (
+            "The restaurant serves Italian food by the river. Its pasta is made fresh every morning. "
+            "Quarterly profits of the shipping company fell by a third. The penguin lays one egg a year.",
+        ),
+    ),
+)
+
+
+def texts_from_box(box: str) -> list[str]:
+    """Read texts with a blank line between them; lines of one text belong together."""
+    return ["\n".join(lines) for lines in inputs.sets_from_text(box)]
+
+
+def texts_from_rows(rows: list[dict[str, Any]]) -> list[str]:
+    """Take the text of each row; a cell may hold a list of texts."""
+    cells = (row["text"] for row in rows)
+    return [text for cell in cells for text in (cell if isinstance(cell, list) else [cell]) if text.strip()]
+
+
+def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, model: str) -> dict[str, Any]:
+    """Check what a visitor sent, and compute."""
+    sets.check_model(model)
+    if not components or any(name not in COMPONENTS for name in components):
+        raise inputs.InputError(f"components must be some of {', '.join(COMPONENTS)}.")
+    if not isinstance(texts, list) or not texts:
+        raise inputs.InputError("There is no text yet. Write one, or click an example.")
+    (given,) = inputs.check_sets([texts], LIMITS)
+    settings = {"focus_threshold": focus_threshold, "model": model} if "focus" in components else {}
+    return gruen.compute(predictions=given, components=list(components), details=True, progress=True, **settings)
+
+
+def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) -> Result:
+    """Score texts, and lay one open."""
+    result = score_texts(texts, **settings)
+    asked = [i for i in chosen if i is not None and 0 <= i < len(texts)]
+    shown = asked[0] if asked else 0
+    detail = result["details"][shown]
+    names = {**COMPONENTS, "coherence": "Coherence"}
+    parts = [(label, detail[name]) for name, label in names.items() if detail.get(name) is not None]
+    return Result(
+        answer=answer(texts, result, shown),
+        pictures=[
+            (marked(detail), "The stronger the colour, the worse the sentence. Point at one to see why.")
+            if sentences_of(detail)
+            else None,
+            (
+                plots.steps(
+                    parts,
+                    result["scores"][shown],
+                    "points",
+                    start=0 if "grammaticality" in settings["components"] else 1,
+                ),
+                "Grammar gives points; repetition, lost focus and a wrong order take some off.",
+            ),
+            (taken_off(detail), "What the text loses points for, besides grammar."),
+        ],
+        headers=("Text", "No.", "Sentence", "Score", "Likelihood", "Acceptability"),
+        rows=[
+            [
+                i + 1,
+                j + 1,
+                found["text"],
+                *(round(value, 4) for value in (grade(found), found["likelihood"], found["acceptability"])),
+            ]
+            for i, own in enumerate(result["details"])
+            for j, found in enumerate(sentences_of(own))
+        ],
+        report={"metric": "gruen", **result, "predictions": texts},
+        choices=[f"Text {i + 1}: {panels.shorten(text, 50)}" for i, text in enumerate(texts)],
+        chosen=[shown],
+    )
+
+
+def sentences_of(detail: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give the sentences with their scores; none where grammar is left out."""
+    return detail.get("sentences") or []
+
+
+def grade(sentence: dict[str, Any]) -> float:
+    """Give a sentence's part in the grammaticality of its text."""
+    return (sentence["likelihood"] + sentence["acceptability"]) / 2
+
+
+def marked(detail: dict[str, Any]) -> str:
+    """Show the sentences, each in the colour of its score, with links between those that repeat each other."""
+    twins: dict[int, list[int]] = {}
+    for pair in detail.get("redundant_pairs") or []:
+        for one, other in (pair["sentences"], pair["sentences"][::-1]):
+            twins.setdefault(one, []).append(other)
+    lost = {found["sentences"][1]: found["similarity"] for found in detail.get("focus_breaks") or []}
+    pieces = []
+    for i, found in enumerate(sentences_of(detail)):
+        tip = (
+            f"Sentence {i + 1}: {grade(found):.2f}\n"
+            f"{found['likelihood']:.2f} how usual its words are here\n"
+            f"{found['acceptability']:.2f} how grammatical it is"
+        )
+        if i in twins:
+            tip += f"\nrepeats sentence {panels.shorten(', '.join(str(j + 1) for j in twins[i]), 60)}"
+        if i in lost:
+            tip += f"\nleaves the subject of the sentence before ({lost[i]:.2f} alike)"
+        pieces.append(panels.sentence(i, found["text"], tip, 1 - grade(found), twins.get(i, ())[:5], i in lost))
+    return panels.passage(pieces, [("good", 0.05), ("doubtful", 0.5), ("bad", 0.95)])
+
+
+def taken_off(detail: dict[str, Any]) -> str:
+    """List what takes points off."""
+    found = []
+    for pair in (detail.get("redundant_pairs") or [])[:20]:
+        i, j = pair["sentences"]
+        why = ", ".join(FLAGS.get(flag, flag.replace("_", " ")) for flag in pair["flags"])
+        found.append((f"−{0.1 * len(pair['flags']):.1f}", f"Sentences {i + 1} and {j + 1} repeat each other: {why}."))
+    breaks = detail.get("focus_breaks") or []
+    for place, gap in enumerate(breaks[:20]):
+        i, j = gap["sentences"]
+        points = f"−{-detail['focus']:.1f}" if place == 0 else ""
+        found.append((points, f"From sentence {i + 1} to {j + 1} the subject changes ({gap['similarity']:.2f} alike)."))
+    return panels.ledger(found, "Nothing: no sentence repeats another, and each follows on the one before.")
+
+
+def meaning(value: float) -> str:
+    """Say a score in words."""
+    return next(words for least, words in WORDS if value >= least)
+
+
+def answer(texts: list[str], result: dict[str, Any], shown: int) -> str:
+    """Show the score, and the components it is made of."""
+    value, n = result["gruen"], len(texts)
+    unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
+    card = panels.Card("", value, f"{value:.2f}", unit, meaning(value), value, ("0: hardly language", "1: flawless"))
+    about = {
+        "grammaticality": ("Grammar", "0 to 1: are the sentences usual and grammatical?"),
+        "non_redundancy": ("No repetition", "0 or less: −0.1 for each sign of it."),
+        "focus": ("Focus", "0 or −0.1: does each sentence follow on?"),
+        "coherence": ("Coherence", "Not scored: the small model here does not judge the order of sentences."),
+    }
+    facts = panels.tiles(
+        [
+            ("–" if result[name] is None else f"{result[name]:.2f}".replace("-", "−"), label, text)
+            for name, (label, text) in about.items()
+        ]
+    )
+    return panels.answer([card], "", (), result["signature"], facts)
+
+
+def api(
+    texts: list[str],
+    components: list[Literal["grammaticality", "non_redundancy", "focus"]] | None = None,
+    focus_threshold: float = THRESHOLD,
+    model: Literal[
+        "all-MiniLM-L6-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+    ] = "all-MiniLM-L6-v2",
+) -> dict[str, Any]:
+    """Compute GRUEN: how well each text is written, without a reference.
+
+    Args:
+        texts: the texts, of one or more sentences each.
+        components: what is judged; all three by default.
+        focus_threshold: adjacent sentences that are less alike than this lose the focus, from -1 to 1.
+        model: the model that says which sentences are alike.
+
+    Returns
+    -------
+        The result of the metric: "gruen", the mean over texts, from 0 to 1; the components; "scores", one for each
+        text; "details" with the sentences; and the "signature" to report with the score.
+
+    """
+    return score_texts(texts, list(COMPONENTS) if components is None else components, focus_threshold, model)
+
+
+SPACE = Space(
+    name="gruen",
+    title="How well is this text written?",
+    lead="GRUEN judges grammar, repetition, focus and coherence, sentence by sentence, and needs no reference to "
+    "compare with.",
+    limits=LIMITS,
+    boxes=(
+        Box(
+            "Your text",
+            "A blank line begins another text.",
+            "The council met on Tuesday. Most members were in favour of the bridge.",
+            10,
+        ),
+    ),
+    roles=ROLES,
+    from_boxes=texts_from_box,
+    from_rows=texts_from_rows,
+    examples=_EXAMPLES,
+    settings={
+        "components": gr.CheckboxGroup(
+            [(label, name) for name, label in COMPONENTS.items()], value=list(COMPONENTS), label="Judge", render=False
+        ),
+    },
+    more_settings={
+        "focus_threshold": gr.Slider(
+            -0.2,
+            0.6,
+            THRESHOLD,
+            step=0.01,
+            label="Focus is lost below",
+            info="How alike adjacent sentences must be.",
+            render=False,
+        ),
+        "model": sets.model_setting(),
+    },
+    choosers=("Look at",),
+    pictures=(
+        Picture("Sentence by sentence", is_figure=False, is_wide=True),
+        Picture("What the score is made of"),
+        Picture("Points taken off", is_figure=False),
+    ),
+    score=score,
+    api=api,
+    steps=(
+        "Write or paste a text. Leave a blank line between two texts. Or click an example.",
+        "Press Score.",
+        "Point at a sentence to see what is wrong with it.",
+    ),
+)
+
+demo = build(SPACE)
+
+if __name__ == "__main__":
+    gruen.compute(predictions=["It warms up. Then it runs."])
+    launch(demo, SPACE)

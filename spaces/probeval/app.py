@@ -1,0 +1,361 @@
+"""Demo of probeval: a model's distribution of answers to a question against people's."""
+
+import math
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+# In the checkout the kit lies beside this folder; in a Space, beside this file.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import gradio as gr
+from _kit import inputs, metric, panels, plots
+from _kit.page import Box, Example, Picture, Result, Space, build, launch
+
+probeval = metric.load(__file__, "probeval")
+
+LIMITS = inputs.Limits(sets=50, texts=1_000, text_characters=300, characters=30_000)
+MOST_COUNTED = 100_000
+CLUSTERINGS = {
+    "auto": "People's own, if given; else found",
+    "hac": "Found: HAC",
+    "xmeans": "Found: X-means",
+    "gmeans": "Found: G-means",
+    "none": "Each answer is its own",
+}
+MATCHERS = {"cosine": "Meaning (cosine)", "gp": "Gaussian process", "wordnet": "WordNet", "cascade": "Cascade"}
+# The least divergence that bears each name.
+WORDS = (
+    (0.8, "The model answers very differently from people."),
+    (0.3, "The model answers differently from people."),
+    (0.1, "The model answers somewhat differently from people."),
+    (0.02, "The model answers much as people do."),
+    (0.0, "The model answers almost exactly as people do."),
+)
+ROLES = (
+    inputs.Role("text", "Answer", True, ("answer", "text", "answers")),
+    inputs.Role("who", "Who: people or model", True, ("who", "side", "source", "from")),
+    inputs.Role("count", "Count", False, ("count", "n", "times")),
+    inputs.Role("cluster", "Cluster", False, ("cluster", "label", "group")),
+    inputs.Role("question", "Question", False, ("question", "id", "qid", "prompt")),
+)
+_COUNT = re.compile(r"^(.*?)(?:\s*[×x]\s*|\t+\s*)(\d{1,9})$")
+_PEOPLE = {"people", "person", "human", "humans", "gold", "reference", "references"}
+_MODEL = {"model", "models", "prediction", "predictions", "machine", "llm"}
+_WRONG = "wrong"
+
+_KETTLE = "kettle × 42\nelectric kettle × 8\npot × 21\nsaucepan × 9\nmicrowave × 7\ncup × 5\nmug × 4\ncampfire × 4"
+_EXAMPLES = (
+    Example(
+        "Boil water: much like people", (_KETTLE, "a kettle × 45\na pot × 30\nsaucepan × 10\nmicrowave × 10\nmug × 5")
+    ),
+    Example("Boil water: only the favourite", (_KETTLE, "kettle × 100")),
+    Example("Boil water: odd ideas", (_KETTLE, "cup × 40\nhelicopter × 25\nkettle × 20\nfridge × 15")),
+)
+
+
+def has_wordnet() -> bool:
+    """Say whether WordNet is on this machine: two of the matchers need it."""
+    try:
+        metric.part(probeval, "probeval_wordnet").load_wordnet()
+    except (ImportError, OSError, LookupError, ValueError):
+        return False
+    return True
+
+
+if not has_wordnet():
+    MATCHERS = {name: label for name, label in MATCHERS.items() if name in ("cosine", "gp")}
+
+
+def from_boxes(people: str, model: str) -> list[dict[str, Any]]:
+    """Read one question from the two boxes."""
+    rows = [
+        {"text": text, "who": who, "count": n}
+        for who, box in (("people", people), ("model", model))
+        for text, n in counted(box)
+    ]
+    return from_rows(rows)
+
+
+def counted(box: str) -> list[tuple[str, str]]:
+    """Read an answer a line, with or without a count behind it."""
+    found = []
+    for line in inputs.lines_of(box):
+        if line:
+            match = _COUNT.match(line)
+            found.append((match[1], match[2]) if match and match[1].strip() else (line, "1"))
+    return found
+
+
+def from_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Group rows by question: people's answers, with their clusters, and the model's."""
+    asked: dict[str, dict[str, Any]] = {}
+    for i, row in enumerate(rows, 1):
+        who = str(row.get("who", "")).strip().lower()
+        if who not in _PEOPLE | _MODEL:
+            raise inputs.InputError(f"Row {i}: say who gave the answer, people or model. Got “{who[:40]}”.")
+        count = str(row.get("count", "") or "1").strip()
+        if not re.fullmatch(r"\d{1,9}(\.0)?", count) or int(float(count)) < 1:
+            raise inputs.InputError(f"Row {i}: a count must be a whole number from 1. Got “{count[:40]}”.")
+        question = asked.setdefault(str(row.get("question", "")).strip(), {"people": [], "model": []})
+        answer: dict[str, Any] = {"text": str(row["text"]).strip(), "count": int(float(count))}
+        if who in _PEOPLE and str(row.get("cluster", "")).strip():
+            answer["cluster"] = str(row["cluster"]).strip()
+        question["people" if who in _PEOPLE else "model"].append(answer)
+    return [{"question": name, **answers} for name, answers in asked.items()]
+
+
+def check(questions: list[dict[str, Any]]) -> None:
+    """Refuse what is too much, or has only one side."""
+    if not questions:
+        raise inputs.InputError("There is no answer yet. Write people's answers and the model's, or click an example.")
+    if len(questions) > LIMITS.sets:
+        raise inputs.InputError(f"{len(questions):,} questions are too many at once: {LIMITS.sets} are the most here.")
+    for question in questions:
+        name = f"Question “{panels.shorten(question['question'], 40)}”: " if question["question"] else ""
+        for who, owner in (("people", "people's answers"), ("model", "the model's answers")):
+            if not question[who]:
+                raise inputs.InputError(f"{name}{owner} are missing. Write at least one.")
+    answers = [answer for question in questions for who in ("people", "model") for answer in question[who]]
+    inputs.check_texts([answer["text"] for answer in answers], LIMITS)
+    total = sum(answer["count"] for answer in answers)
+    if total > MOST_COUNTED:
+        raise inputs.InputError(f"The counts add up to {total:,}: {MOST_COUNTED:,} are the most here.")
+
+
+def compute(questions: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
+    """Check what a visitor sent, and compute."""
+    for name, known in (("clustering", CLUSTERINGS), ("matcher", MATCHERS)):
+        if settings[name] not in known:
+            raise inputs.InputError(f"{name} must be one of {', '.join(known)}. Got {str(settings[name])[:80]!r}.")
+    check(questions)
+    settings = dict(settings)
+    if settings["matcher"] not in ("cosine", "cascade"):
+        # The others have thresholds on scales of their own.
+        del settings["threshold"]
+    return probeval.compute(
+        predictions=[{"id": str(i), "answers": question["model"]} for i, question in enumerate(questions)],
+        references=[
+            {"id": str(i), "question": question["question"], "answers": question["people"]}
+            for i, question in enumerate(questions)
+        ],
+        details=True,
+        progress=True,
+        **settings,
+    )
+
+
+def score(questions: list[dict[str, Any]], chosen: Sequence[int | None], settings: dict[str, Any]) -> Result:
+    """Score questions, and draw one."""
+    result = compute(questions, settings)
+    asked = [i for i in chosen if i is not None and 0 <= i < len(questions)]
+    shown = asked[0] if asked else 0
+    detail = result["details"][shown]
+    names = cluster_names(detail)
+    labels = list(names)
+    people, model = ([detail[f"{side}_distribution"][label] for label in labels] for side in ("gold", "model"))
+    terms = [p * math.log(p / q) if p else 0.0 for p, q in zip(people, model, strict=True)]
+    worst = max(range(len(labels)), key=lambda i: terms[i])
+    over = max(range(len(labels)), key=lambda i: model[i] - people[i])
+    members = [", ".join(answer["text"] for answer in members_of(detail, label)) or names[label] for label in labels]
+    return Result(
+        answer=answer(result, len(questions)),
+        pictures=[
+            (
+                plots.paired_bars(
+                    {"People": people, "Model": model}, list(names.values()), "share of the answers", members
+                ),
+                surplus(names[labels[over]], labels[over] == _WRONG, model[over] - people[over]),
+            ),
+            (
+                plots.paired_bars({"Share": terms}, list(names.values()), "nats", members),
+                f"The terms add up to the divergence. “{names[labels[worst]]}” adds the most: people say it, and the "
+                "model does not as often."
+                if terms[worst] > 0.005
+                else "The terms add up to the divergence. None is large.",
+            ),
+            (
+                clusters_panel(detail, names),
+                "People's answers in each cluster, and the model's that were matched to it.",
+            ),
+        ],
+        headers=("Question", "Who", "Answer", "Count", "Cluster"),
+        rows=[row for i, found in enumerate(result["details"]) for row in detail_rows(questions[i], found)],
+        report={"metric": "probeval", **result, "questions": questions},
+        choices=[
+            panels.shorten(question["question"] or f"Question {i + 1}", 60) for i, question in enumerate(questions)
+        ],
+        chosen=[shown],
+    )
+
+
+def surplus(name: str, is_wrong: bool, by: float) -> str:
+    """Say what the model says too often."""
+    if by < 0.01:
+        return "The two distributions are nearly the same."
+    if is_wrong:
+        return "What the model says most, and people do not, is in no cluster."
+    return f"The model says “{panels.shorten(name, 40)}” more often than people."
+
+
+def members_of(detail: dict[str, Any], label: str) -> list[dict[str, Any]]:
+    """Give people's answers in a cluster, the most common first."""
+    return next((found["answers"] for found in detail["clusters"] if found["cluster"] == label), [])
+
+
+def cluster_names(detail: dict[str, Any]) -> dict[str, str]:
+    """Name each cluster by its most common answer; `wrong` comes last."""
+    names = {found["cluster"]: found["answers"][0]["text"] for found in detail["clusters"]}
+    return {**names, _WRONG: "in no cluster: wrong"}
+
+
+def clusters_panel(detail: dict[str, Any], names: dict[str, str]) -> str:
+    """Show each cluster with both sides' answers."""
+    blocks = []
+    for label, name in names.items():
+        said = [
+            (found["text"], found["count"] * found["clusters"][label])
+            for found in detail["assignments"]
+            if label in found["clusters"]
+        ]
+        sides = [("People", [(a["text"], a["count"]) for a in members_of(detail, label)], 0), ("Model", said, 1)]
+        blocks.append((name, sides))
+    return panels.groups(blocks)
+
+
+def detail_rows(question: dict[str, Any], detail: dict[str, Any]) -> list[list[Any]]:
+    """Give each answer with the cluster that it is in."""
+    names, name = cluster_names(detail), question["question"] or "1"
+    rows = [
+        [name, "people", answer["text"], answer["count"], names[found["cluster"]]]
+        for found in detail["clusters"]
+        for answer in found["answers"]
+    ]
+    return rows + [
+        [name, "model", found["text"], found["count"], " or ".join(names[label] for label in found["clusters"])]
+        for found in detail["assignments"]
+    ]
+
+
+def answer(result: dict[str, Any], n: int) -> str:
+    """Show the divergence in nats, what was wrong, and what was covered."""
+    value = result["probeval"]
+    words = next(words for least, words in WORDS if value >= least)
+    unit = "nats apart" if n == 1 else f"nats apart, mean of {n} questions"
+    card = panels.Card(
+        "", value, f"{value:.2f}", unit, words, 1 - math.exp(-value), ("0: as people answer", "far from people")
+    )
+    wrong, entropy = result["wrong_rate"], result["semantic_entropy"]
+    facts = panels.tiles(
+        [
+            ("–" if wrong is None else f"{wrong:.0%}", "Wrong", "of the model's answers match no cluster."),
+            (f"{result['coverage']:.0%}", "Covered", "of people's answers have a cluster that the model hits."),
+            (f"{result['n_clusters']:.3g}", "Clusters", "of people's answers."),
+            (f"{entropy['model']:.2f} / {entropy['gold']:.2f}", "Entropy", "model's and people's, in nats."),
+        ]
+    )
+    notes = []
+    if min(result["n_answers"]) < 20:
+        notes.append("The model gave few answers: with few, the divergence tends to be larger. Turn on Debias.")
+    return panels.answer([card], "", notes, result["signature"], facts)
+
+
+def api(
+    people: list[str],
+    model: list[str],
+    clustering: Literal["auto", "hac", "xmeans", "gmeans", "none"] = "auto",
+    matcher: Literal["cosine", "gp", "wordnet", "cascade"] = "cosine",
+    threshold: float = 0.55,
+    smoothing: float = 1.0,
+    distance: float = 0.95,
+    debias: bool = False,
+) -> dict[str, Any]:
+    """Compute how far a model's distribution of answers to one question is from people's, in nats.
+
+    Args:
+        people: people's answers to the question; repeats are counts.
+        model: the model's answers, sampled many times; repeats are counts.
+        clustering: how people's answers are put into clusters.
+        matcher: how the model's answers are matched to clusters.
+        threshold: the least cosine of a match, from 0 to 1.
+        smoothing: what is added to each count, above 0.
+        distance: where the tree of "hac" is cut, from 0 to 2.
+        debias: subtract what sampling alone adds.
+
+    Returns
+    -------
+        The result of the metric: "probeval", 0 if the distributions are the same; "wrong_rate"; "coverage"; "details"
+        with the clusters; and the "signature" to report with the score.
+
+    """
+    settings = {
+        "clustering": clustering,
+        "matcher": matcher,
+        "threshold": threshold,
+        "smoothing": smoothing,
+        "distance": distance,
+        "debias": debias,
+    }
+    for name, answers in (("people", people), ("model", model)):
+        if not isinstance(answers, list) or not all(isinstance(text, str) for text in answers):
+            raise inputs.InputError(f"{name} must be a list of texts.")
+    rows = [{"text": text, "who": who} for who, texts in (("people", people), ("model", model)) for text in texts]
+    return compute(from_rows(rows), settings)
+
+
+def _choices(names: dict[str, str]) -> list[tuple[str, str]]:
+    return [(label, value) for value, label in names.items()]
+
+
+SPACE = Space(
+    name="probeval",
+    title="Does a model answer as people do?",
+    lead="A question of common sense has many right answers, and some are more common than others. ProbEval compares "
+    "the two distributions.",
+    limits=LIMITS,
+    boxes=(
+        Box("People's answers", "One a line, with a count if you like: kettle × 42", "kettle × 42\npot × 21\ncup", 7),
+        Box("The model's answers", "The same question, asked many times.", "a kettle × 45\nsaucepan × 10", 7),
+    ),
+    roles=ROLES,
+    from_boxes=from_boxes,
+    from_rows=from_rows,
+    examples=_EXAMPLES,
+    settings={
+        "clustering": gr.Dropdown(
+            _choices(CLUSTERINGS), value="auto", label="Clusters of people's answers", render=False
+        ),
+        "matcher": gr.Dropdown(_choices(MATCHERS), value="cosine", label="Match the model's answers by", render=False),
+    },
+    more_settings={
+        "threshold": gr.Slider(
+            0, 1, 0.55, step=0.01, label="Least cosine of a match", info="For cosine and cascade.", render=False
+        ),
+        "smoothing": gr.Slider(0.1, 5, 1, step=0.1, label="Smoothing", info="Added to each count.", render=False),
+        "distance": gr.Slider(
+            0.1, 2, 0.95, step=0.05, label="Cut of HAC", info="Smaller makes more clusters.", render=False
+        ),
+        "debias": gr.Checkbox(False, label="Debias", info="Subtract what sampling alone adds.", render=False),
+    },
+    choosers=("Look at",),
+    pictures=(
+        Picture("People and the model"),
+        Picture("What the divergence is made of"),
+        Picture("The clusters", is_figure=False),
+    ),
+    score=score,
+    api=api,
+    steps=(
+        "Write what people answer to a question, one answer a line, with a count if you have one.",
+        "Write what the model answers. Or click an example.",
+        "Press Score.",
+    ),
+)
+
+demo = build(SPACE)
+
+if __name__ == "__main__":
+    probeval.compute(predictions=[["warm"]], references=[["up"]])
+    launch(demo, SPACE)
