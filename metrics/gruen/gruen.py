@@ -381,13 +381,14 @@ def _grammaticality(
     if parity:
         # Without sentences its loss is 0, which makes a likelihood of 1.
         points[sizes == 0] = judge.grammaticality(np.ones(1), np.zeros(1))[0]
-    values = iter(zip(likelihoods.tolist(), acceptabilities.tolist(), strict=True))
+    grades = judge.grammaticality(likelihoods, acceptabilities)
+    values = iter(zip(likelihoods.tolist(), acceptabilities.tolist(), grades.tolist(), strict=True))
     described = []
     for own in sentences:
         described.append(
             [
-                {"text": text, "likelihood": likelihood, "acceptability": acceptability}
-                for text, (likelihood, acceptability) in zip(own, values, strict=False)
+                {"text": text, "likelihood": likelihood, "acceptability": acceptability, "grammaticality": grade}
+                for text, (likelihood, acceptability, grade) in zip(own, values, strict=False)
             ]
         )
     return points, described
@@ -450,7 +451,7 @@ def _coherence(
 def _describe(i: int, sentences: list[str], points: dict[str, np.ndarray], columns: dict[str, list]) -> dict[str, Any]:
     """Put together why a text scored what it did."""
     described: dict[str, Any] = {name: float(points[name][i]) if name in points else None for name in COMPONENTS}
-    unscored = [{"text": text, "likelihood": None, "acceptability": None} for text in sentences]
+    unscored = [dict.fromkeys(("likelihood", "acceptability", "grammaticality")) | {"text": text} for text in sentences]
     described["sentences"] = columns["sentences"][i] if "sentences" in columns else unscored
     redundancy = columns["redundant_pairs"][i] if "redundant_pairs" in columns else None
     described["redundant_pairs"] = [

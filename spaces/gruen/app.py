@@ -119,7 +119,7 @@ def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) ->
                 i + 1,
                 j + 1,
                 found["text"],
-                *(round(value, 4) for value in (grade(found), found["likelihood"], found["acceptability"])),
+                *(round(value, 4) for value in (found["grammaticality"], found["likelihood"], found["acceptability"])),
             ]
             for i, own in enumerate(result["details"])
             for j, found in enumerate(sentences_of(own))
@@ -132,12 +132,7 @@ def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) ->
 
 def sentences_of(detail: dict[str, Any]) -> list[dict[str, Any]]:
     """Give the sentences with their scores; none where grammar is left out."""
-    return detail.get("sentences") or []
-
-
-def grade(sentence: dict[str, Any]) -> float:
-    """Give a sentence's part in the grammaticality of its text."""
-    return (sentence["likelihood"] + sentence["acceptability"]) / 2
+    return [found for found in detail["sentences"] if found["grammaticality"] is not None]
 
 
 def marked(detail: dict[str, Any]) -> str:
@@ -150,15 +145,19 @@ def marked(detail: dict[str, Any]) -> str:
     pieces = []
     for i, found in enumerate(sentences_of(detail)):
         tip = (
-            f"Sentence {i + 1}: {grade(found):.2f}\n"
+            f"Sentence {i + 1}: {found['grammaticality']:.2f}\n"
             f"{found['likelihood']:.2f} how usual its words are here\n"
             f"{found['acceptability']:.2f} how grammatical it is"
         )
+        if found.get("suspects"):
+            tip += f"\nlook at: {panels.shorten(', '.join(found['suspects']), 60)}"
         if i in twins:
             tip += f"\nrepeats sentence {panels.shorten(', '.join(str(j + 1) for j in twins[i]), 60)}"
         if i in lost:
             tip += f"\nleaves the subject of the sentence before ({lost[i]:.2f} alike)"
-        pieces.append(panels.sentence(i, found["text"], tip, 1 - grade(found), twins.get(i, ())[:5], i in lost))
+        pieces.append(
+            panels.sentence(i, found["text"], tip, 1 - found["grammaticality"], twins.get(i, ())[:5], i in lost)
+        )
     return panels.passage(pieces, [("good", 0.05), ("doubtful", 0.5), ("bad", 0.95)])
 
 
