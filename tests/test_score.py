@@ -407,7 +407,8 @@ def test_kills_at_any_moment_lose_nothing(killed_data):
         process = processes.Process(target=score_and_exit, args=(command(data, size=30),))
         process.start()
         before = len(list(parts.glob("part-????????")))
-        while process.is_alive() and parts.exists() and len(list(parts.glob("part-????????"))) == before:
+        # Each process gets a batch further, so that this ends on a slow machine too.
+        while process.is_alive() and len(list(parts.glob("part-????????"))) <= before:
             time.sleep(0.001)
         time.sleep(rng.random() * 0.02)
         process.kill()

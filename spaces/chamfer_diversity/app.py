@@ -93,7 +93,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
     """Show the distance to the nearest neighbour: of each of two sets, or the mean of more."""
     scored = [(i, value) for i, value in enumerate(result["scores"]) if value is not None]
     mean, n_sets = result["chamfer_diversity"], len(texts)
-    unit, ends = "from the nearest text", ("0: a twin", "1: nothing in common")
+    unit, ends = "apart", ("0: a twin", "1: nothing in common")
     notes = []
     if len(scored) < n_sets:
         notes.append(f"{n_sets - len(scored)} of {n_sets} sets hold one text, which has no neighbour: left out.")
