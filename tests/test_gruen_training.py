@@ -1,0 +1,105 @@
+"""How the compact backbone of gruen is trained: the ways to spoil a sentence, and two steps of each kind."""
+
+import hashlib
+import zipfile
+
+import numpy as np
+import pytest
+
+from metrics.gruen.gruen_compact import CompactBackbone
+from scripts import train_gruen_compact as training
+from scripts.gruen_corruptions import Renamer, Spoiler, learn_lexicon, split_words
+
+TAGGED = """
+The/at dog/nn was/bedz barking/vbg at/in the/at gate/nn ./.
+A/at girl/nn walks/vbz the/at dogs/nns and/cc he/pps walks/vbz them/ppo home/nr ./.
+They/ppss walk/vb to/in the/at gates/nns with/in a/at dog/nn ./.
+She/pps walked/vbd to/in the/at gate/nn of/in the/at house/nn in/in Oslo/np ./.
+""".strip()
+SENTENCES = [
+    "The dog was barking at the gate of the old house.",
+    "She has walked to the gate with a dog that is tired.",
+    "He walks the dogs when they are awake, and a girl walks with them.",
+    "These girls have walked home from Bergen with their dogs.",
+]
+
+
+@pytest.fixture(scope="module")
+def lexicon(tmp_path_factory):
+    path = tmp_path_factory.mktemp("corpora") / "brown.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("brown/ca01", TAGGED)
+    # Twenty occurrences make a word frequent, which none of so few has.
+    return learn_lexicon(path)._replace(frequent=("river", "green", "slowly"))
+
+
+def test_words_are_known_by_their_tags(lexicon):
+    assert lexicon.agreement["walks"] == ("walk",)
+    assert set(lexicon.verb_forms["walks"]) >= {"walk", "walked"}
+    assert lexicon.noun_number["dogs"] == "dog"
+    assert "gate" in lexicon.nouns
+
+
+def test_each_way_to_spoil_marks_the_words_that_show_it(lexicon):
+    spoiler = Spoiler(lexicon, seed=0)
+    spoiler.other = split_words(SENTENCES[1])
+    found = set()
+    for words in map(split_words, SENTENCES):
+        for how in spoiler.ways:
+            for _ in range(10):
+                spoiled = spoiler.spoil(words, how)
+                if spoiled is not None:
+                    found.add(how)
+                    assert spoiled.words != words
+                    assert len(spoiled.words) == len(spoiled.wrong)
+                    assert any(spoiled.wrong)
+    assert found == set(spoiler.ways)
+
+
+def test_spoiling_is_seeded(lexicon):
+    words = split_words(SENTENCES[0])
+    first, second = (Spoiler(lexicon, seed=3) for _ in range(2))
+    assert [first.spoil(words) for _ in range(20)] == [second.spoil(words) for _ in range(20)]
+
+
+def test_other_names_stand_where_names_stood(lexicon):
+    renamer = Renamer(lexicon, [split_words(sentence) for sentence in SENTENCES], seed=0)
+    assert renamer.names == [["Bergen"]]
+    words = split_words("She has walked to Oslo with a dog.")
+    found = {" ".join(renamer.rename(words)) for _ in range(50)}
+    assert {"She has walked to Bergen with a dog .", "She has walked to X with a dog ."} <= found
+    assert all("has walked to" in sentence and "with a dog ." in sentence for sentence in found)
+
+
+@pytest.mark.slow
+def test_training_gives_the_same_file_twice_and_the_backbone_reads_it(lexicon, tmp_path, monkeypatch):
+    stages = (
+        training.Stage(2, pairs=2, masked=2, cola=2, adapter_rate=1e-3, head_rate=1e-3),
+        training.Stage(2, 2, 2, 2, 1e-3, 1e-3, other_weight=0.1, renamed=0.5, dropout=True),
+    )
+    monkeypatch.setattr(training, "STAGES", stages)
+    words = [split_words(sentence) for sentence in SENTENCES] * 25
+    judged = [(sentence, i % 2) for i, sentence in enumerate(SENTENCES)] * 25
+    corpus = training.Corpus(
+        words,
+        words,
+        judged,
+        judged,
+        words[:4],
+        lambda seed: Spoiler(lexicon, seed),
+        lambda seed: Renamer(lexicon, words, seed),
+    )
+    digests = []
+    for path in (tmp_path / "first.safetensors", tmp_path / "second.safetensors"):
+        trainer = training.Trainer(corpus, seed=0)
+        for number, stage in enumerate(stages):
+            trainer.train(stage, number)
+        trainer.count_tokens()
+        digests.append(trainer.save(path, trainer.calibrate(0)))
+    assert digests[0] == digests[1] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+    backbone = CompactBackbone(path, digests[0], device="cpu")
+    scores = backbone.score_sentences(SENTENCES)
+    # Half precision in the file, single in training.
+    np.testing.assert_allclose(scores.loss, trainer.predict(SENTENCES)[:, 0], rtol=0.01)
+    assert ((scores.acceptability > 0) & (scores.acceptability < 1)).all()
