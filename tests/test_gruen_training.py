@@ -13,7 +13,7 @@ from scripts.gruen_corruptions import Renamer, Spoiler, learn_lexicon, split_wor
 TAGGED = """
 The/at dog/nn was/bedz barking/vbg at/in the/at gate/nn ./.
 A/at girl/nn walks/vbz the/at dogs/nns and/cc he/pps walks/vbz them/ppo home/nr ./.
-They/ppss walk/vb to/in the/at gates/nns with/in a/at dog/nn ./.
+Dogs/nns bark/vb and/cc they/ppss walk/vb to/in the/at gates/nns with/in a/at dog/nn ./.
 She/pps walked/vbd to/in the/at gate/nn of/in the/at house/nn in/in Oslo/np ./.
 """.strip()
 SENTENCES = [
