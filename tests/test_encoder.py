@@ -315,3 +315,23 @@ def test_the_metric_folders_hold_no_other_encoder():
     copies = list(METRICS.glob("[!_]*/core_encoder.py"))
     assert copies
     assert len({path.read_bytes() for path in copies}) == 1
+
+
+def test_a_short_call_does_not_wait_for_the_end_of_a_long_one(tiny_model):
+    ended = []
+    texts = [f"{chr(97 + i % 26)} word {chr(97 + i // 26 % 26)}{chr(97 + i // 676)}" for i in range(4000)]
+    started = threading.Event()
+
+    def long_call():
+        started.set()
+        core_encoder.encode(texts, tiny_model, batch_size=4, device="cpu")
+        ended.append("long")
+
+    core_encoder.encode(["warm"], tiny_model, device="cpu")
+    thread = threading.Thread(target=long_call)
+    thread.start()
+    started.wait()
+    core_encoder.encode(["a short one"], tiny_model, device="cpu")
+    ended.append("short")
+    thread.join()
+    assert ended == ["short", "long"]

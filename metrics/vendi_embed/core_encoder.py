@@ -65,6 +65,20 @@ class LoadedModel(NamedTuple):
     lock: Any
 
 
+class TurnLock:
+    """A lock that threads take in turn: whoever lets go of it, and wants it again, waits for those who wait."""
+
+    def __init__(self) -> None:
+        self._next, self._held = threading.Lock(), threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._next:
+            self._held.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._held.release()
+
+
 class Encoded(NamedTuple):
     """Embeddings, and what decided them.
 
@@ -115,10 +129,7 @@ def encode(
     device = find_device(device)
     loaded, identity = load_model(model, precision, device)
     unique = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    with loaded.lock:
-        embeddings = _encode_unique(
-            loaded.encoder, list(unique), batch_size or _BATCH_SIZES[device.split(":")[0]], progress
-        )
+    embeddings = _encode_unique(loaded, list(unique), batch_size or _BATCH_SIZES[device.split(":")[0]], progress)
     if len(unique) < len(texts):
         embeddings = embeddings[[unique[text] for text in texts]]
     return Encoded(embeddings, identity, loaded.precision)
@@ -157,19 +168,24 @@ def refuse_encoder_settings(model: Any, precision: Any, reason: str) -> None:
             raise ValueError(f"{name} has no effect where {reason}: leave it out. Got {describe(value)}.")
 
 
-def _encode_unique(encoder: Any, texts: list[str], batch_size: int, progress: bool | None) -> np.ndarray:
+def _encode_unique(loaded: LoadedModel, texts: list[str], batch_size: int, progress: bool | None) -> np.ndarray:
     from tqdm.auto import tqdm
 
     if progress is None:
         progress = logger.getEffectiveLevel() <= logging.INFO
-    lengths = _token_counts(encoder, texts)
+    with loaded.lock:
+        lengths = _token_counts(loaded.encoder, texts)
     # The longest first: if memory does not do, it shows at once.
     order = np.argsort(-lengths, kind="stable")
     embeddings = None
     with tqdm(total=len(texts), desc="Encoding", unit="text", disable=not progress) as bar:
         for start in range(0, len(order), batch_size):
             batch = order[start : start + batch_size]
-            encoded = encoder.encode([texts[i] for i in batch], batch_size=len(batch), show_progress_bar=False)
+            # Batch by batch, so that a short call need not wait for the end of a long one.
+            with loaded.lock:
+                encoded = loaded.encoder.encode(
+                    [texts[i] for i in batch], batch_size=len(batch), show_progress_bar=False
+                )
             if embeddings is None:
                 embeddings = np.empty((len(texts), encoded.shape[1]), dtype=np.float32)
             embeddings[batch] = encoded
@@ -236,7 +252,7 @@ def load_model(model: str | os.PathLike[str], precision: str | None, device: str
             stored = str(encoder.dtype).removeprefix("torch.")
             # The precision a model is stored in, asked for by name, is the same model.
             registry.models[files.identity, device, precision] = registry.models.setdefault(
-                (files.identity, device, stored), LoadedModel(encoder, stored, threading.Lock())
+                (files.identity, device, stored), LoadedModel(encoder, stored, TurnLock())
             )
         return registry.models[files.identity, device, precision], files.identity
 
