@@ -278,11 +278,7 @@ def parse_min_quality(value: Any, qualities: np.ndarray | None) -> np.ndarray | 
         return None
     if qualities is None:
         raise ValueError("min_quality needs quality: a number for each text, to hold against it.")
-    if not _is_number_type(type(value)):
-        raise TypeError(f"min_quality must be a number in [0, 1]. Got {describe(value)}.")
-    if not 0 <= value <= 1:
-        raise ValueError(f"min_quality must be in [0, 1]. Got {value}.")
-    return qualities >= value
+    return qualities >= parse_number(value, "min_quality", 0, 1)
 
 
 def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
