@@ -37,7 +37,7 @@ vendor: $(VENV)/.installed
 
 benchmark: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[benchmark]"
-	$(BIN)/python scripts/benchmark.py --check --report BENCHMARKS.md
+	$(BIN)/python scripts/benchmark.py --all --check
 
 validate-probeval: $(VENV)/.installed-dev
 	$(BIN)/python scripts/validate_probeval.py --report build/probeval.md --plot build/probeval.png

@@ -1,0 +1,221 @@
+"""The benchmark: that it measures, compares, and shows; never how long a thing takes."""
+
+import importlib.metadata
+import itertools
+import json
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from functools import partial
+
+import numpy as np
+import pytest
+
+from scripts import _benchmark_plot, _benchmark_report, benchmark
+from scripts._benchmark_cases import CASES, Cosines, Values, file_of_sets, needs_precision, score_each_set, score_file
+
+SVG = "{http://www.w3.org/2000/svg}"
+FAST = "gruen_redundancy"
+SMALL = ["--only", FAST, "--quick", "--scale", "0.1", "--seconds", "0.01"]
+
+
+def made_report(ours=1.0, peer=2.0, power=1.0):
+    """A report with a row for each size of each case: n^power times so many milliseconds, and ten times the MB."""
+    cases = []
+    for name, case in CASES.items():
+        rows = []
+        for size in case.sizes:
+            row = {**made_row(size.n), "alone": size.alone, "ours": figures(ours * size.n**power)}
+            if not size.alone:
+                row |= {"peer": figures(peer * size.n**power), "ratio": peer / ours}
+            rows.append(row)
+        cases.append(
+            {"name": name, "title": case.title, "peer": case.peer_name, "asked": str(case.agreement), "rows": rows}
+        )
+    machine = {"Processor": "Abacus <1>, 2 cores; beads", "Memory": "1 GiB", "Date": "2026-01-01"}
+    return {"machine": machine, "run": "1 second", "settings": {"turns": 7, "seconds": 10, "scale": 1}, "cases": cases}
+
+
+def made_row(n):
+    nothing = dict.fromkeys(("ours", "peer", "ratio", "ratio_needed", "megabytes_allowed", "apart"))
+    return {**nothing, "n": n, "alone": False, "failures": [], "unmeasured": []}
+
+
+def figures(milliseconds):
+    return {"seconds": milliseconds / 1000, "megabytes": 10 * milliseconds}
+
+
+def texts_of(picture):
+    """The words of a picture, one string for each text."""
+    return ["".join(element.itertext()) for element in ElementTree.fromstring(picture).iter(f"{SVG}text")]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """The folder that a real run of a fast case wrote to."""
+    folder = tmp_path_factory.mktemp("benchmark")
+    out = ["--report", str(folder / "report.md"), "--pictures", str(folder / "pictures")]
+    assert benchmark.main([*SMALL, *out, "--json", str(folder / "report.json"), "--check"]) == 0
+    return folder
+
+
+def test_a_run_measures_both_sides_and_compares_them(measured):
+    report = json.loads((measured / "report.json").read_text(encoding="utf-8"))
+    (case,) = report["cases"]
+    assert [row["n"] for row in case["rows"]] == [5, 20, 200]
+    assert [row["peer"] is None for row in case["rows"]] == [False, False, True]
+    for row in case["rows"]:
+        assert row["ours"]["seconds"] > 0
+        assert row["failures"] == row["unmeasured"] == []
+    assert [row["apart"] for row in case["rows"]] == ["0", "0", None]
+    assert case["rows"][0]["ratio"] == case["rows"][0]["peer"]["seconds"] / case["rows"][0]["ours"]["seconds"]
+
+
+def test_the_page_says_what_was_measured_and_on_what(measured):
+    page = (measured / "report.md").read_text(encoding="utf-8")
+    assert f"| `{FAST}` | {CASES[FAST].title} | 20 |" in page
+    assert f"| {FAST} " in page
+    for name in ("Processor", "Memory", "Packages", "Busy at the start", "Captions"):
+        assert f"\n- {name}: " in page
+    assert f"torch {importlib.metadata.version('torch')}" in page
+    assert "all sizes times 0.1" in page
+    assert "](pictures/time.svg)" in page
+    assert "](pictures/memory.svg)" in page
+
+
+def test_the_report_is_written_again_from_json(measured, tmp_path):
+    words = ["--from-json", str(measured / "report.json"), "--report", str(tmp_path / "report.md")]
+    assert benchmark.main([*words, "--pictures", str(tmp_path / "pictures")]) == 0
+    for name in ("report.md", "pictures/time.svg", "pictures/memory.svg"):
+        assert (tmp_path / name).read_bytes() == (measured / name).read_bytes()
+
+
+def test_a_case_that_cannot_run_says_why(monkeypatch, tmp_path, capsys):
+    lacking = CASES["encode_int8"]._replace(needs=partial(needs_precision, "int4"))
+    monkeypatch.setitem(CASES, "encode_int8", lacking)
+    out = ["--report", str(tmp_path / "report.md"), "--pictures", str(tmp_path)]
+    assert benchmark.main(["--only", "encode_int8", "--check", *out]) == 0
+    why = "the encoder has no precision='int4'"
+    assert f"not measured: encode_int8 at 1 000: {why}" in capsys.readouterr().out
+    assert f"Not measured: {why}" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    for kind in _benchmark_report.PICTURES:
+        assert why in " ".join(texts_of((tmp_path / f"{kind}.svg").read_text(encoding="utf-8")))
+
+
+def test_a_peer_that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setitem(CASES, FAST, CASES[FAST]._replace(package="no_such_package", peer_name="no peer"))
+    row = benchmark.run(FAST, CASES[FAST].sizes[0]._replace(n=5), 0.01)
+    assert row["unmeasured"] == ["no peer is not installed"]
+    assert row["ours"]["seconds"] > 0
+    assert row["peer"] is None
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "note"),
+    [
+        ("ImportError('rapidfuzz is not for this machine')", "unmeasured", "rapidfuzz is not for this machine"),
+        ("RuntimeError('a fault')", "failures", "a process ended early"),
+    ],
+)
+def test_a_side_that_cannot_start_is_named(error, kind, note, monkeypatch, tmp_path):
+    (tmp_path / "rapidfuzz.py").write_text(f"raise {error}\n")
+    # The processes of both sides have the path of this one.
+    monkeypatch.syspath_prepend(tmp_path)
+    row = benchmark.run(FAST, CASES[FAST].sizes[0]._replace(n=5), 0.01)
+    assert set(row[kind][0].split("; ")) == {note}
+    assert row["ours"] is None
+
+
+def test_a_miss_is_a_failure(monkeypatch, capsys):
+    asked = CASES[FAST].sizes[0]._replace(n=5, ratio=1e9)
+    monkeypatch.setitem(CASES, FAST, CASES[FAST]._replace(sizes=(asked,)))
+    assert benchmark.main(["--only", FAST, "--seconds", "0.01", "--check"]) == 1
+    assert "times as fast, not 1e+09" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", _benchmark_report.PICTURES)
+def test_the_picture_has_every_case(kind):
+    report = made_report()
+    picture = _benchmark_plot.picture(report, kind)
+    words = texts_of(picture)
+    for case in report["cases"]:
+        assert case["name"] in words
+        # A title is wrapped, not cut.
+        assert case["title"].replace("`", "")[:30] in " ".join(words)
+    points = sum(len(case["rows"]) + sum(not row["alone"] for row in case["rows"]) for case in report["cases"])
+    compared = sum(any(row["peer"] for row in case["rows"]) for case in report["cases"])
+    marks = list(ElementTree.fromstring(picture).iter(f"{SVG}circle"))
+    # Each panel has a mark for each side beside the points.
+    assert len(marks) == points + len(CASES) + compared
+    assert sum("2.0× " in text for text in words) == compared
+    assert sum("n1.00" in text for text in words) == len(CASES) + compared
+    assert "prefers-color-scheme: dark" in picture
+    assert "Abacus <1>, 2 cores; 1 GiB; 2026-01-01" in words
+
+
+def test_nothing_in_the_picture_lies_outside_or_on_another_label():
+    for ours, peer, power in ((1.0, 1.01, 1.0), (1.0, 500.0, 1.5), (300.0, 1.0, 0.5)):
+        root = ElementTree.fromstring(_benchmark_plot.picture(made_report(ours, peer, power), "time"))
+        for panel in root.iter(f"{SVG}g"):
+            labels = [text for text in panel.iter(f"{SVG}text") if "label" in text.get("class")]
+            places = [(float(text.get("x")), float(text.get("y"))) for text in labels]
+            for (x, y), (other_x, other_y) in itertools.combinations(places, 2):
+                assert abs(y - other_y) >= 12 or abs(x - other_x) >= 80
+            for mark in panel.iter(f"{SVG}circle"):
+                assert 0 <= float(mark.get("cx")) <= 288
+                assert 0 <= float(mark.get("cy")) <= 234
+
+
+def test_growth_is_the_exponent():
+    assert _benchmark_report.growth([(10, 1.0), (40, 8.0), (1000, 1000.0)]) == pytest.approx(1.5)
+    assert _benchmark_report.growth([(10, 1.0)]) is None
+    assert _benchmark_report.growth([(10, 0.0), (20, 1.0)]) is None
+
+
+def test_values_are_compared_one_by_one():
+    found, agree = Values(1e-3).compare(np.array([1.0, 100.0]), np.array([1.0005, 100.1]))
+    assert (found, agree) == ("0.1", True)
+    assert not Values(1e-3).compare(np.array([1.0]), np.array([1.01]))[1]
+    assert not Values(1e-3).compare(np.array([np.nan]), np.array([1.0]))[1]
+    assert not Values(1e-3).compare(np.ones(2), np.ones(1))[1]
+
+
+def test_embeddings_are_compared_by_their_cosines():
+    peer = np.array([[1.0, 0.0], [0.0, 2.0]], dtype=np.float32)
+    turned = np.array([[0.8, 0.6], [0.0, 1.0]], dtype=np.float32)
+    found, agree = Cosines(largest=0.21, mean=0.11).compare(turned, peer)
+    assert (found, agree) == ("cosines 0.2 from 1, 0.1 in the mean", True)
+    assert not Cosines(largest=0.19).compare(turned, peer)[1]
+    assert not Cosines(mean=0.09).compare(turned, peer)[1]
+    assert not Cosines(mean=0.09).compare(np.full((2, 2), np.nan), peer)[1]
+    assert not Cosines(mean=0.09).compare(peer[:1], peer)[1]
+
+
+def test_the_command_scores_a_file_as_compute_does(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    file = file_of_sets(16)
+    ours = score_file(file)
+    assert ours.shape == (4,)
+    assert Values(1e-9).compare(ours, score_each_set(file))[1]
+
+
+def test_sizes_that_are_chosen():
+    assert all(sizes == list(CASES[name].sizes) for name, sizes in benchmark.chosen(None, False, 1).items())
+    assert list(benchmark.chosen("chamfer", True, 1)) == ["chamfer"]
+    assert [size.n for size in benchmark.chosen("chamfer", True, 1)["chamfer"]] == [5_000, 20_000]
+    # Small ones fall together; what cannot hold at a small size is not asked.
+    (size,) = benchmark.chosen("probeval_gp", False, 0.01)["probeval_gp"]
+    assert (size.n, size.ratio) == (4, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--all", "--quick"], "leave out --only, --quick"),
+        (["--all", "--only", FAST], "leave out --only, --quick"),
+        (["--scale", "0"], "--scale must be more than 0. Got 0."),
+    ],
+)
+def test_a_wrong_command_is_refused(words, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        benchmark.main(words)
+    assert message in capsys.readouterr().err
