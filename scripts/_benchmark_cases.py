@@ -314,17 +314,34 @@ def gruen_compute(texts: list[str]) -> Any:
     return metric("gruen").compute(predictions=texts, components=["grammaticality"])["scores"]
 
 
+@cache
+def padded_compact() -> Any:
+    """Load gruen's compact backbone with the body of transformers, which works on padding as on words."""
+    from safetensors.torch import load_file
+    from transformers import BertModel
+
+    from metrics.gruen import gruen
+    from metrics.gruen.core_encoder import DEFAULT_MODEL, find_model
+    from metrics.gruen.gruen_compact import ADAPTERS, WEIGHTS_FILE, CompactBackbone, merge_adapters
+
+    weights = ROOT / "metrics" / "gruen" / WEIGHTS_FILE
+    judge = CompactBackbone(weights, gruen.WEIGHTS_SHA256, device="cpu")
+    bert: Any = BertModel.from_pretrained(find_model(DEFAULT_MODEL).path, add_pooling_layer=False)
+    adapters = {name: tensor.float() for name, tensor in load_file(weights).items() if name.startswith(ADAPTERS)}
+    merge_adapters(bert, adapters)
+    judge._loaded.model.bert = bert.eval()
+    return judge
+
+
 def gruen_one_by_one(texts: list[str]) -> Any:
     """Score it on the same weights as the paper's code does: likelihood, then acceptability padded to 128 tokens."""
     import torch
 
-    from metrics.gruen import gruen
     from metrics.gruen.gruen_backbone import pad
-    from metrics.gruen.gruen_compact import WEIGHTS_FILE, CompactBackbone, sentence_values
+    from metrics.gruen.gruen_compact import sentence_values
     from metrics.gruen.gruen_text import split_texts
 
-    weights = ROOT / "metrics" / "gruen" / WEIGHTS_FILE
-    judge = CompactBackbone(weights, gruen.WEIGHTS_SHA256, device="cpu")
+    judge = padded_compact()
     model, tokenizer, calibration, _ = judge._loaded
 
     def curve(values: np.ndarray, slope: float, intercept: float) -> np.ndarray:

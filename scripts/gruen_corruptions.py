@@ -167,11 +167,17 @@ class Renamer:
     """Put other names, and the placeholder of delexicalized text, in the place of names, pronouns and nouns; seeded.
 
     What is right stays right: a judge of grammar should not mind a name that it has never read.
+
+    Parameters
+    ----------
+    made : the share of new names that are made of common words, up to 0.6
     """
 
-    def __init__(self, lexicon: Lexicon, sentences: list[list[str]], seed: int) -> None:
+    def __init__(self, lexicon: Lexicon, sentences: list[list[str]], seed: int, made: float = 0.0) -> None:
         self.nouns = lexicon.nouns
         self.random = random.Random(seed)
+        self.made = made
+        self.common = [word for word in lexicon.frequent if word in lexicon.noun_number]
         runs = (words[start:end] for words in sentences for start, end in _names(words))
         self.names = [list(run) for run in dict.fromkeys(map(tuple, runs)) if len(run) <= 4]
 
@@ -190,9 +196,23 @@ class Renamer:
                 renamed.append(words[i])
                 i += 1
             else:
-                renamed += ["X"] if self.random.random() < 0.4 else self.random.choice(self.names)
+                renamed += self._name()
                 i = end
         return renamed
+
+    def _name(self) -> list[str]:
+        """Draw the placeholder, a name that occurs, or one made of common words: "the river house", "inn on castro"."""
+        kind = self.random.random()
+        if kind < 0.4 - self.made / 3:
+            return ["X"]
+        if kind < 1 - self.made:
+            return self.random.choice(self.names)
+        words = [self.random.choice(self.common) for _ in range(self.random.choice((2, 2, 2, 3)))]
+        if self.random.random() < 0.3:
+            words[-1:] = self.random.choice(self.names)[:1]
+        if self.random.random() < 0.4:
+            words.insert(1, self.random.choice(("on", "in", "of", "at", "by", "and")))
+        return ["the", *words] if self.random.random() < 0.2 else words
 
     def _stands_for_a_name(self, words: list[str], i: int) -> bool:
         """Say whether a name can stand here: for a pronoun that begins, or a determiner and its noun."""

@@ -8,9 +8,10 @@ human ratings that `validate_gruen.py` reports are not seen here.
 
 Stage 1 learns, in each step, from four tasks: to tell sentences from spoiled ones (of a pair, and each alone), to mark
 the words where a spoiled one is wrong, to predict masked and replaced words, and to judge as CoLA's authors do. Stage 2
-puts other names in, so that a strange name is no fault. Stage 3 gives CoLA more weight. Then the outputs are
-calibrated, on sentences kept apart. The same seed and machine give the same file. With one thread and bfloat16, as it
-runs, it takes about an hour on one core.
+puts other names in, so that a strange name is no fault. Stage 3 gives CoLA more weight. Stages 2 and 3 are run twice,
+without and with names made of common words, and the weights of both averaged (a model soup, Wortsman et al. 2022): one
+run alone is a matter of chance. Then the outputs are calibrated, on sentences kept apart. The same seed and machine
+give the same file. With one thread and bfloat16, as it runs, it takes an hour and a half on one core.
 """
 
 import argparse
@@ -69,6 +70,8 @@ class Stage(NamedTuple):
     dropout: bool = False
 
 
+# The shares of names made of common words, in the runs that are averaged.
+MADE_NAMES = (0.0, 0.15)
 STAGES = (
     Stage(1700, pairs=40, masked=24, cola=6, cola_weight=0.5, adapter_rate=3e-4, head_rate=1e-3),
     Stage(500, pairs=40, masked=16, cola=6, cola_weight=0.5, adapter_rate=2e-4, head_rate=5e-4, renamed=0.6),
@@ -91,7 +94,7 @@ class Corpus(NamedTuple):
     cola_apart: list[tuple[str, int]]
     apart: list[list[str]]
     spoiler: Callable[[int], Spoiler]
-    renamer: Callable[[int], Renamer]
+    renamer: Callable[[int, float], Renamer]
 
 
 class Adapter(nn.Module):
@@ -131,7 +134,7 @@ def read_corpus(text: Path, cola: Path) -> Corpus:
         cola_apart,
         apart,
         lambda seed: Spoiler(lexicon, seed),
-        lambda seed: Renamer(lexicon, rest, seed),
+        lambda seed, made: Renamer(lexicon, rest, seed, made),
     )
 
 
@@ -162,12 +165,12 @@ class Trainer:
                 bert.set_submodule(name, self.adapters[name])
         self.model = CompactModel(bert)
 
-    def train(self, stage: Stage, seed: int) -> None:
-        """Run one stage."""
+    def train(self, stage: Stage, seed: int, made: float) -> None:
+        """Run one stage; `made` is the share of names made of common words."""
         if stage is not STAGES[0]:
             torch.manual_seed(seed)
         self.random = random.Random(seed)
-        self.spoiler, self.renamer = self.corpus.spoiler(seed), self.corpus.renamer(seed)
+        self.spoiler, self.renamer = self.corpus.spoiler(seed), self.corpus.renamer(seed, made)
         adapters = [parameter for adapter in self.adapters.values() for parameter in (adapter.down, adapter.up)]
         heads = [parameter for name, parameter in self.model.named_parameters() if not name.startswith("bert.")]
         optimizer = torch.optim.AdamW(
@@ -224,7 +227,8 @@ class Trainer:
             "sound": cross_entropy(sound, clean),
             "rank": 0.5 * functional.softplus(sound[half:] - sound[:half]).mean(),
             "words": (fault_losses * inner).sum() / inner.sum(),
-            "masked": 0.3 * functional.cross_entropy(predicted.float(), expected[chosen]),
+            # A small batch may have no masked token.
+            "masked": 0.3 * functional.cross_entropy(predicted.float(), expected[chosen]).nan_to_num(),
             # A spoiled sentence is unacceptable too, though CoLA's authors would not write it.
             "spoiled": 0.15 * cross_entropy(self.logits(model.acceptability, pooled), clean),
         }
@@ -360,6 +364,32 @@ def without_stop(words: list[str], chance: float) -> list[str]:
     return words[:-1] if chance < 0.25 and words[-1] in ".!?" else words
 
 
+def train_all(trainer: Trainer, seed: int, checkpoints: Path | None = None) -> None:
+    """Run the first stage, then the others once for each share of made names; the model gets the mean weights."""
+
+    def run(number: int, made: float, file: str) -> None:
+        path = checkpoints and checkpoints / file
+        if path and path.is_file():
+            trainer.model.load_state_dict(torch.load(path))
+            return
+        print(f"stage {number + 1}, {made:.0%} of names made of common words: {STAGES[number]}", flush=True)
+        trainer.train(STAGES[number], seed + number, made)
+        if path:
+            torch.save(trainer.model.state_dict(), path)
+
+    def weights() -> dict[str, torch.Tensor]:
+        return {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
+
+    run(0, 0.0, "stage1.pt")
+    begun, ends = weights(), []
+    for made in MADE_NAMES:
+        trainer.model.load_state_dict(begun)
+        for number in range(1, len(STAGES)):
+            run(number, made, f"stage{number + 1}_names{made}.pt")
+        ends.append(weights())
+    trainer.model.load_state_dict({name: torch.stack([end[name] for end in ends]).mean(0) for name in begun})
+
+
 def main() -> None:
     """Train, calibrate and write the weights."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -367,22 +397,14 @@ def main() -> None:
     parser.add_argument("--cola", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=ROOT / "metrics/gruen" / WEIGHTS_FILE)
     parser.add_argument(
-        "--checkpoints", type=Path, help="a folder: keep each stage there, and go on from the last kept"
+        "--checkpoints", type=Path, help="a folder: keep each stage there, and take those that are kept"
     )
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     # More threads would give other sums, and other weights; and one does most for each core.
     torch.set_num_threads(1)
     trainer = Trainer(read_corpus(arguments.text, arguments.cola), arguments.seed)
-    for number, stage in enumerate(STAGES):
-        checkpoint = arguments.checkpoints and arguments.checkpoints / f"stage{number + 1}.pt"
-        if checkpoint and checkpoint.is_file():
-            trainer.model.load_state_dict(torch.load(checkpoint))
-            continue
-        print(f"stage {number + 1}: {stage}", flush=True)
-        trainer.train(stage, arguments.seed + number)
-        if checkpoint:
-            torch.save(trainer.model.state_dict(), checkpoint)
+    train_all(trainer, arguments.seed, arguments.checkpoints)
     trainer.count_tokens()
     calibration = trainer.calibrate(arguments.seed)
     digest = trainer.save(arguments.out, calibration)

@@ -33,28 +33,38 @@ def test_equals_sentence_transformers():
     assert encoded.precision == "float32"
 
 
-def test_repeated_texts_are_encoded_once(monkeypatch):
-    encoder = core_encoder.load_model("all-MiniLM-L6-v2", None, "cpu")[0].encoder
+@pytest.fixture(params=["unpadded", "sentence-transformers"])
+def batches(request, monkeypatch):
+    """What the default model is given, batch by batch: of each text, its tokens or its words."""
+    loaded = core_encoder.load_model("all-MiniLM-L6-v2", None, "cpu")[0]
     seen = []
-    encode = encoder.encode
-    monkeypatch.setattr(encoder, "encode", lambda texts, **settings: (seen.extend(texts), encode(texts, **settings))[1])
+    if request.param == "unpadded":
+        embed = loaded.fast.embed
+        monkeypatch.setattr(loaded.fast, "embed", lambda ids, n: (seen.append((n - 2).tolist()), embed(ids, n))[1])
+        return seen
+    encode = loaded.encoder.encode
+    slow = core_encoder.LoadedModel(loaded.encoder, loaded.precision, loaded.lock, None)
+    monkeypatch.setattr(core_encoder, "load_model", lambda *settings: (slow, "the same"))
+    monkeypatch.setattr(
+        loaded.encoder,
+        "encode",
+        lambda texts, **settings: (
+            seen.append([len(text.split()) for text in texts]),
+            encode(texts, **settings),
+        )[1],
+    )
+    return seen
+
+
+def test_repeated_texts_are_encoded_once(batches):
     encoded = core_encoder.encode([*TEXTS, *TEXTS], device="cpu")
-    assert sorted(seen) == sorted(set(TEXTS))
+    assert sum(map(len, batches)) == len(set(TEXTS))
     np.testing.assert_array_equal(encoded.embeddings[: len(TEXTS)], encoded.embeddings[len(TEXTS) :])
 
 
-def test_texts_are_batched_by_length(monkeypatch):
-    encoder = core_encoder.load_model("all-MiniLM-L6-v2", None, "cpu")[0].encoder
-    lengths = []
-    encode = encoder.encode
-
-    def record(texts, **settings):
-        lengths.extend(len(text.split()) for text in texts)
-        return encode(texts, **settings)
-
-    monkeypatch.setattr(encoder, "encode", record)
+def test_texts_are_batched_by_length(batches):
     core_encoder.encode(["word " * n for n in (3, 50, 1, 20, 7)], batch_size=2, device="cpu")
-    assert lengths == [50, 20, 7, 3, 1]
+    assert batches == [[50, 20], [7, 3], [1]]
 
 
 def test_one_model_serves_all_metrics(load, monkeypatch):

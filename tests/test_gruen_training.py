@@ -71,6 +71,15 @@ def test_other_names_stand_where_names_stood(lexicon):
     assert all("has walked to" in sentence and "with a dog ." in sentence for sentence in found)
 
 
+def test_names_made_of_common_words(lexicon):
+    sentences = [split_words(sentence) for sentence in SENTENCES]
+    words = split_words("She has walked to Oslo with a dog.")
+    renamer = Renamer(lexicon._replace(frequent=("dog", "river"), noun_number={"dog": "dogs"}), sentences, 0, made=0.6)
+    found = {" ".join(renamer.rename(words)) for _ in range(2000)}
+    assert {"She has walked to dog on dog with a dog .", "She has walked to X with a dog ."} <= found
+    assert not any("river" in sentence for sentence in found)
+
+
 @pytest.mark.slow
 def test_training_gives_the_same_file_twice_and_the_backbone_reads_it(lexicon, tmp_path, monkeypatch):
     stages = (
@@ -87,13 +96,12 @@ def test_training_gives_the_same_file_twice_and_the_backbone_reads_it(lexicon, t
         judged,
         words[:4],
         lambda seed: Spoiler(lexicon, seed),
-        lambda seed: Renamer(lexicon, words, seed),
+        lambda seed, made: Renamer(lexicon, words, seed, made),
     )
     digests = []
     for path in (tmp_path / "first.safetensors", tmp_path / "second.safetensors"):
         trainer = training.Trainer(corpus, seed=0)
-        for number, stage in enumerate(stages):
-            trainer.train(stage, number)
+        training.train_all(trainer, seed=0)
         trainer.count_tokens()
         digests.append(trainer.save(path, trainer.calibrate(0)))
     assert digests[0] == digests[1] == hashlib.sha256(path.read_bytes()).hexdigest()

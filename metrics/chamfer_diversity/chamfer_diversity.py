@@ -6,6 +6,7 @@ import datasets
 import evaluate
 import numpy as np
 
+from .core_cache import parse_cache_dir
 from .core_confidence import confidence_interval, confidence_settings, parse_confidence
 from .core_encoder import DEFAULT_MODEL, embed_sets, matrix_device
 from .core_inputs import (
@@ -23,6 +24,7 @@ from .core_metric import TextMetric
 from .core_signature import format_sizes, signature
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
 from .core_trainer import SETS
+from .core_unpadded import unpadded_encoder as unpadded_encoder
 
 _DESCRIPTION = """\
 How far is each text of a set, in meaning, from its nearest neighbour in the set? Chamfer diversity is the mean of
@@ -52,8 +54,11 @@ Args:
         it out of the mean, with None among the scores.
     confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over sets.
     model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
-    precision (`str`): `"float32"`, `"bfloat16"` or `"float16"` for the encoder; as stored by default.
+    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for the encoder; as stored by
+        default.
     batch_size (`int`), device (`str`): of the encoder; they do not change the score.
+    cache_dir (`str` or path): a folder that keeps embeddings, so that a text is encoded once, in whichever run. Not the
+        `cache_dir` of `evaluate.load`, which is where the module's code goes.
     details (`bool`): add, for each set, its mean pairwise distance, and each text's neighbour and distance.
     progress (`bool`): show a bar; by default where logging is at INFO.
 
@@ -123,6 +128,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         precision: str | None = None,
         batch_size: int | None = None,
         device: str | None = None,
+        cache_dir: Any = None,
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
@@ -131,7 +137,8 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         qualities = None if quality is None else parse_values(quality, sets, "quality")
         counted = parse_min_quality(min_quality, qualities)
         level = parse_confidence(confidence)
-        vectors, settings = embed_sets(sets, embeddings, model, precision, batch_size, device, progress)
+        folder = parse_cache_dir(cache_dir)
+        vectors, settings = embed_sets(sets, embeddings, model, precision, batch_size, device, progress, folder)
 
         where = matrix_device(device)
         counts = sets.sizes if counted is None else sum_by_set(counted.astype(np.int64), sets.sizes)

@@ -4,20 +4,23 @@ import itertools
 import os
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import datasets
 import evaluate
 import numpy as np
 
+from .core_cache import TextCache, parse_cache_dir, through_cache
 from .core_confidence import confidence_interval, confidence_settings, parse_confidence
 from .core_encoder import DEFAULT_MODEL, encode, refuse_encoder_settings
 from .core_inputs import describe, mean_by_set, parse_choice, parse_count, parse_number, parse_texts
 from .core_metric import TextMetric
 from .core_signature import signature
 from .core_trainer import TEXTS
+from .core_unpadded import unpadded_encoder as unpadded_encoder
 from .core_vectors import load_vectors
-from .gruen_backbone import Backbone, OrderBackbone, SuspectBackbone
+from .gruen_backbone import Backbone, OrderBackbone, SentenceScores, SuspectBackbone
 from .gruen_bert import LIKELIHOODS, BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone
 from .gruen_focus import (
@@ -70,8 +73,12 @@ Args:
     focus_threshold (`float`): the least similarity of adjacent sentences. Default 0.07 for cosines, 0.05 for `"wms"`.
     vectors (`str`, path or mapping): of `"wms"`: the folder of a spaCy pipeline, or a fastText or word2vec file.
     model (`str` or path): of `"embedding"`: a sentence-transformers model. Default `"all-MiniLM-L6-v2"`.
-    precision (`str`): `"float32"`, `"bfloat16"` or `"float16"` for all models; as stored by default.
+    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for all models; as stored by
+        default.
     batch_size (`int`), device (`str`): of the models; they do not change the score.
+    cache_dir (`str` or path): a folder that keeps embeddings and the scores of sentences, so that a sentence is judged
+        once, in whichever run; with `parity`, embeddings alone. Not the `cache_dir` of `evaluate.load`, which is where
+        the module's code goes.
     confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over texts.
     details (`bool`): add, for each text, its sentences with their scores, and what took points off.
     progress (`bool`): show bars; by default where logging is at INFO.
@@ -117,7 +124,7 @@ _PENALTY = 0.1
 _LISTED_PAIRS = 10_000
 
 # The weights of the compact backbone: they and this module belong together.
-WEIGHTS_SHA256 = "929035dd24ca6b8fadb87d6f63bb777f503cef196f243930319145f052610ba3"
+WEIGHTS_SHA256 = "53e92fc4975255af0567e7fec44391635106ebdf0d841f398d564c83d7b3ea20"
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
@@ -160,6 +167,7 @@ class Gruen(TextMetric, evaluate.Metric):
         precision: str | None = None,
         batch_size: int | None = None,
         device: str | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
         confidence: float | None = None,
         details: bool = False,
         progress: bool | None = None,
@@ -177,7 +185,8 @@ class Gruen(TextMetric, evaluate.Metric):
             "cola_model": cola_model,
             "sop_model": sop_model,
         }
-        _refuse_idle_settings(backbone, wanted, parity, bert_settings, focus, focus_threshold, vectors, model)
+        folder = parse_cache_dir(cache_dir)
+        _refuse_idle_settings(backbone, wanted, parity, bert_settings, focus, focus_threshold, vectors, model, folder)
         if batch_size is not None:
             batch_size = parse_count(batch_size, "batch_size")
         judge = self._load_backbone(backbone, wanted, components is not None, parity, bert_settings, precision, device)
@@ -205,7 +214,7 @@ class Gruen(TextMetric, evaluate.Metric):
             signed |= {"backbone": backbone, **judge.identity}
         if judge is not None and "grammaticality" in wanted:
             points["grammaticality"], columns["sentences"] = _grammaticality(
-                judge, unique, flat, sizes, sentences, parity, batch_size, progress
+                judge, unique, flat, sizes, sentences, parity, batch_size, progress, None if parity else folder
             )
             if details and isinstance(judge, SuspectBackbone):
                 suspects = judge.find_suspects(unique, batch_size)
@@ -217,7 +226,9 @@ class Gruen(TextMetric, evaluate.Metric):
             points["non_redundancy"] = np.array([0.0 - _PENALTY * one.n_flags() for one in found])
             columns["redundant_pairs"] = found
         if focus == "embedding":
-            breaks, encoder = _embedding_breaks(unique, rows, threshold, model, precision, batch_size, device, progress)
+            breaks, encoder = _embedding_breaks(
+                unique, rows, threshold, model, precision, batch_size, device, progress, folder
+            )
             signed |= {"focus": focus, "threshold": threshold, "digression": DIGRESSION_THRESHOLD, **encoder}
         elif mover is not None:
             breaks = [mover.breaks(own, threshold, parity) for own in sentences]
@@ -313,6 +324,7 @@ def _refuse_idle_settings(
     focus_threshold: Any,
     vectors: Any,
     model: Any,
+    folder: Path | None,
 ) -> None:
     """Make sure that nothing was asked of what does not run."""
     if parity and backbone != "bert" and "grammaticality" in wanted:
@@ -335,7 +347,10 @@ def _refuse_idle_settings(
         raise ValueError("focus_threshold has no effect where components leaves out 'focus'.")
     refuse_vectors(vectors, focus)
     if focus != "embedding":
-        refuse_encoder_settings(model, None, "no focus='embedding' is scored")
+        refuse_encoder_settings(model, None, None, "no focus='embedding' is scored")
+        if parity or "grammaticality" not in wanted:
+            reason = "neither focus='embedding' nor, without parity, grammaticality is scored"
+            refuse_encoder_settings(model, None, folder, reason)
 
 
 def _warn_of_odd_texts(texts: list[str], sizes: np.ndarray, parity: bool) -> None:
@@ -364,13 +379,14 @@ def _grammaticality(
     parity: bool,
     batch_size: int | None,
     progress: bool | None,
+    folder: Path | None,
 ) -> tuple[np.ndarray, list[list[dict[str, Any]]]]:
     """Grammaticality of each text, and what its sentences have to do with it."""
     points = np.zeros(len(sizes))
     if not unique:
         likelihoods = acceptabilities = np.empty(0)
     else:
-        scored = judge.score_sentences(unique, batch_size, progress)
+        scored = _score_sentences(judge, unique, batch_size, progress, folder)
         likelihoods, acceptabilities = scored.likelihood[flat], scored.acceptability[flat]
         full = sizes > 0
         likelihood = mean_by_set(likelihoods, sizes[full])
@@ -394,6 +410,22 @@ def _grammaticality(
     return points, described
 
 
+def _score_sentences(
+    judge: Backbone, unique: list[str], batch_size: int | None, progress: bool | None, folder: Path | None
+) -> SentenceScores:
+    """Score different sentences; those that are kept in a folder are not read again."""
+    if folder is None:
+        return judge.score_sentences(unique, batch_size, progress)
+
+    def score_part(part: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        return np.stack(judge.score_sentences(part, batch_size, progress), axis=1), np.zeros(len(part), dtype=np.int64)
+
+    identity = "|".join(f"{name}:{value}" for name, value in judge.identity.items())
+    with TextCache(folder, f"gruen|{identity}", np.float64) as cache:
+        values, _ = through_cache(cache, unique, "", score_part, lambda found: None)
+    return SentenceScores(*values.T)
+
+
 def _redundancies(sentences: list[list[str]], parity: bool) -> list[Redundancy]:
     found = []
     for i, own in enumerate(sentences):
@@ -413,6 +445,7 @@ def _embedding_breaks(
     batch_size: int | None,
     device: str | None,
     progress: bool | None,
+    folder: Path | None,
 ) -> tuple[list[list[FocusBreak]], dict[str, object]]:
     """Where each text loses focus, and what of the encoder belongs in a signature."""
     needed = sorted({int(i) for own in rows if len(own) > 1 for i in own})
@@ -423,6 +456,7 @@ def _embedding_breaks(
         precision=precision,
         batch_size=batch_size,
         device=device,
+        cache_dir=folder,
         progress=progress,
     )
     row_of = np.zeros(max(1, len(unique)), dtype=np.int64)

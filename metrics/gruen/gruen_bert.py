@@ -15,6 +15,7 @@ import torch
 
 from .core_encoder import PRECISIONS, find_device, find_transformer, model_registry
 from .core_inputs import parse_choice
+from .core_unpadded import unpad_body
 from .gruen_backbone import SentenceScores, combine_windows, pad, progress_bar, token_batches, windows
 
 LM_MODEL = "bert-base-cased"
@@ -353,6 +354,8 @@ def _read(path: Any, parameter: str, auto: str, head: str, precision: str | None
     import transformers
     from transformers.utils import logging
 
+    # What the unpadded body rounds, it rounds from the weights as they are stored.
+    rounds = precision == "int8" or (precision == "bfloat16" and device == "cpu")
     bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     # What it reports of missing weights becomes an error below.
@@ -362,7 +365,7 @@ def _read(path: Any, parameter: str, auto: str, head: str, precision: str | None
         model, report = getattr(transformers, auto).from_pretrained(
             path,
             local_files_only=True,
-            dtype="auto" if precision is None else getattr(torch, precision),
+            dtype="auto" if precision is None else torch.float32 if rounds else getattr(torch, precision),
             output_loading_info=True,
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
@@ -377,6 +380,15 @@ def _read(path: Any, parameter: str, auto: str, head: str, precision: str | None
             f"{parameter}: {path} holds no trained weights for {head}: {missing[0]} and {len(missing) - 1} more are "
             "missing, and would be random. Pass a model that was saved with this head."
         )
-    model = model.eval().to(device)
-    stored = str(model.dtype).removeprefix("torch.")
+    stored = precision or str(model.dtype).removeprefix("torch.")
+    if device == "cpu" and stored == "bfloat16":
+        model = model.float()
+    is_unpadded = device == "cpu" and unpad_body(model, stored)
+    if stored == "int8" and not is_unpadded:
+        raise ValueError(
+            f"{parameter}: precision='int8' is for a BERT on the CPU. Got a {type(model).__name__} on {device!r}: use "
+            "'bfloat16'."
+        )
+    # Of an unpadded model, the heads.
+    model = model.eval().to(device, torch.float32 if stored == "int8" else getattr(torch, stored))
     return Loaded(model, tokenizer, _frame(tokenizer, 1), _frame(tokenizer, 2), stored, threading.Lock())

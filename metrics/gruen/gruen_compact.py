@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from .core_encoder import DEFAULT_MODEL, PRECISIONS, find_device, find_model, model_registry
 from .core_inputs import parse_choice
+from .core_unpadded import unpad_body
 from .gruen_backbone import SentenceScores, combine_windows, pad, progress_bar, token_batches, windows
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
@@ -96,7 +97,7 @@ class CompactBackbone:
     ----------
     weights : the safetensors file of the metric
     sha256 : what its digest must be
-    precision : "float32" (also if None), "bfloat16" or "float16"
+    precision : "float32" (also if None), "bfloat16", "float16" or, on the CPU, "int8", where the heads are float32
 
     Raises
     ------
@@ -274,7 +275,10 @@ def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
     heads = {name: tensor for name, tensor in tensors.items() if not name.startswith(ADAPTERS)}
     # The encoder's own weights are not in the file.
     model.load_state_dict(heads, strict=False)
-    model.eval().to(device=device, dtype=getattr(torch, precision))
+    is_unpadded = device == "cpu" and unpad_body(model, precision)
+    if precision == "int8" and not is_unpadded:
+        raise ValueError(f"precision='int8' runs on the CPU. Got device={device!r}: use 'bfloat16' there.")
+    model.eval().to(device=device, dtype=torch.float32 if precision == "int8" else getattr(torch, precision))
     tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
     return Loaded(model, tokenizer, calibration, threading.Lock())
 

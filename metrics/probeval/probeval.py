@@ -7,12 +7,14 @@ import datasets
 import evaluate
 import numpy as np
 
+from .core_cache import parse_cache_dir
 from .core_confidence import confidence_interval, confidence_settings, parse_confidence
-from .core_encoder import DEFAULT_MODEL, embed_sets
+from .core_encoder import DEFAULT_MODEL, embed_sets, refuse_encoder_settings
 from .core_inputs import TextSets, parse_choice, parse_count, parse_number
 from .core_metric import TextMetric
 from .core_signature import format_sizes, signature
 from .core_trainer import QUESTIONS
+from .core_unpadded import unpadded_encoder as unpadded_encoder
 from .core_vectors import load_vectors
 from .probeval_clusters import LINKAGES, compare_clusterings
 from .probeval_formats import (
@@ -86,8 +88,11 @@ Args:
     confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over questions.
     model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
     vectors (`str`, path or mapping): a fastText or word2vec file, averaged over an answer's words, in place of `model`.
-    precision (`str`): `"float32"`, `"bfloat16"` or `"float16"` for the encoder; as stored by default.
+    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for the encoder; as stored by
+        default.
     batch_size (`int`), device (`str`): of the encoder; they do not change the score.
+    cache_dir (`str` or path): a folder that keeps embeddings, so that a text is encoded once, in whichever run. Not the
+        `cache_dir` of `evaluate.load`, which is where the module's code goes.
     details (`bool`): add, for each question, its clusters, both distributions and where each answer went.
     progress (`bool`): show a bar; by default where logging is at INFO.
 
@@ -177,6 +182,7 @@ class Probeval(TextMetric, evaluate.Metric):
         precision: str | None = None,
         batch_size: int | None = None,
         device: str | None = None,
+        cache_dir: Any = None,
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
@@ -186,6 +192,9 @@ class Probeval(TextMetric, evaluate.Metric):
         if (labels is not None) != (matcher == "human"):
             raise ValueError(f"labels go with matcher='human', and only with it. Got matcher={matcher!r}.")
         by_people = parse_labels(labels, asked) if matcher == "human" else [None] * len(asked)
+        folder = parse_cache_dir(cache_dir)
+        if folder is not None and (vectors is not None or not needs_embeddings(settings.clustering, matcher)):
+            refuse_encoder_settings(DEFAULT_MODEL, None, cache_dir, "no encoder runs")
         embeddings, signed = None, {}
         if needs_embeddings(settings.clustering, matcher):
             texts = sorted({text for question in asked for text in [*question.gold, *question.answers] if text.strip()})
@@ -193,7 +202,7 @@ class Probeval(TextMetric, evaluate.Metric):
                 matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(vectors))
             else:
                 one_set = TextSets(texts, np.array([len(texts)]), nested=False)
-                matrix, signed = embed_sets(one_set, None, model, precision, batch_size, device, progress)
+                matrix, signed = embed_sets(one_set, None, model, precision, batch_size, device, progress, folder)
             embeddings = Embeddings(texts, matrix)
         wordnet = None
         if needs_wordnet(matcher):

@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from .core_cache import TextCache, parse_cache_dir, through_cache
 from .core_inputs import TextSets, describe, parse_choice, parse_count, parse_embeddings
+from .core_unpadded import TOKENS, UnpaddedEncoder, unpadded_encoder
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +32,7 @@ _DEFAULT_REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
 _DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _DEFAULT_ORGANIZATION = "sentence-transformers"
 
-PRECISIONS = ("float32", "bfloat16", "float16")
+PRECISIONS = ("float32", "bfloat16", "float16", "int8")
 _BATCH_SIZES = {"cpu": 32, "cuda": 256, "mps": 64}
 _TOKENIZED_AT_ONCE = 10_000
 _HUB_TIMEOUT_SECONDS = 5
@@ -58,11 +60,15 @@ class ModelFiles(NamedTuple):
 
 
 class LoadedModel(NamedTuple):
-    """A model in memory; the lock is for whoever uses it, since a tokenizer keeps its settings from call to call."""
+    """A model in memory; the lock is for whoever uses it, since a tokenizer keeps its settings from call to call.
+
+    fast : the same without padding, where the model is of a kind that has such a form
+    """
 
     encoder: Any
     precision: str
     lock: Any
+    fast: UnpaddedEncoder | None
 
 
 class TurnLock:
@@ -99,6 +105,7 @@ def encode(
     precision: str | None = None,
     batch_size: int | None = None,
     device: str | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Encoded:
     """Embed texts with a sentence-transformers model.
@@ -107,32 +114,81 @@ def encode(
     ----------
     texts : list of n strings
     model : the default model by its name; or a folder; or a model id of the Hugging Face Hub
-    precision : "float32", "bfloat16" or "float16"; as the model is stored if None
+    precision : "float32", "bfloat16", "float16" or, on the CPU and for BERT, "int8"; as the model is stored if None
     batch_size : texts in a batch; chosen by the device if None. It does not change the embeddings.
     device : a torch device; the fastest there is if None
+    cache_dir : a folder that keeps embeddings: those that it has are taken from there, and if it has all, the model is
+        not loaded; the others are put there, part by part
     progress : show a bar; if None, where logging is at INFO or below, as sentence-transformers does
 
     Warns
     -----
     UserWarning
-        Once, with the count, if texts are longer than the model reads.
+        Once, with the count, if texts are longer than the model reads. Once, if the cache cannot be written to for lack
+        of space.
 
     Raises
     ------
     TypeError, ValueError
-        If a setting is wrong, or the model cannot be found or is no sentence encoder.
+        If a setting is wrong, or the model cannot be found or is no sentence encoder; or if the cache is damaged.
     ImportError
         If sentence-transformers is missing.
     """
     if precision is not None:
         parse_choice(precision, "precision", PRECISIONS)
-    device = find_device(device)
-    loaded, identity = load_model(model, precision, device)
+    device, folder = find_device(device), parse_cache_dir(cache_dir)
     unique = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    embeddings = _encode_unique(loaded, list(unique), batch_size or _BATCH_SIZES[device.split(":")[0]], progress)
+    with _progress_bar(len(unique), progress) as bar:
+        if folder is None:
+            loaded, identity = load_model(model, precision, device)
+            embeddings, cut = _encode_unique(loaded, list(unique), batch_size, bar)
+            precision, limit = loaded.precision, _token_limit(loaded)
+        else:
+            identity = find_model(model).identity
+            with TextCache(folder, identity) as cache:
+                precision, embeddings, cut, limit = _encode_missing(
+                    cache, list(unique), model, identity, precision, batch_size, device, bar
+                )
+    _warn_of_cut(cut, limit)
     if len(unique) < len(texts):
         embeddings = embeddings[[unique[text] for text in texts]]
-    return Encoded(embeddings, identity, loaded.precision)
+    return Encoded(embeddings, identity, precision)
+
+
+def _encode_missing(
+    cache: TextCache,
+    texts: list[str],
+    model: str | os.PathLike[str],
+    identity: str,
+    precision: str | None,
+    batch_size: int | None,
+    device: str,
+    bar: Any,
+) -> tuple[str, np.ndarray, np.ndarray, int | None]:
+    """Encode what a cache does not have of different texts; returns the precision too, and what was cut at what limit.
+
+    The model is loaded only if it must be: how it is stored, and where it cuts, is kept with the embeddings.
+    """
+    named = precision or cache.setting("precision")
+    if named is None:
+        cache.check_writable()
+        named = load_model(model, None, device)[0].precision
+        cache.keep_setting("precision", named)
+    limit = cache.setting("tokens")
+
+    def encode_part(part: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal limit
+        loaded, found = load_model(model, precision, device)
+        if (found, loaded.precision) != (identity, named):
+            raise ValueError(f"model: its files changed while they were in use, from {identity} to {found}.")
+        embeddings, cut = _encode_unique(loaded, part, batch_size, bar)
+        if cut.any() and limit is None:
+            limit = str(_token_limit(loaded))
+            cache.keep_setting("tokens", limit)
+        return embeddings, cut
+
+    embeddings, cut = through_cache(cache, texts, named, encode_part, bar.update)
+    return named, embeddings, cut, None if limit is None else int(limit)
 
 
 def embed_sets(
@@ -143,6 +199,7 @@ def embed_sets(
     batch_size: int | None,
     device: str | None,
     progress: bool | None,
+    cache_dir: str | os.PathLike[str] | None,
 ) -> tuple[np.ndarray, dict[str, str]]:
     """Take the caller's embeddings, or else encode the texts.
 
@@ -154,65 +211,128 @@ def embed_sets(
     if batch_size is not None:
         batch_size = parse_count(batch_size, "batch_size")
     if embeddings is not None:
-        refuse_encoder_settings(model, precision, "embeddings are given")
+        refuse_encoder_settings(model, precision, cache_dir, "embeddings are given")
         return parse_embeddings(embeddings, sets), {"embeddings": "given"}
-    encoded = encode(sets.texts, model, precision=precision, batch_size=batch_size, device=device, progress=progress)
+    encoded = encode(
+        sets.texts,
+        model,
+        precision=precision,
+        batch_size=batch_size,
+        device=device,
+        cache_dir=cache_dir,
+        progress=progress,
+    )
     matrix = parse_embeddings(encoded.embeddings, sets, f"the embeddings by model {encoded.identity}:")
     return matrix, {"model": encoded.identity, "precision": encoded.precision}
 
 
-def refuse_encoder_settings(model: Any, precision: Any, reason: str) -> None:
+def _progress_bar(total: int, show: bool | None) -> Any:
+    from tqdm.auto import tqdm
+
+    if show is None:
+        show = logger.getEffectiveLevel() <= logging.INFO
+    return tqdm(total=total, desc="Encoding", unit="text", disable=not show)
+
+
+def refuse_encoder_settings(model: Any, precision: Any, cache_dir: Any, reason: str) -> None:
     """Make sure that nothing was asked of an encoder that does not run."""
-    for name, value, default in (("model", model, DEFAULT_MODEL), ("precision", precision, None)):
+    settings = (("model", model, DEFAULT_MODEL), ("precision", precision, None), ("cache_dir", cache_dir, None))
+    for name, value, default in settings:
         if value != default:
             raise ValueError(f"{name} has no effect where {reason}: leave it out. Got {describe(value)}.")
 
 
-def _encode_unique(loaded: LoadedModel, texts: list[str], batch_size: int, progress: bool | None) -> np.ndarray:
-    from tqdm.auto import tqdm
+def _encode_unique(
+    loaded: LoadedModel, texts: list[str], batch_size: int | None, bar: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Encode different texts; `encode` calls it part by part where it keeps them in a cache, so it does not warn.
 
-    if progress is None:
-        progress = logger.getEffectiveLevel() <= logging.INFO
+    Parameters
+    ----------
+    bar : what to `update` with the number of texts that are done
+
+    Returns
+    -------
+    embeddings : ndarray of shape (n, d), float32
+    cut : ndarray of shape (n,), int64: the tokens of each text that is longer than the model reads; 0 for the others
+    """
+    if loaded.fast is not None:
+        return _encode_unpadded(loaded.fast, loaded.lock, texts, batch_size, bar)
     with loaded.lock:
-        lengths = _token_counts(loaded.encoder, texts)
+        lengths, limit = _token_counts(loaded.encoder, texts), _token_limit(loaded)
+    batch_size = batch_size or _BATCH_SIZES[loaded.encoder.device.type]
     # The longest first: if memory does not do, it shows at once.
     order = np.argsort(-lengths, kind="stable")
     embeddings = None
-    with tqdm(total=len(texts), desc="Encoding", unit="text", disable=not progress) as bar:
-        for start in range(0, len(order), batch_size):
-            batch = order[start : start + batch_size]
-            # Batch by batch, so that a short call need not wait for the end of a long one.
-            with loaded.lock:
-                encoded = loaded.encoder.encode(
-                    [texts[i] for i in batch], batch_size=len(batch), show_progress_bar=False
-                )
-            if embeddings is None:
-                embeddings = np.empty((len(texts), encoded.shape[1]), dtype=np.float32)
-            embeddings[batch] = encoded
-            bar.update(len(batch))
+    for start in range(0, len(order), batch_size):
+        batch = order[start : start + batch_size]
+        # Batch by batch, so that a short call need not wait for the end of a long one.
+        with loaded.lock:
+            encoded = loaded.encoder.encode([texts[i] for i in batch], batch_size=len(batch), show_progress_bar=False)
+        if embeddings is None:
+            embeddings = np.empty((len(texts), encoded.shape[1]), dtype=np.float32)
+        embeddings[batch] = encoded
+        bar.update(len(batch))
     assert embeddings is not None
-    return embeddings
+    return embeddings, np.zeros(len(texts), dtype=np.int64) if limit is None else lengths * (lengths > limit)
+
+
+def _encode_unpadded(
+    fast: UnpaddedEncoder, lock: Any, texts: list[str], batch_size: int | None, bar: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Do what `_encode_unique` does, each text tokenized once."""
+    parts = [
+        fast.tokenize(texts[start : start + _TOKENIZED_AT_ONCE]) for start in range(0, len(texts), _TOKENIZED_AT_ONCE)
+    ]
+    ids, lengths, counts = map(np.concatenate, zip(*parts, strict=True))
+    order = np.argsort(-lengths, kind="stable")
+    starts, ends = np.cumsum(lengths) - lengths, np.cumsum(lengths[order])
+    embeddings = None
+    first = 0
+    while first < len(order):
+        # As many as make a fixed number of tokens, one at least.
+        fitting = int(np.searchsorted(ends, ends[first] - lengths[order[first]] + TOKENS, side="right")) - first
+        batch = order[first : first + min(batch_size or len(order), max(1, fitting))]
+        tokens = np.concatenate([ids[starts[i] : starts[i] + lengths[i]] for i in batch])
+        # Batch by batch, so that a short call need not wait for the end of a long one.
+        with lock:
+            encoded = fast.embed(tokens, lengths[batch])
+        if embeddings is None:
+            embeddings = np.empty((len(texts), encoded.shape[1]), dtype=np.float32)
+        embeddings[batch] = encoded
+        first += len(batch)
+        bar.update(len(batch))
+    assert embeddings is not None
+    return embeddings, np.where(counts > lengths, counts, 0)
+
+
+def _token_limit(loaded: LoadedModel) -> int | None:
+    """Say how many tokens a model reads of a text; None where nothing says where it cuts."""
+    tokenizer: Any = getattr(loaded.encoder, "tokenizer", None)
+    return loaded.encoder.max_seq_length if hasattr(tokenizer, "num_special_tokens_to_add") else None
+
+
+def _warn_of_cut(cut: np.ndarray, limit: int | None) -> None:
+    """Warn of texts that the model cut, by their tokens as `_encode_unique` gives them."""
+    if cut.any():
+        warnings.warn(
+            f"{np.count_nonzero(cut)} of {len(cut)} different texts are longer than the {limit} tokens that the model "
+            f"reads: the rest of each is cut off (the longest has {cut.max()}).",
+            stacklevel=3,
+        )
 
 
 def _token_counts(encoder: Any, texts: list[str]) -> np.ndarray:
-    """Count the tokens of each text, and warn of texts that the model will cut."""
+    """Count the tokens of each text."""
     tokenizer: Any = getattr(encoder, "tokenizer", None)
     if not hasattr(tokenizer, "num_special_tokens_to_add"):
-        # No transformer: characters serve to sort by length, and nothing says where such a model cuts.
+        # No transformer: characters serve to sort by length.
         return np.fromiter(map(len, texts), np.int64, len(texts))
-    limit = encoder.max_seq_length
     counts = np.empty(len(texts), dtype=np.int64)
     for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
         part = texts[start : start + _TOKENIZED_AT_ONCE]
         encoded = tokenizer(part, truncation=False, padding=False, return_attention_mask=False, verbose=False)
         counts[start : start + len(part)] = list(map(len, encoded["input_ids"]))
-    cut = 0 if limit is None else int((counts > limit).sum())
-    if cut:
-        warnings.warn(
-            f"{cut} of {len(texts)} different texts are longer than the {limit} tokens that the model reads: "
-            f"the rest of each is cut off (the longest has {counts.max()}).",
-            stacklevel=4,
-        )
     return counts
 
 
@@ -248,11 +368,10 @@ def load_model(model: str | os.PathLike[str], precision: str | None, device: str
     with registry.lock:
         files = find_model(model)
         if (files.identity, device, precision) not in registry.models:
-            encoder = _load(files, precision, device)
-            stored = str(encoder.dtype).removeprefix("torch.")
+            loaded = _load(files, precision, device)
             # The precision a model is stored in, asked for by name, is the same model.
             registry.models[files.identity, device, precision] = registry.models.setdefault(
-                (files.identity, device, stored), LoadedModel(encoder, stored, TurnLock())
+                (files.identity, device, loaded.precision), loaded
             )
         return registry.models[files.identity, device, precision], files.identity
 
@@ -264,7 +383,30 @@ def model_registry() -> Any:
     return sys.modules.setdefault(_REGISTRY, fresh)
 
 
-def _load(files: ModelFiles, precision: str | None, device: str) -> Any:
+def _load(files: ModelFiles, precision: str | None, device: str) -> LoadedModel:
+    """Load a model, and make its fast form where it has one."""
+    if precision == "int8" and device != "cpu":
+        raise ValueError(f"precision='int8' runs on the CPU. Got device={device!r}: use 'bfloat16' there.")
+    # What the fast form rounds, it rounds from the weights as they are stored.
+    rounds = device == "cpu" and precision in ("bfloat16", "int8")
+    encoder = _load_encoder(files, "float32" if rounds else precision, device)
+    precision = precision or str(encoder.dtype).removeprefix("torch.")
+    fast = None
+    if device == "cpu":
+        if precision == "bfloat16" and encoder.dtype == torch.bfloat16:
+            encoder = _load_encoder(files, "float32", device)
+        fast = unpadded_encoder(encoder, precision)
+    if precision == "int8" and fast is None:
+        raise ValueError(
+            f"precision='int8' is for encoders that are a BERT with pooling. Model {files.identity} is not: use "
+            "'bfloat16'."
+        )
+    if fast is None and precision != str(encoder.dtype).removeprefix("torch."):
+        encoder = _load_encoder(files, precision, device)
+    return LoadedModel(encoder, precision, TurnLock(), fast)
+
+
+def _load_encoder(files: ModelFiles, precision: str | None, device: str) -> Any:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:

@@ -191,6 +191,26 @@ def _second_moments(
     return moments if weights is not None else moments / rows.shape[1]
 
 
+def gram_sums(embeddings: np.ndarray, *, device: str = "cpu", block_rows: int = BLOCK_ROWS) -> np.ndarray:
+    """Sum over texts of the outer product of the unit vector with itself: those of parts of a set add up.
+
+    Parameters
+    ----------
+    embeddings : ndarray of shape (n, d), rows non-zero
+
+    Returns
+    -------
+    ndarray of shape (d, d), float64; the lower half is to be read
+    """
+    rows = np.arange(len(embeddings))[None]
+    return _second_moments(embeddings, rows, None, device, block_rows)[0].cpu().numpy() * len(embeddings)
+
+
+def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
+    """Vendi score of a set of n texts from its `gram_sums`, at each order: ndarray of shape (len(orders),)."""
+    return vendi_scores([Matrices(np.arange(1), n, _tensor(sums[None] / n, "cpu"))], 1, orders)[0]
+
+
 def _vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float]) -> np.ndarray:
     """Vendi scores from matrices (b, r, r) with the eigenvalues of K/n; only the lower half is read."""
     eigenvalues = torch.linalg.eigvalsh(matrices, UPLO="L") if any(q != 2 for q in orders) else None
@@ -278,59 +298,132 @@ def nearest_neighbours(
 def _nearest_in_large_set(
     embeddings: np.ndarray, rows: np.ndarray, device: str, block_rows: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the largest similarity of each row to another row: (n,) similarities in float64, (n,) places.
+    """Find the largest similarity of each row to another row: (n,) similarities in float64, (n,) places."""
+    blocks = [rows[None, start : start + block_rows] for start in range(0, len(rows), block_rows)]
+    center = torch.stack([_unit_rows(embeddings, part, device)[0].sum(0) for part in blocks]).sum(0) / len(rows)
+    shifted = _shifted_rows(embeddings, rows, center, device, block_rows)
+    tiles, _ = _best_tiles(shifted, shifted)
+    places = _best_rows(shifted, shifted, tiles, block_rows)
+    return _similarity_of_pairs(embeddings, rows, embeddings, rows[places], device, block_rows), places
 
-    Tiles of the upper half of the matrix serve rows and columns at once, in float32, and keep for each row only
-    the best tile; then one tile for each row finds the place, and float64 the value.
+
+def nearest_between(
+    left: np.ndarray,
+    right: np.ndarray | None,
+    center: np.ndarray,
+    *,
+    device: str = "cpu",
+    block_rows: int = BLOCK_ROWS,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the largest cosine of each row of two parts of a set with the rows of the other part.
+
+    The nearest neighbours in the set are the maxima over all pairs of its parts, and over each part with itself.
+
+    Parameters
+    ----------
+    left : ndarray of shape (a, d), rows non-zero
+    right : ndarray of shape (b, d); None for `left` with itself, where a row is not its own neighbour
+    center : ndarray of shape (d,), the mean of the unit vectors of the whole set, or near it
+
+    Returns
+    -------
+    ndarrays of shape (a,) and (b,), float64, in [-1, 1]; -inf where there is no other row
+    """
+    middle = _tensor(center, device)
+    parts = [left] if right is None else [left, right]
+    rows = [np.arange(len(part)) for part in parts]
+    if right is None and len(left) == 1:
+        return np.full(1, -math.inf), np.full(1, -math.inf)
+    shifted = [_shifted_rows(part, own, middle, device, block_rows) for part, own in zip(parts, rows, strict=True)]
+    tiles = _best_tiles(shifted[0], shifted[-1])
+    found = []
+    for i, j in ((0, -1), (-1, 0))[: len(parts)]:
+        places = _best_rows(shifted[i], shifted[j], tiles[i], block_rows)
+        found.append(_similarity_of_pairs(parts[i], rows[i], parts[j], places, device, block_rows))
+    return found[0], found[-1]
+
+
+def _shifted_rows(
+    embeddings: np.ndarray, rows: np.ndarray, center: torch.Tensor, device: str, block_rows: int
+) -> torch.Tensor:
+    """Shift unit vectors by the mean, in float32: (n, d + 2), of which `_turned` gives the other factor.
 
     The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by c, the mean, does not change:
     cos - 1 = (u - c)·(v - c) - |u - c|²/2 - |v - c|²/2. So float32 keeps the digits of the differences, even where
     all texts are nearly alike. Two more columns bring the last two terms into the product.
     """
-    n, d = len(rows), embeddings.shape[1]
-    blocks = [slice(start, start + block_rows) for start in range(0, n, block_rows)]
-    center = sum(_unit_rows(embeddings, rows[None, part], device)[0].sum(0) for part in blocks) / n
-    below = torch.ones((n, d + 2), dtype=torch.float32, device=device)
-    for part in blocks:
+    d = embeddings.shape[1]
+    found = torch.ones((len(rows), d + 2), dtype=torch.float32, device=device)
+    for start in range(0, len(rows), block_rows):
+        part = slice(start, start + block_rows)
         shifted = _unit_rows(embeddings, rows[None, part], device)[0] - center
-        below[part, :d] = shifted
-        below[part, d + 1] = -shifted.square().sum(1) / 2
-    other_way_round = [*range(d), d + 1, d]
-    best = torch.full((n,), -math.inf, dtype=torch.float32, device=device)
-    tile_of_best = torch.zeros(n, dtype=torch.int64, device=device)
+        found[part, :d] = shifted
+        found[part, d + 1] = -shifted.square().sum(1) / 2
+    return found
 
-    def improve(start: int, values: torch.Tensor, tile: int) -> None:
+
+def _turned(shifted: torch.Tensor) -> torch.Tensor:
+    d = shifted.shape[1] - 2
+    return shifted[:, [*range(d), d + 1, d]]
+
+
+def _best_tiles(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Find for each row of `left` the tile of `right` that holds its nearest row, and the other way round.
+
+    Each tile of the matrix serves rows and columns at once. Where both are one tensor, its upper half does, and a
+    row is not its own neighbour.
+    """
+    same = left is right
+
+    def begin(n: int) -> tuple[torch.Tensor, torch.Tensor]:
+        best = torch.full((n,), -math.inf, dtype=torch.float32, device=left.device)
+        return best, torch.zeros(n, dtype=torch.int64, device=left.device)
+
+    def improve(best: torch.Tensor, tiles: torch.Tensor, start: int, values: torch.Tensor, tile: int) -> None:
         stop = start + len(values)
-        tile_of_best[start:stop].masked_fill_(values > best[start:stop], tile)
+        tiles[start:stop].masked_fill_(values > best[start:stop], tile)
         torch.maximum(best[start:stop], values, out=best[start:stop])
 
-    tiles = list(range(0, n, _TILE_ROWS))
-    for i, start in enumerate(tiles):
-        above = below[start : start + _TILE_ROWS, other_way_round]
-        for j in range(i, len(tiles)):
-            similarities = above @ below[tiles[j] : tiles[j] + _TILE_ROWS].T
-            if i == j:
+    best_left, tiles_left = begin(len(left))
+    best_right, tiles_right = (best_left, tiles_left) if same else begin(len(right))
+    right_starts = list(range(0, len(right), _TILE_ROWS))
+    for i, start in enumerate(range(0, len(left), _TILE_ROWS)):
+        above = _turned(left[start : start + _TILE_ROWS])
+        for j in range(i if same else 0, len(right_starts)):
+            similarities = above @ right[right_starts[j] : right_starts[j] + _TILE_ROWS].T
+            if same and i == j:
                 similarities.fill_diagonal_(-math.inf)
             else:
-                improve(tiles[j], similarities.amax(0), i)
-            improve(start, similarities.amax(1), j)
+                improve(best_right, tiles_right, right_starts[j], similarities.amax(0), i)
+            improve(best_left, tiles_left, start, similarities.amax(1), j)
+    return tiles_left, tiles_right
 
-    nearest = torch.empty(n, dtype=torch.int64, device=device)
-    for j, start in enumerate(tiles):
-        asking = torch.nonzero(tile_of_best == j).squeeze(1)
+
+def _best_rows(left: torch.Tensor, right: torch.Tensor, tiles: torch.Tensor, block_rows: int) -> np.ndarray:
+    """Find the nearest row of `right` to each row of `left`, whose tile is known: (n,) places."""
+    nearest = torch.empty(len(left), dtype=torch.int64, device=left.device)
+    for j, start in enumerate(range(0, len(right), _TILE_ROWS)):
+        asking = torch.nonzero(tiles == j).squeeze(1)
         for few in asking.split(block_rows):
-            similarities = below[few][:, other_way_round] @ below[start : start + _TILE_ROWS].T
-            itself = (few >= start) & (few < start + _TILE_ROWS)
-            similarities[itself, few[itself] - start] = -math.inf
+            similarities = _turned(left[few]) @ right[start : start + _TILE_ROWS].T
+            if left is right:
+                itself = (few >= start) & (few < start + _TILE_ROWS)
+                similarities[itself, few[itself] - start] = -math.inf
             nearest[few] = similarities.argmax(1) + start
+    return nearest.cpu().numpy()
 
-    places = nearest.cpu().numpy()
-    similarity = np.empty(n)
-    for part in blocks:
-        own = _unit_rows(embeddings, rows[None, part], device)[0]
-        other = _unit_rows(embeddings, rows[None, places[part]], device)[0]
+
+def _similarity_of_pairs(
+    left: np.ndarray, left_rows: np.ndarray, right: np.ndarray, right_rows: np.ndarray, device: str, block_rows: int
+) -> np.ndarray:
+    """Cosine of each pair of rows, in float64: (n,)."""
+    similarity = np.empty(len(left_rows))
+    for start in range(0, len(left_rows), block_rows):
+        part = slice(start, start + block_rows)
+        own = _unit_rows(left, left_rows[None, part], device)[0]
+        other = _unit_rows(right, right_rows[None, part], device)[0]
         similarity[part] = (own * other).sum(1).cpu().numpy()
-    return similarity, places
+    return similarity
 
 
 def mean_pairwise_distances(
@@ -357,6 +450,19 @@ def mean_pairwise_distances(
         similarity = (total.square().sum(1) - n) / (n * (n - 1))
         means[members] = (1.0 - similarity).clamp(0.0, 2.0).cpu().numpy()
     return means
+
+
+def unit_sum(embeddings: np.ndarray, *, device: str = "cpu", block_rows: int = BLOCK_ROWS) -> np.ndarray:
+    """Sum of the unit vectors of n texts: ndarray of shape (d,), float64; those of parts of a set add up."""
+    rows = np.arange(len(embeddings))[None]
+    starts = range(0, len(embeddings), block_rows)
+    parts = [_unit_rows(embeddings, rows[:, start : start + block_rows], device)[0].sum(0) for start in starts]
+    return torch.stack(parts).sum(0).cpu().numpy()
+
+
+def mean_pairwise_from_sum(total: np.ndarray, n: int) -> float:
+    """Mean pairwise distance of a set of n texts, as `mean_pairwise_distances` gives it, from its `unit_sum`."""
+    return min(max(1.0 - float(total @ total - n) / (n * (n - 1)), 0.0), 2.0)
 
 
 def kernels_from_function(

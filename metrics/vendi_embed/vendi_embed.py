@@ -7,6 +7,7 @@ import datasets
 import evaluate
 import numpy as np
 
+from .core_cache import parse_cache_dir
 from .core_confidence import confidence_interval, confidence_settings, parse_confidence
 from .core_encoder import DEFAULT_MODEL, embed_sets, matrix_device, refuse_encoder_settings
 from .core_inputs import (
@@ -32,6 +33,7 @@ from .core_spectra import (
     vendi_scores,
 )
 from .core_trainer import SETS
+from .core_unpadded import unpadded_encoder as unpadded_encoder
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
@@ -65,8 +67,11 @@ Args:
     min_quality (`float`): with `quality`, only texts of at least this quality count, as if the others were not there.
     confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over sets.
     model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
-    precision (`str`): `"float32"`, `"bfloat16"` or `"float16"` for the encoder; as stored by default.
+    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for the encoder; as stored by
+        default.
     batch_size (`int`), device (`str`): of the encoder; they do not change the score.
+    cache_dir (`str` or path): a folder that keeps embeddings, so that a text is encoded once, in whichever run. Not the
+        `cache_dir` of `evaluate.load`, which is where the module's code goes.
     details (`bool`): add, for each set, its size, its score at each order and its eigenvalues.
     progress (`bool`): show a bar; by default where logging is at INFO.
 
@@ -138,6 +143,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         precision: str | None = None,
         batch_size: int | None = None,
         device: str | None = None,
+        cache_dir: Any = None,
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
@@ -146,7 +152,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram")):
             raise ValueError(f"kernel must be 'embedding', 'ngram' or a callable. Got {describe(kernel)}.")
         if kernel == "ngram":
-            refuse_encoder_settings(model, precision, "kernel='ngram' compares words")
+            refuse_encoder_settings(model, precision, cache_dir, "kernel='ngram' compares words")
             if embeddings is not None:
                 raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
         probabilities = None if weights is None else parse_probabilities(weights, sets, "weights")
@@ -167,7 +173,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             batches = kernel_matrices(_ngram_kernels(sets), sets.sizes, probabilities, device=where)
             settings = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
         else:
-            vectors, settings = embed_sets(sets, embeddings, model, precision, batch_size, device, progress)
+            folder = parse_cache_dir(cache_dir)
+            vectors, settings = embed_sets(sets, embeddings, model, precision, batch_size, device, progress, folder)
             if callable(kernel):
                 kernels = kernels_from_function(kernel, vectors, sets.sizes)
                 batches = kernel_matrices(kernels, sets.sizes, probabilities, device=where)

@@ -1,0 +1,274 @@
+"""A folder that keeps what a model gave for each text, so that a second run need not ask it again.
+
+One SQLite file for each model. Many processes may share it: each batch is one transaction, so a kill leaves a batch
+whole or not there. Its journal is the plain one, since write-ahead logs do not work on network file systems.
+"""
+
+import hashlib
+import os
+import re
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .core_inputs import describe
+
+try:
+    import sqlite3
+except ImportError:
+    # Some Pythons are built without it: a metric works there, but for its cache.
+    sqlite3 = None  # type: ignore[assignment]
+
+# Texts that are looked up, computed and kept together: a kill loses no more than that.
+TEXTS_AT_ONCE = 10_000
+_KEYS_IN_QUERY = 500
+_LOCK_SECONDS = 60
+# What the file holds, and how: part of its name, so that another version has another file.
+_VERSION = 1
+# Several embeddings fit a page: on SQLite's own, of 4096 bytes, a quarter of the file would be empty.
+_PAGE_BYTES = 16_384
+_MEMORY_KIB = 65_536
+_TABLES = (
+    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE texts (key BLOB NOT NULL UNIQUE, value BLOB NOT NULL, note INTEGER NOT NULL, "
+    "checksum INTEGER NOT NULL)",
+)
+
+
+class TextCache:
+    """What one model gave for texts: for each a vector and a whole number, the note.
+
+    Parameters
+    ----------
+    folder : of the cache, made where it is not there
+    identity : names the model, and all else that decides what it gives
+    dtype : of the vectors
+
+    Raises
+    ------
+    ValueError
+        If the folder cannot be made or written to, or holds a file that is damaged; here and at use.
+    ImportError
+        If this Python was built without SQLite.
+
+    Warns
+    -----
+    UserWarning
+        Once, if the file cannot be written to for lack of space, or since others hold it.
+    """
+
+    def __init__(self, folder: Path, identity: str, dtype: Any = np.float32) -> None:
+        self._folder, self._dtype, self._is_full = folder, np.dtype(dtype).newbyteorder("<"), False
+        if sqlite3 is None:
+            raise ImportError("cache_dir needs sqlite3, which this Python was built without: leave it out.")
+        digest = hashlib.blake2b(identity.encode(), digest_size=6).hexdigest()
+        readable = re.sub(r"[^\w.@+-]+", "--", identity, flags=re.ASCII)[:100]
+        self._path = self._folder / f"{readable}-{digest}.v{_VERSION}.sqlite"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"cache_dir {str(self._folder)!r} cannot be made: {error.strerror}.") from None
+        if not self._path.exists():
+            self.check_writable()
+        with self._errors():
+            self._connection = sqlite3.connect(self._path, timeout=_LOCK_SECONDS, isolation_level=None)
+            # A batch fits, so that readers wait only while it is committed.
+            self._connection.execute(f"PRAGMA cache_size = -{_MEMORY_KIB}")
+        try:
+            self._prepare()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> "TextCache":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._connection.close()
+
+    def setting(self, name: str) -> str | None:
+        """Give what was kept under a name; None if nothing was."""
+        with self._errors():
+            row = self._connection.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
+        return None if row is None else row[0]
+
+    def keep_setting(self, name: str, value: str) -> None:
+        """Keep a string under a name."""
+        self._write("INSERT OR REPLACE INTO settings VALUES (?, ?)", [(name, value)])
+
+    def get(self, keys: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Look up texts by their keys.
+
+        Returns
+        -------
+        found : ndarray of shape (m,), int64: the places among `keys` of those that are kept
+        values : ndarray of shape (m, d)
+        notes : ndarray of shape (m,), int64
+        """
+        place_of = {key: place for place, key in enumerate(keys)}
+        rows: list[tuple[bytes, bytes, int, int]] = []
+        with self._errors():
+            for start in range(0, len(keys), _KEYS_IN_QUERY):
+                part = keys[start : start + _KEYS_IN_QUERY]
+                marks = ",".join("?" * len(part))
+                rows += self._connection.execute(
+                    f"SELECT key, value, note, checksum FROM texts WHERE key IN ({marks})", part
+                ).fetchall()
+        for key, value, note, checksum in rows:
+            if _checksum(key, value, note) != checksum or len(value) != len(rows[0][1]):
+                raise self._damaged("a checksum does not fit")
+        if not rows:
+            return np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=self._dtype), np.empty(0, dtype=np.int64)
+        values = np.frombuffer(b"".join(row[1] for row in rows), dtype=self._dtype).reshape(len(rows), -1)
+        return np.array([place_of[row[0]] for row in rows]), values, np.array([row[2] for row in rows], dtype=np.int64)
+
+    def put(self, keys: Sequence[bytes], values: np.ndarray, notes: np.ndarray) -> None:
+        """Keep the values (m, d) and the notes (m,) of texts; those that another process has kept stay."""
+        rows = [
+            (key, value.tobytes(), note)
+            for key, value, note in zip(keys, values.astype(self._dtype, copy=False), notes.tolist(), strict=True)
+        ]
+        # In order of their keys, which is that of the pages of the index.
+        rows.sort()
+        self._write("INSERT OR IGNORE INTO texts VALUES (?, ?, ?, ?)", ((*row, _checksum(*row)) for row in rows))
+
+    def check_writable(self) -> None:
+        """Make sure, before work is done, that it may be kept."""
+        for path in (self._folder, self._path):
+            if path.exists() and not os.access(path, os.W_OK):
+                raise ValueError(f"cache_dir cannot be written to: no permission for {str(path)!r}.")
+
+    def _prepare(self) -> None:
+        with self._errors():
+            version = self._version()
+            if version == 0:
+                self._connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+                self._connection.execute("BEGIN IMMEDIATE")
+                # Another process may have been first.
+                version = self._version()
+                if version == 0:
+                    for statement in _TABLES:
+                        self._connection.execute(statement)
+                    self._connection.execute(f"PRAGMA user_version = {_VERSION}")
+                    version = _VERSION
+                self._connection.execute("COMMIT")
+            if version != _VERSION:
+                raise self._damaged(f"its version is {version}")
+
+    def _version(self) -> int:
+        return self._connection.execute("PRAGMA user_version").fetchone()[0]
+
+    def _write(self, statement: str, rows: Iterable[tuple]) -> None:
+        """Write rows, all or none; if there is no space, or no turn to be had, say so once and go on without."""
+        if self._is_full:
+            return
+        try:
+            with self._errors(sqlite3.OperationalError):
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    self._connection.executemany(statement, rows)
+                    self._connection.execute("COMMIT")
+                finally:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+        except sqlite3.OperationalError as error:
+            self._is_full = True
+            warnings.warn(
+                f"cache_dir: {self._path} could not be written to ({error}). What is computed from here on is "
+                "right, but not kept.",
+                stacklevel=5,
+            )
+
+    @contextmanager
+    def _errors(self, *passed: type[Exception]) -> Iterator[None]:
+        """Name the parameter and the file in an error of SQLite, but for those that are passed on."""
+        try:
+            yield
+        except passed:
+            raise
+        except sqlite3.OperationalError as error:
+            raise ValueError(f"cache_dir: {self._path} could not be used ({error}).") from error
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(str(error)) from error
+
+    def _damaged(self, reason: str) -> ValueError:
+        return ValueError(
+            f"cache_dir: {self._path} is damaged, or not of this program ({reason}). Delete it: what it held is "
+            "computed again."
+        )
+
+
+def through_cache(
+    cache: TextCache,
+    texts: Sequence[str],
+    settings: str,
+    compute: Callable[[list[str]], tuple[np.ndarray, np.ndarray]],
+    tell: Callable[[int], Any],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Take from a cache what it has of different texts, and compute and keep the others part by part.
+
+    Parameters
+    ----------
+    settings : what decides a value beside the text and the identity of the cache
+    compute : from b texts to their values (b, d) and their notes (b,), int64
+    tell : called with the number of texts that were found
+
+    Returns
+    -------
+    values : ndarray of shape (n, d)
+    notes : ndarray of shape (n,), int64
+    """
+    values, notes = np.empty((len(texts), 0)), np.zeros(len(texts), dtype=np.int64)
+    missing: list[int] = []
+    keys: dict[int, bytes] = {}
+
+    def place(rows: Any, found: np.ndarray, own_notes: np.ndarray) -> None:
+        nonlocal values
+        if not values.shape[1]:
+            values = np.empty((len(texts), found.shape[1]), dtype=found.dtype)
+        values[rows], notes[rows] = found, own_notes
+
+    for start in range(0, len(texts), TEXTS_AT_ONCE):
+        stop = min(start + TEXTS_AT_ONCE, len(texts))
+        own_keys = [text_key(texts[i], settings) for i in range(start, stop)]
+        found, *kept = cache.get(own_keys)
+        if len(found):
+            place(start + found, *kept)
+            tell(len(found))
+        for i in np.setdiff1d(np.arange(stop - start), found).tolist():
+            missing.append(start + i)
+            keys[start + i] = own_keys[i]
+        # Few that are missing wait for more, so that a model has full batches.
+        while missing and (len(missing) >= TEXTS_AT_ONCE or stop == len(texts)):
+            part, missing = missing[:TEXTS_AT_ONCE], missing[TEXTS_AT_ONCE:]
+            cache.check_writable()
+            computed, own_notes = compute([texts[i] for i in part])
+            place(part, computed, own_notes)
+            cache.put([keys.pop(i) for i in part], computed, own_notes)
+    return values, notes
+
+
+def parse_cache_dir(cache_dir: Any) -> Path | None:
+    """Check that the folder of a cache is one; it need not be there yet. None is no cache."""
+    if cache_dir is None:
+        return None
+    if not isinstance(cache_dir, (str, os.PathLike)) or not os.fspath(cache_dir):
+        raise TypeError(f"cache_dir must be the path of a folder. Got {describe(cache_dir)}.")
+    path = Path(os.path.expanduser(os.fspath(cache_dir)))
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"cache_dir must be the path of a folder. Got {str(path)!r}, which is a file.")
+    return path
+
+
+def text_key(text: str, settings: str) -> bytes:
+    """Give the key of a text: 16 bytes, so that two texts of 10^9 have the same with a chance of 10^-21."""
+    return hashlib.blake2b(f"{settings}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _checksum(key: bytes, value: bytes, note: int) -> int:
+    return zlib.crc32(b"%d" % note, zlib.crc32(value, zlib.crc32(key)))

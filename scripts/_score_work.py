@@ -1,0 +1,133 @@
+"""The work on the batches of a file: what each process does that scores a part of it, and the one that does all."""
+
+import inspect
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import evaluate
+import numpy as np
+
+from metrics._core.core_trainer import QUESTIONS, TEXTS
+from scripts._score_reading import SHOWN, Job, Unit, UsageError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Scorer:
+    """A loaded metric with its settings."""
+
+    def __init__(self, name: str, settings: dict[str, Any]) -> None:
+        folder = ROOT / "metrics" / name
+        self.metric: Any = evaluate.load(str(folder if folder.is_dir() else name))
+        self.settings = settings
+        self.items: str = self.metric._items
+
+    def check(self) -> None:
+        """Refuse settings that cannot be, before a file is read."""
+        self.check_names()
+        try:
+            self.metric._check_parts(self.settings)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+
+    def check_names(self) -> None:
+        """Refuse settings that the metric does not have, or that the command itself makes."""
+        known = inspect.signature(self.metric._compute).parameters
+        for name in self.settings:
+            if name not in known:
+                raise UsageError(f"--set {name}: {self.metric.name} has no such argument. It has {', '.join(known)}.")
+            if name in ("predictions", "references", "set_size", "details", "confidence"):
+                raise UsageError(f"--set {name} has no place here.")
+
+    def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
+        """Score units together: the score of each, a list where a row has several texts; and the result."""
+        if self.items == TEXTS:
+            predictions: list[Any] = [text for unit in units for text in unit.texts]
+        else:
+            predictions = [unit.texts for unit in units]
+        references = {"references": [unit.reference for unit in units]} if self.items == QUESTIONS else {}
+        result = self.metric.compute(predictions=predictions, **references, **self.settings)
+        if self.items != TEXTS:
+            return result["scores"], result
+        scores = iter(result["scores"])
+        by_unit = [[next(scores) for _ in unit.texts] for unit in units]
+        return [own[0] if unit.is_single else own for own, unit in zip(by_unit, units, strict=True)], result
+
+
+class Scores(Protocol):
+    """What scores units together."""
+
+    def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
+        """Give the score of each unit, and the result of all."""
+
+
+class Batch(NamedTuple):
+    """Units scored: each score, the result of all, and what was set aside: number, error and line.
+
+    `done` is how far the file was read for it.
+    """
+
+    units: list[Unit]
+    scores: list[Any]
+    result: dict[str, Any] | None
+    bad: list[tuple[int, str, str]]
+    end: int
+    done: int = 0
+
+
+def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
+    """Score a batch; where it cannot be scored together, find out which units are to blame."""
+    bad = [(row.number, row.error, row.raw) for unit in units for row in unit.bad]
+    good = [unit for unit in units if unit.rows]
+    scores: list[Any] = []
+    result = None
+    if good:
+        try:
+            scores, result = scorer.score(good)
+        except (TypeError, ValueError):
+            kept = []
+            for unit in good:
+                try:
+                    scorer.score([unit])
+                    kept.append(unit)
+                except (TypeError, ValueError) as error:
+                    bad.append((unit.number, str(error), json.dumps(unit.texts)[:SHOWN]))
+            good = kept
+            if good:
+                scores, result = scorer.score(good)
+    return Batch(good, scores, result, sorted(bad), units[-1].end)
+
+
+def open_scorer(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
+    """Load the metric, once in a process: returns what scores a batch."""
+    scorer = Scorer(job.arguments.metric, job.settings)
+
+    def work(item: tuple[list[Unit], int]) -> Batch:
+        units, done = item
+        return score_batch(scorer, units)._replace(done=done)
+
+    return work
+
+
+class Engine(Protocol):
+    """Where work is done: a function on items, one after the other, whose results come in their order."""
+
+    def map(self, items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
+        """Work on the items; each process that takes part calls `open_work` once."""
+
+    def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Make arrays so that `open_work` can hold them, wherever it runs."""
+
+
+class OneProcess:
+    """The engine of this process alone."""
+
+    def map(self, items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
+        """Work on the items here."""
+        yield from map(open_work(), items())
+
+    def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """They are here."""
+        return blocks

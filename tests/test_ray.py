@@ -1,0 +1,421 @@
+"""scripts/score.py --one-set and --engine ray: merged statistics, and a real cluster whose workers are killed."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from metrics._core import core_ngrams, core_spectra
+from scripts import _score_one_set, _score_ray, score
+from tests.conftest import METRICS
+from tests.test_score import WORDS, command, make_rows, outputs, read_jsonl, run_and_die, write_jsonl
+
+PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
+ONE_SET = [
+    ("vendi_embed", {"q": [1, 0, 2.5, "inf"]}),
+    ("vendi_embed", {}),
+    ("chamfer_diversity", {}),
+    ("self_bleu", {}),
+    ("self_bleu", {"max_order": 2, "smoothing": "method1", "tokenizer": "13a", "aggregate": "corpus"}),
+    ("probeval", {"debias": True}),
+    ("probeval", {"clustering": "none", "matcher": "gp", "smoothing": 0.5}),
+]
+
+
+def encoder(metric, model):
+    """Settings for a small model, where the metric has one."""
+    return {} if metric in ("self_bleu", "gruen") else {"model": str(model)}
+
+
+def as_words(settings):
+    return [word for name, value in settings.items() for word in ("--set", f"{name}={json.dumps(value)}")]
+
+
+def write_texts(path, n, seed=0):
+    """One text a row, or some, and every row with people's answers."""
+    rng = random.Random(seed)
+    texts = [" ".join(rng.choices(WORDS, k=rng.randint(1, 7))) for _ in range(n)]
+    rows, rest = [], list(texts)
+    while rest:
+        k = rng.choice([1, 1, 1, 3])
+        rows.append({"text": rest[0] if k == 1 else rest[:k], "people": PEOPLE})
+        rest = rest[k:]
+    write_jsonl(path, rows)
+    return texts
+
+
+def one_set(data, metric, settings, *more, size=50):
+    key = ["--reference-key", "people"] if metric == "probeval" else []
+    words = command(data, "--one-set", *key, *more, metric=metric, key="text", out="out.json", size=size)
+    return [*words, *as_words(settings)]
+
+
+def expected_of(load, metric, settings, texts):
+    references = {"references": [PEOPLE]} if metric == "probeval" else {}
+    return load(metric).compute(predictions=[texts], **references, **settings)
+
+
+def assert_same_numbers(summary, expected):
+    assert summary["signature"] == expected["signature"]
+    flat = {
+        f"{name}_{key}" if isinstance(value, dict) else name: part
+        for name, value in expected.items()
+        for key, part in (value.items() if isinstance(value, dict) else [("", value)])
+    }
+    numbers = {name: value for name, value in flat.items() if isinstance(value, (int, float))}
+    assert len(numbers) >= 1
+    assert {name: summary[name] for name in numbers} == pytest.approx(numbers, abs=1e-6)
+
+
+@pytest.mark.parametrize(("metric", "settings"), ONE_SET)
+def test_a_file_that_is_one_set(load, tmp_path, monkeypatch, tiny_model, metric, settings):
+    # Several tables, ranges of keys and blocks, of little data.
+    monkeypatch.setattr(_score_one_set, "_TABLE_ROWS", 300)
+    monkeypatch.setattr(_score_one_set, "_BLOCK_TEXTS", 120)
+    settings = {**settings, **encoder(metric, tiny_model)}
+    texts = write_texts(tmp_path / "data.jsonl", 400)
+    assert score.main(one_set(tmp_path / "data.jsonl", metric, settings)) == 0
+    summary = json.loads((tmp_path / "out.json").read_text())
+    assert_same_numbers(summary, expected_of(load, metric, settings, texts))
+    assert (summary["n_texts"], summary["n_bad"], summary["n_scores"]) == (400, 0, 1)
+    assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "out.json"]
+
+
+BAD = {3: "no JSON", 5: '{"people": ["a"]}', 9: '{"text": 5, "people": ["a"]}'}
+
+
+@pytest.mark.parametrize("metric", ["vendi_embed", "chamfer_diversity", "self_bleu", "probeval"])
+def test_one_set_goes_on_after_kills(load, tmp_path, tiny_model, metric):
+    settings = encoder(metric, tiny_model)
+    texts = write_texts(tmp_path / "good.jsonl", 150)
+    lines = (tmp_path / "good.jsonl").read_text().splitlines()
+    for number, line in BAD.items():
+        lines.insert(number - 1, line)
+    data = tmp_path / "data.jsonl"
+    data.write_text("\n".join(lines))
+    words = one_set(data, metric, settings)
+    # Files completed: arrays and a state for each batch. Chamfer keeps two arrays, and self-BLEU its tables in the end.
+    assert run_and_die(words, 4, before=False) == -signal.SIGKILL
+    assert list((tmp_path / "out.json.parts").iterdir())
+    run_and_die(words, 2, before=True)
+    assert score.main(words) == score.EXIT_BAD_ROWS
+    summary = json.loads((tmp_path / "out.json").read_text())
+    assert_same_numbers(summary, expected_of(load, metric, settings, texts))
+    assert (summary["n_texts"], summary["n_bad"]) == (150, len(BAD))
+    assert [row["row"] for row in read_jsonl(tmp_path / "out.json.bad.jsonl")] == list(BAD)
+    # Done is done.
+    assert score.main(words) == score.EXIT_BAD_ROWS
+
+
+def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypatch, tiny_model):
+    monkeypatch.setattr(_score_one_set, "_BLOCK_TEXTS", 60)
+    settings = encoder("chamfer_diversity", tiny_model)
+    texts = write_texts(tmp_path / "data.jsonl", 300)
+    words = one_set(tmp_path / "data.jsonl", "chamfer_diversity", settings)
+    write = _score_one_set.write_text
+
+    def stop(path, text):
+        # The similarities of this pair are in the file; that it is done is not.
+        if text == "4":
+            raise KeyboardInterrupt
+        write(path, text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_score_one_set, "write_text", stop)
+        assert score.main(words) == score.EXIT_INTERRUPTED
+    assert score.main(words) == 0
+    summary = json.loads((tmp_path / "out.json").read_text())
+    assert_same_numbers(summary, expected_of(load, "chamfer_diversity", settings, texts))
+
+
+@pytest.mark.parametrize(
+    ("metric", "more", "message"),
+    [
+        ("vendi_embed", ["--set", "kernel=ngram"], "kernel='ngram' compares all texts with all"),
+        ("self_bleu", ["--set", "aggregate=sentence"], "aggregate='sentence' needs the matches of each text"),
+        ("self_bleu", ["--set", "singletons=skip"], "singletons is not for one set in a file"),
+        ("probeval", ["--set", "parity=true", "--set", "matcher=wordnet"], "parity=True with matcher='wordnet'"),
+        ("self_bleu", ["--set", "max_order=0"], "max_order must be at least 1"),
+        ("vendi_embed", ["--set", "q=-1"], "q must be in"),
+        ("gruen", [], "--one-set is for vendi_embed"),
+        ("self_bleu", ["--out", "scores.parquet"], "--out must end in .json with --one-set"),
+        ("self_bleu", ["--score-key", "s"], "--score-key has no place with --one-set"),
+        ("self_bleu", ["--set", "set_size=2"], "--set set_size has no place here"),
+        ("self_bleu", ["--address", "auto"], "--address goes with --engine ray"),
+        ("self_bleu", ["--workers", "2"], "--workers goes with --engine ray"),
+        ("self_bleu", ["--engine", "ray", "--workers", "0"], "--workers must be at least 1"),
+        ("self_bleu", ["--engine", "ray", "--address", "127.0.0.1:1"], "no Ray cluster answers there"),
+        ("self_bleu", ["--engine", "ray", "--address", "ray://127.0.0.1:1"], "--address must be host:port"),
+    ],
+)
+def test_commands_that_are_wrong(tmp_path, capsys, metric, more, message):
+    write_texts(tmp_path / "data.jsonl", 5)
+    assert score.main(one_set(tmp_path / "data.jsonl", metric, {}, *more)) == score.EXIT_USAGE
+    assert message in capsys.readouterr().err
+
+
+def test_a_set_of_one_text(tmp_path, capsys):
+    data = write_jsonl(tmp_path / "data.jsonl", [{"text": "a dog"}])
+    assert score.main(one_set(data, "self_bleu", {})) == score.EXIT_USAGE
+    assert "self_bleu is undefined for a set of one" in capsys.readouterr().err
+
+
+def test_without_ray(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
+    assert score.main(command(data, "--engine", "ray")) == score.EXIT_USAGE
+    assert 'pip install ".[ray]"' in capsys.readouterr().err
+
+
+# The merged statistics of the core.
+
+
+@pytest.mark.parametrize("lengths", [(0, 9), (1, 2)])
+def test_tables_of_parts_merge(lengths):
+    rng = random.Random(0)
+    texts = [rng.choices("abcdef", k=rng.randint(*lengths)) for _ in range(200)]
+    sizes, tokens = np.array([200]), core_ngrams.number_tokens(texts)
+    parts = [core_ngrams.ngram_counts(texts[i : i + 37], 4) for i in range(0, 200, 37)]
+    for order, whole in enumerate(core_ngrams.ngram_tables(tokens, sizes, 4)):
+        merged = core_ngrams.merge_counts([part[order] for part in parts])
+        sums = core_ngrams.sum_counts(merged)
+        assert sums.matches == core_ngrams.leave_one_out_matches(whole).sum()
+        assert sums.distinct == round(core_ngrams.distinct(whole, sizes)[0] * sums.total)
+        assert core_ngrams.entropy_from_sums(sums) == pytest.approx(core_ngrams.entropy(whole, sizes)[0], abs=1e-9)
+        halves = [core_ngrams.sum_counts(merged[:5]), core_ngrams.sum_counts(merged[5:])]
+        assert [sum(pair) for pair in zip(*halves, strict=True)] == pytest.approx(list(sums))
+    found = np.unique(tokens.lengths, return_counts=True)
+    closest = core_ngrams.closest_other_lengths(tokens.lengths, sizes)
+    assert core_ngrams.closest_length_sum(*found) == closest.sum()
+
+
+def test_closest_length_of_lone_lengths():
+    lengths, times = np.array([1, 4, 7, 20]), np.array([1, 1, 3, 1])
+    assert core_ngrams.closest_length_sum(lengths, times) == 4 + 1 + 3 * 7 + 7
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-4])
+def test_blocks_have_the_neighbours_of_the_whole(rng, spread):
+    embeddings = (1 + spread * rng.normal(size=(2500, 24))).astype(np.float32)
+    embeddings[17] = embeddings[2400]
+    sizes = np.array([len(embeddings)])
+    blocks = [embeddings[:900], embeddings[900:901], embeddings[901:]]
+    total = sum(core_spectra.unit_sum(block) for block in blocks)
+    best = [np.full(len(block), -np.inf) for block in blocks]
+    for i in range(3):
+        for j in range(i, 3):
+            right = None if i == j else blocks[j]
+            left_best, right_best = core_spectra.nearest_between(blocks[i], right, total / len(embeddings))
+            best[i], best[j] = np.maximum(best[i], left_best), np.maximum(best[j], right_best)
+    distances, _ = core_spectra.nearest_neighbours(embeddings, sizes)
+    assert 1 - np.concatenate(best) == pytest.approx(distances, abs=1e-12, rel=1e-6)
+    pairwise = core_spectra.mean_pairwise_from_sum(total, len(embeddings))
+    assert pairwise == pytest.approx(core_spectra.mean_pairwise_distances(embeddings, sizes)[0], abs=1e-12)
+    sums = sum(core_spectra.gram_sums(block) for block in blocks)
+    matrices = core_spectra.embedding_matrices(embeddings, sizes)
+    expected = core_spectra.vendi_scores(matrices, 1, [0.5, 1.0, 2.0])[0]
+    assert core_spectra.vendi_from_sums(sums, len(embeddings), [0.5, 1.0, 2.0]) == pytest.approx(expected, abs=1e-9)
+
+
+# On a cluster.
+
+MARKED = """
+
+def _marked(compute):
+    import functools
+
+    @functools.wraps(compute)
+    def run(self, **arguments):
+        import os
+        import pathlib
+        import time
+
+        marker = pathlib.Path({folder!r}) / str(os.getpid())
+        marker.write_text("")
+        time.sleep(0.2)
+        result = compute(self, **arguments)
+        marker.unlink()
+        return result
+
+    return run
+
+
+{name}._compute = _marked({name}._compute)
+"""
+
+
+POISONED = """
+
+def _poisoned(compute):
+    import functools
+
+    @functools.wraps(compute)
+    def run(self, **arguments):
+        import os
+
+        if "poison" in str(arguments["predictions"]):
+            os._exit(1)
+        return compute(self, **arguments)
+
+    return run
+
+
+{name}._compute = _poisoned({name}._compute)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A real cluster on this machine, of two cores: its address."""
+    with pytest.MonkeyPatch.context() as patch:
+        # Nothing is reported, and nothing written to the home folder.
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        from ray.cluster_utils import Cluster
+
+        head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 150_000_000}
+        started = Cluster(initialize_head=True, head_node_args=head)
+        yield started.address
+        started.shutdown()
+
+
+def on_ray(cluster, words):
+    return [*words, "--engine", "ray", "--address", cluster]
+
+
+def changed_metric(folder, name, class_name, change):
+    """Copy a metric that does more: MARKED, while it scores a batch, a file bears the number of its process."""
+    copy = shutil.copytree(METRICS / name, folder / name)
+    (folder / "marks").mkdir()
+    with (copy / f"{name}.py").open("a") as file:
+        file.write(change.format(folder=str(folder / "marks"), name=class_name))
+    return copy
+
+
+def kill_one(marks, is_time, killed):
+    """Wait for workers that score a batch, and kill one of them there."""
+    while not killed:
+        time.sleep(0.005)
+        for mark in marks.iterdir() if is_time() else ():
+            # It is halted first: then it has finished its batch by now, or never will.
+            os.kill(int(mark.name), signal.SIGSTOP)
+            time.sleep(0.02)
+            if mark.exists():
+                os.kill(int(mark.name), signal.SIGKILL)
+                killed.append(int(mark.name))
+                break
+            os.kill(int(mark.name), signal.SIGCONT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "class_name", "more", "out"),
+    [
+        ("vendi_embed", "VendiEmbed", [], "out.jsonl"),
+        ("probeval", "Probeval", ["--one-set", "--reference-key", "people"], "out.json"),
+    ],
+)
+def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, tiny_model, name, class_name, more, out):
+    rows = [{**row, "people": PEOPLE} for row in make_rows(80)]
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    lines[30:30] = ["no JSON", ""]
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "data.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    more = [*more, "--set", f"model={tiny_model}"]
+    here, there = (
+        command(tmp_path / folder / "data.jsonl", *more, metric=name, out=out) for folder in ("here", "there")
+    )
+    assert score.main(here) == score.EXIT_BAD_ROWS
+
+    there[there.index("--metric") + 1] = str(changed_metric(tmp_path, name, class_name, MARKED))
+    marks, parts = tmp_path / "marks", tmp_path / "there" / f"{out}.parts"
+    killed = []
+    killer = threading.Thread(
+        target=kill_one, args=(marks, lambda: any(parts.glob("part-????????")), killed), daemon=True
+    )
+    killer.start()
+    assert score.main(on_ray(cluster, there)) == score.EXIT_BAD_ROWS
+    killer.join(timeout=10)
+    # It was a worker, which had not finished what it held; the batches that others held are done.
+    assert killed
+    assert killed != [os.getpid()]
+    assert [int(mark.name) for mark in marks.iterdir()] == killed
+    assert_same_outputs(tmp_path / "here", tmp_path / "there")
+
+
+def assert_same_outputs(here, there):
+    expected, found = outputs(here), outputs(there)
+    assert expected.keys() == found.keys()
+    for name, content in expected.items():
+        if name.endswith("summary.json") or name == "out.json":
+            own, other = (dict(json.loads((folder / name).read_text())) for folder in (here, there))
+            own.pop("command"), other.pop("command")
+            interval, other_interval = own.pop("confidence_interval"), other.pop("confidence_interval")
+            assert other == pytest.approx(own, abs=1e-6)
+            assert other_interval == pytest.approx(interval, abs=1e-6)
+        elif name == "out.jsonl":
+            rows, others = read_jsonl(here / name), read_jsonl(there / name)
+            key = list(rows[0])[-1]
+            scores = [row.pop(key) for row in rows]
+            assert [row.pop(key) for row in others] == pytest.approx(scores, abs=1e-6)
+            assert others == rows
+        else:
+            assert found[name] == content
+
+
+@pytest.mark.slow
+def test_a_cluster_goes_on_where_one_process_was_killed(load, cluster, tmp_path, monkeypatch, tiny_model):
+    # Several blocks: pairs of them are compared by workers.
+    monkeypatch.setattr(_score_one_set, "_BLOCK_TEXTS", 60)
+    settings = encoder("chamfer_diversity", tiny_model)
+    texts = write_texts(tmp_path / "data.jsonl", 300)
+    words = one_set(tmp_path / "data.jsonl", "chamfer_diversity", settings)
+    # Two arrays and a state for each batch of 50: in the third.
+    assert run_and_die(words, 8, before=True) == -signal.SIGKILL
+    assert len(list((tmp_path / "out.json.parts").glob("part-????????"))) == 2
+    assert score.main(on_ray(cluster, words)) == 0
+    summary = json.loads((tmp_path / "out.json").read_text())
+    assert_same_numbers(summary, expected_of(load, "chamfer_diversity", settings, texts))
+    assert summary["n_texts"] == 300
+
+
+@pytest.mark.slow
+def test_a_batch_that_kills_every_worker_ends_the_job(cluster, tmp_path, monkeypatch):
+    from ray.exceptions import RayActorError
+
+    monkeypatch.setattr(_score_ray, "_RETRIES", 1)
+    rows = make_rows(60)
+    rows[30]["texts"][0] = "poison"
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    metric = str(changed_metric(tmp_path, "self_bleu", "SelfBleu", POISONED))
+    with pytest.raises(RayActorError):
+        score.main(on_ray(cluster, command(data, metric=metric)))
+    # What was done before is kept.
+    assert list((tmp_path / "out.jsonl.parts").glob("part-????????"))
+
+
+@pytest.mark.slow
+def test_what_is_wrong_is_said_by_a_worker_too(cluster, tmp_path, capsys):
+    write_texts(tmp_path / "data.jsonl", 20)
+    words = one_set(tmp_path / "data.jsonl", "self_bleu", {"max_order": 0})
+    assert score.main(on_ray(cluster, words)) == score.EXIT_USAGE
+    assert "max_order must be at least 1. Got 0" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_cluster_that_is_started_for_the_job(load, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    texts = write_texts(tmp_path / "data.jsonl", 300)
+    words = [*one_set(tmp_path / "data.jsonl", "self_bleu", {}), "--engine", "ray", "--workers", "1"]
+    assert score.main(words) == 0
+    summary = json.loads((tmp_path / "out.json").read_text())
+    assert_same_numbers(summary, expected_of(load, "self_bleu", {}, texts))
