@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_confidence import confidence_interval  # noqa: E402
-from metrics._core.core_encoder import DEFAULT_MODEL, Encoded, encode  # noqa: E402
+from metrics._core.core_encoder import DEFAULT_MODEL, PRECISIONS, Encoded, encode  # noqa: E402
 from scripts import _meta_report  # noqa: E402
 from scripts._files import read_objects, read_texts, read_topic, write_text  # noqa: E402
 from scripts._statistics import randomization_p  # noqa: E402
@@ -253,10 +253,13 @@ def column(values: Sequence[float | None]) -> np.ndarray:
     return numbers
 
 
-def all_rows(pairs: Pairs, model: str, own: list[tuple[str, int]]) -> tuple[list[Row], list[str]]:
+def all_rows(
+    pairs: Pairs, model: str, own: list[tuple[str, int]], precision: str | None = None
+) -> tuple[list[Row], list[str]]:
     """Score all sets by all metrics, each text encoded once; a metric that fails is named, and the others stay."""
     sets = pairs.sets
-    encoded = encode([text for members in sets for text in members], model, progress=sys.stderr.isatty())
+    texts = [text for members in sets for text in members]
+    encoded = encode(texts, model, precision=precision, progress=sys.stderr.isatty())
     groups: list[tuple[str, Callable[[], Iterable[Row]]]] = [
         ("self_bleu", lambda: form_rows(sets)),
         ("vendi_embed (n-grams)", lambda: ngram_rows(sets)),
@@ -407,6 +410,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path, help="judged pairs; by default those under $METRICS_TEST_DATA")
     parser.add_argument("--parity", action="store_true", help="ties go to set 1, as in the paper; else they count half")
     parser.add_argument("--model", default=DEFAULT_MODEL, help="sentence encoder, a folder or an id of the Hub")
+    parser.add_argument("--precision", choices=PRECISIONS, help="of the sentence encoder")
     parser.add_argument("--metric", action="append", default=[], metavar="MODULE", help="path of a metric of your own")
     parser.add_argument(
         "--metric-lower", action="append", default=[], metavar="MODULE", help="the same, where lower is more diverse"
@@ -424,7 +428,7 @@ def main() -> int:
         own = [(path, 1) for path in arguments.metric] + [(path, -1) for path in arguments.metric_lower]
         for path, _ in own:
             load_module(path)  # a wrong name is better found before the work than after
-        rows, failures = all_rows(pairs, arguments.model, own)
+        rows, failures = all_rows(pairs, arguments.model, own, arguments.precision)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
@@ -438,6 +442,7 @@ def main() -> int:
             "ties": "go to set 1" if arguments.parity else "count half",
             "level": LEVEL,
             "model": arguments.model,
+            "precision": arguments.precision,
             "failures": failures,
         },
         **evaluate_metrics(pairs, rows, arguments.parity),

@@ -433,4 +433,4 @@ def test_with_quality_diversity_agrees_with_the_judge(shared_data):
     report = meta_eval.evaluate_metrics(pairs, rows, parity=False)
     found = {metric["name"]: 100 * own["accuracy"] for metric in report["metrics"] for own in metric["cells"].values()}
     assert found["VS-Embed-0.5"] == pytest.approx(74.0, abs=0.3)
-    assert found["GRUEN × VS-Embed-0.5"] == pytest.approx(91.1, abs=0.3)
+    assert found["GRUEN × VS-Embed-0.5"] == pytest.approx(90.9, abs=0.3)
