@@ -5,6 +5,7 @@ more of the file than a few batches for each actor. What an actor worked on when
 """
 
 import logging
+import os
 import pickle
 import socket
 import warnings
@@ -42,6 +43,8 @@ class OnRay:
     """
 
     def __init__(self, address: str | None, workers: int | None, quiet: bool) -> None:
+        # Ray's threads may outlive a job that fails, and would connect this process anew.
+        os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
         try:
             import ray
             import ray.data

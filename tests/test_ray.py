@@ -275,9 +275,10 @@ def _poisoned(compute):
 def cluster():
     """A real cluster on this machine, of two cores: its address."""
     with pytest.MonkeyPatch.context() as patch:
-        # Nothing is reported, and nothing written to the home folder.
+        # Nothing is reported, and nothing written to the home folder; and as the command does, before Ray is imported.
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_AUTH_MODE", "disabled")
+        patch.setenv("RAY_ENABLE_AUTO_CONNECT", "0")
         from ray.cluster_utils import Cluster
 
         head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 150_000_000}
