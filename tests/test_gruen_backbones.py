@@ -388,8 +388,8 @@ def lost_weights(tmp_path, monkeypatch):
 
     folder = shutil.copytree(GRUEN, tmp_path / "gruen")
     script = folder / "gruen.py"
-    # Other code has another place in evaluate's cache.
-    script.write_text(script.read_text(encoding="utf-8") + f"\n# {tmp_path}\n", encoding="utf-8")
+    # Other code has another place in evaluate's cache; a comment alone would not be other code.
+    script.write_text(script.read_text(encoding="utf-8") + f"\n_PLACE = {str(tmp_path)!r}\n", encoding="utf-8")
     metric = evaluate.load(str(folder))
     return metric, folder / WEIGHTS, sys.modules[type(metric).__module__].__file__
 
