@@ -66,7 +66,8 @@ class OnRay:
         try:
             ray.init(**options)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            raise UsageError(f"--address {address}: no Ray cluster could be joined: {error}") from None
+            failed = "no Ray could be started here" if address is None else f"--address {address} could not be joined"
+            raise UsageError(f"--engine ray: {failed}: {error}") from None
         try:
             found = ray.cluster_resources()
             self._gpus = int(found.get("GPU", 0)) > 0

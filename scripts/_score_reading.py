@@ -214,8 +214,7 @@ class Reader:
             if row.values is not None:
                 problem, own = self._texts(row.values)
             if problem:
-                raw = row.raw or json.dumps(row.values, default=str)[:SHOWN]
-                bad.append(row._replace(error=problem, raw=raw))
+                bad.append(self._set_aside(row, problem))
             if row.values is None or problem:
                 end += 1
                 if not good:
@@ -232,10 +231,16 @@ class Reader:
                 yield self._unit(good, texts, bad, end)
                 good, texts, bad = [], [], []
         if self.set_size is not None and good:
-            bad += [row._replace(error=f"is left over: no {self.set_size} rows to the end of the file") for row in good]
+            problem = f"is left over: no {self.set_size} rows to the end of the file"
+            bad += [self._set_aside(row, problem) for row in good]
             good, texts = [], []
         if good or bad:
             yield self._unit(good, texts, bad, end)
+
+    @staticmethod
+    def _set_aside(row: Row, problem: str) -> Row:
+        raw = row.raw if row.values is None else json.dumps(row.values, default=str)[:SHOWN]
+        return row._replace(error=problem, raw=raw)
 
     def _belongs(self, good: list[Row], row: Row) -> bool:
         if self.group_key is None:

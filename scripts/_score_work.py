@@ -13,6 +13,8 @@ from metrics._core.core_trainer import QUESTIONS, TEXTS
 from scripts._score_reading import SHOWN, Job, Unit, UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
+# Arguments that the command itself makes, or has no place for.
+_NOT_SETTINGS = ("predictions", "references", "set_size", "details", "confidence")
 
 
 class Scorer:
@@ -34,12 +36,13 @@ class Scorer:
 
     def check_names(self) -> None:
         """Refuse settings that the metric does not have, or that the command itself makes."""
-        known = inspect.signature(self.metric._compute).parameters
+        arguments = inspect.signature(self.metric._compute).parameters
+        known = [name for name in arguments if name not in _NOT_SETTINGS]
         for name in self.settings:
+            if name in _NOT_SETTINGS:
+                raise UsageError(f"--set {name} has no place here.")
             if name not in known:
                 raise UsageError(f"--set {name}: {self.metric.name} has no such argument. It has {', '.join(known)}.")
-            if name in ("predictions", "references", "set_size", "details", "confidence"):
-                raise UsageError(f"--set {name} has no place here.")
 
     def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
         """Score units together: the score of each, a list where a row has several texts; and the result."""

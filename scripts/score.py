@@ -8,10 +8,18 @@
 Reads JSON lines, CSV, Parquet, or a folder that `datasets` saved. A row holds a set of texts, as a list; or one text,
 and rows with the same --group-key that stand side by side, or --set-size rows in turn, make a set. gruen scores each
 text. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the ending of --out; the columns of
-rows that make a set become lists. A summary goes to stdout and to <out>.summary.json.
+rows that make a set become lists.
+
+A summary goes to stdout and to <out>.summary.json: the numbers of the metric over the whole file, its signature, and
+    n_scores, n_texts, n_bad    how many scores, texts scored, and rows set aside
+    confidence                  the level of --confidence
+    confidence_interval         [low, high] of the mean of the scores; null for fewer than two scores
+    confidence_method           how it was found: bootstrap, or normal for more than 100 000 scores; null without one
+    command                     what decided the numbers
 
 With --one-set all texts of the file are one set, for probeval the answers to one question, whatever their number: sums
-and tables of its parts are merged. Then the summary is all there is, and --out, which ends in .json, is its file.
+and tables of its parts are merged. Then the summary is all there is, without an interval, for there is one score; and
+--out, which ends in .json, is its file.
 
 With --engine ray the work is done by the actors of a Ray cluster, one model each, on a GPU where there are GPUs. Only
 this machine reads and writes files. Ray is an extra: pip install ".[ray]".
@@ -34,7 +42,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from statistics import NormalDist
@@ -52,19 +60,13 @@ sys.path.insert(0, str(ROOT))
 from metrics._core.core_confidence import confidence_interval, parse_confidence  # noqa: E402
 from metrics._core.core_signature import merge_signatures  # noqa: E402
 from metrics._core.core_trainer import QUESTIONS, TEXTS, MergedResult  # noqa: E402
-from scripts._files import write_text  # noqa: E402
 from scripts._score_one_set import STATISTICS, Statistic, StoredArrays, open_statistic  # noqa: E402
 from scripts._score_ray import OnRay  # noqa: E402
 from scripts._score_reading import Job, Reader, Source, UsageError, read_batches  # noqa: E402
-from scripts._score_work import (  # noqa: E402
-    Batch,
-    Engine,
-    OneProcess,
-    Scorer,
-    open_scorer,
-)
+from scripts._score_work import Batch, Engine, OneProcess, Scorer, open_scorer  # noqa: E402
 
 EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
+_CONFIDENCE = 0.95
 # Up to so many scores the interval is the core's bootstrap; beyond, the normal one, which is the same by then.
 _BOOTSTRAP_ITEMS = 100_000
 
@@ -96,24 +98,27 @@ class Store:
 
     def last_state(self) -> dict[str, Any] | None:
         """Read the state after the last batch."""
-        return self._read(self.parts[-1])[0] if self.parts else None
+        return self.state(-1) if self.parts else None
 
     def append(self, rows: list[dict[str, Any]], state: dict[str, Any]) -> None:
         """Keep a batch and the state after it."""
         path = self.folder / f"part-{len(self.parts):08d}"
-        temporary = path.with_suffix(".tmp")
-        if self.schema is None:
-            lines = [json.dumps(value, ensure_ascii=False) + "\n" for value in [state, *rows]]
-            temporary.write_text("".join(lines), encoding="utf-8")
-        else:
-            schema = self.schema.with_metadata({b"state": json.dumps(state).encode()})
-            pq.write_table(pa.Table.from_pylist(rows, schema=schema), temporary)
-        _put(temporary, path)
+        with _whole(path) as temporary:
+            if self.schema is None:
+                lines = [json.dumps(value, ensure_ascii=False) + "\n" for value in [state, *rows]]
+                temporary.write_text("".join(lines), encoding="utf-8")
+            else:
+                schema = self.schema.with_metadata({b"state": json.dumps(state).encode()})
+                pq.write_table(pa.Table.from_pylist(rows, schema=schema), temporary)
         self.parts.append(path)
 
     def batches(self) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
         """Read all batches in order: the state after each, and its rows."""
         return map(self._read, self.parts)
+
+    def state(self, place: int) -> dict[str, Any]:
+        """Read the state after one batch."""
+        return self._read(self.parts[place])[0]
 
     def _read(self, path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         if self.schema is None:
@@ -124,10 +129,27 @@ class Store:
 
     def remove(self) -> None:
         """Take the folder away; at no moment does a part of it look like all of it."""
-        done = self.folder.with_name(f"{self.folder.name}.done")
-        shutil.rmtree(done, ignore_errors=True)
-        self.folder.rename(done)
-        shutil.rmtree(done)
+        self.sweep(self.folder)
+        self.folder.rename(self._done(self.folder))
+        self.sweep(self.folder)
+        self._lock.close()
+
+    @classmethod
+    def sweep(cls, folder: Path) -> None:
+        """Delete what a kill has left of a folder that was taken away."""
+        shutil.rmtree(cls._done(folder), ignore_errors=True)
+
+    @staticmethod
+    def _done(folder: Path) -> Path:
+        return folder.with_name(f"{folder.name}.done")
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Give a name to write a file under, which takes its own once it is complete."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    yield temporary
+    _put(temporary, path)
 
 
 def _put(temporary: Path, path: Path) -> None:
@@ -171,12 +193,12 @@ def infer_schema(batches: Iterator[list[dict[str, Any]]]) -> pa.Schema:
 
 def write_rows(store: Store, path: Path) -> None:
     """Write all batches to one file, batch by batch."""
-    temporary = path.with_name(f"{path.name}.tmp")
-    if path.suffix == ".jsonl":
-        with temporary.open("w", encoding="utf-8") as file:
-            for _, rows in store.batches():
-                file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
-    else:
+    with _whole(path) as temporary:
+        if path.suffix == ".jsonl":
+            with temporary.open("w", encoding="utf-8") as file:
+                for _, rows in store.batches():
+                    file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+            return
         schema = store.schema or infer_schema(rows for _, rows in store.batches())
         if path.suffix == ".csv":
             with temporary.open("w", encoding="utf-8", newline="") as file:
@@ -184,13 +206,11 @@ def write_rows(store: Store, path: Path) -> None:
                 writer.writeheader()
                 for _, rows in store.batches():
                     writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-        else:
-            with pq.ParquetWriter(temporary, schema) as parquet:
-                for _, rows in store.batches():
-                    parquet.write_table(
-                        pa.Table.from_pylist(_fit(rows, schema) if store.schema is None else rows, schema)
-                    )
-    _put(temporary, path)
+            return
+        with pq.ParquetWriter(temporary, schema) as parquet:
+            for _, rows in store.batches():
+                fitted = _fit(rows, schema) if store.schema is None else rows
+                parquet.write_table(pa.Table.from_pylist(fitted, schema))
 
 
 def _cell(value: Any) -> Any:
@@ -229,9 +249,9 @@ def summarize(store: Store, score_key: str, level: float, state: dict[str, Any],
     interval, method = None, None
     if 1 < n <= _BOOTSTRAP_ITEMS:
         interval, method = confidence_interval(level, np.array(kept)), "bootstrap"
-    elif n:
-        half = NormalDist().inv_cdf(0.5 + level / 2) * math.sqrt(squares / (n - 1) / n) if n > 1 else math.nan
-        interval, method = ([mean - half, mean + half], "normal") if n > 1 else (None, None)
+    elif n > 1:
+        half = NormalDist().inv_cdf(0.5 + level / 2) * math.sqrt(squares / (n - 1) / n)
+        interval, method = [mean - half, mean + half], "normal"
     return {
         **MergedResult(state["merged"]).result(),
         "n_scores": n,
@@ -239,7 +259,7 @@ def summarize(store: Store, score_key: str, level: float, state: dict[str, Any],
         "n_bad": state["n_bad"],
         "confidence": level,
         "confidence_interval": interval,
-        "interval": method,
+        "confidence_method": method,
         "command": command,
     }
 
@@ -272,11 +292,16 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--workers", type=int, help="actors on Ray; by default one a GPU, or a core if there is no GPU")
     parser.add_argument("--batch-size", type=int, default=4096, help="texts scored and kept at a time")
-    parser.add_argument("--confidence", type=float, default=0.95, help="level of the interval in the summary")
+    parser.add_argument(
+        "--confidence", type=float, help=f"level of the interval in the summary; {_CONFIDENCE} by default"
+    )
     parser.add_argument("--strict", action="store_true", help="stop at the first bad row")
     parser.add_argument("--restart", action="store_true", help="forget what was done, and write --out anew")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
-    return parser.parse_args(words)
+    arguments = parser.parse_args(words)
+    if arguments.confidence is None and not arguments.one_set:
+        arguments.confidence = _CONFIDENCE
+    return arguments
 
 
 def _parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
@@ -311,15 +336,16 @@ def run(arguments: argparse.Namespace) -> int:
     parts = out.with_name(f"{out.name}.parts")
     command = _command(arguments, scorer, score_key)
 
-    shutil.rmtree(parts.with_name(f"{parts.name}.done"), ignore_errors=True)
+    Store.sweep(parts)
     if arguments.restart:
-        shutil.rmtree(parts, ignore_errors=True)
+        # Opened first: another process may be at it.
+        Store(parts, None).remove()
         summary_file.unlink(missing_ok=True)
     elif out.exists() and not parts.exists():
-        if not summary_file.exists() or _command_of(summary_file) != command:
+        summary = _summary_of(summary_file, command)
+        if summary is None:
             raise UsageError(f"{out} is there already, from another command: pass --restart, or another --out.")
-        print(summary_file.read_text())
-        return EXIT_BAD_ROWS if json.loads(summary_file.read_text())["n_bad"] else 0
+        return _end(summary)
 
     store = Store(parts, None if statistic else output_schema(source, reader, score_key))
     state = store.last_state() or {"command": command, "position": 0, "n_texts": 0, "n_bad": 0, "merged": None}
@@ -345,10 +371,15 @@ def run(arguments: argparse.Namespace) -> int:
         summary = summarize(store, score_key, arguments.confidence, state, command)
     else:
         summary = {**result, "n_texts": state["n_texts"], "n_bad": state["n_bad"], "command": command}
-    write_text(summary_file, json.dumps(summary, indent=2) + "\n")
+    with _whole(summary_file) as temporary:
+        temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     store.remove()
+    return _end(summary)
+
+
+def _end(summary: Mapping[str, Any]) -> int:
     print(json.dumps(summary, indent=2))
-    return EXIT_BAD_ROWS if state["n_bad"] else 0
+    return EXIT_BAD_ROWS if summary["n_bad"] else 0
 
 
 def _check_numbers(arguments: argparse.Namespace) -> None:
@@ -359,8 +390,11 @@ def _check_numbers(arguments: argparse.Namespace) -> None:
     for name in ("batch_size", "set_size", "workers"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
             raise UsageError(f"--{name.replace('_', '-')} must be at least 1. Got {getattr(arguments, name)}.")
-    if arguments.one_set and arguments.score_key is not None:
-        raise UsageError("--score-key has no place with --one-set: texts have no scores of their own.")
+    for name in ("score_key", "confidence"):
+        if arguments.one_set and getattr(arguments, name) is not None:
+            raise UsageError(
+                f"--{name.replace('_', '-')} has no place with --one-set: texts have no scores of their own."
+            )
     for name in ("address", "workers"):
         if getattr(arguments, name) is not None and arguments.engine != "ray":
             raise UsageError(f"--{name} goes with --engine ray, and only with it.")
@@ -401,11 +435,12 @@ def _output(arguments: argparse.Namespace, name: str) -> Path:
     return out
 
 
-def _command_of(summary_file: Path) -> Any:
+def _summary_of(summary_file: Path, command: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Read the summary that this command has written; None if there is none, or it is of another."""
     try:
-        return json.loads(summary_file.read_text())["command"]
-    except (ValueError, KeyError, TypeError):
-        # Not of this program.
+        summary = json.loads(summary_file.read_text(encoding="utf-8"))
+        return summary if summary["command"] == command else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -428,13 +463,16 @@ def _command(arguments: argparse.Namespace, scorer: Scorer, score_key: str) -> d
 def _job(arguments: argparse.Namespace, scorer: Scorer, reader: Reader, statistic: Statistic | None) -> Job:
     """Say what to do in a form for processes that run in another folder: paths are made absolute."""
 
-    def absolute(value: Any) -> Any:
-        is_path = isinstance(value, str) and os.sep in value and os.path.exists(value)
-        return os.path.abspath(value) if is_path else value
+    def absolute(name: str, value: Any) -> Any:
+        if not isinstance(value, str) or not value:
+            return value
+        # The folder of a cache need not be there yet.
+        is_path = name == "cache_dir" or (os.sep in value and os.path.exists(value))
+        return os.path.abspath(os.path.expanduser(value)) if is_path else value
 
     words = argparse.Namespace(**{**vars(arguments), "data": arguments.data.resolve()})
-    words.metric = absolute(arguments.metric)
-    settings = {name: absolute(value) for name, value in scorer.settings.items()}
+    words.metric = absolute("metric", arguments.metric)
+    settings = {name: absolute(name, value) for name, value in scorer.settings.items()}
     return Job(words, settings, reader.items, None if statistic is None else statistic.reference)
 
 
@@ -466,7 +504,7 @@ def _watch(
             for number, error, _ in batch.bad:
                 tqdm.write(f"{arguments.data}, row {number}: {error}", file=sys.stderr)
                 if arguments.strict:
-                    raise BadRowError(f"{arguments.data}, row {number}: {error}")
+                    raise BadRowError
             if batch.bad and batch.result is None and is_first:
                 # Nothing could be scored so far: it may well be the settings.
                 raise UsageError(f"{arguments.data}: no row of the first batch can be scored: {batch.bad[0][1]}")
@@ -560,10 +598,8 @@ def _keep(
     arrays = statistic.merge(pending) if pending else {}
     place = len(store.parts)
     for name, array in arrays.items():
-        temporary = store.folder / f"{name}.npy.tmp"
-        with temporary.open("wb") as file:
+        with _whole(store.folder / f"arrays-{place:08d}.{name}.npy") as temporary, temporary.open("wb") as file:
             np.save(file, array)
-        _put(temporary, store.folder / f"arrays-{place:08d}.{name}.npy")
     store.append([], {**state, "arrays": list(arrays)})
     if not statistic.replaces:
         return []
@@ -577,7 +613,7 @@ def _stored_arrays(store: Store, n_last: int | None = None) -> list[StoredArrays
     """Find the arrays of the last parts, or of all."""
     folder = store.folder.resolve()
     first = 0 if n_last is None else len(store.parts) - n_last
-    states = ((place, store._read(store.parts[place])[0]) for place in range(first, len(store.parts)))
+    states = ((place, store.state(place)) for place in range(first, len(store.parts)))
     return [StoredArrays(folder / f"arrays-{i:08d}", state["arrays"]) for i, state in states if state["arrays"]]
 
 
@@ -594,7 +630,7 @@ def _score_one_set(
     own = re.sub(r"\|set_size:[^|]*", f"|set_size:{n}", state["merged"]["signature"])
     merged = MergedResult()
     merged.add({"signature": own, **result}, lambda *_: 1)
-    return {**merged.result(), "n_scores": 1, "confidence": None, "confidence_interval": None, "interval": None}
+    return {**merged.result(), "n_scores": 1}
 
 
 def _write_bad(store: Store, state: dict[str, Any], path: Path) -> None:
@@ -604,10 +640,8 @@ def _write_bad(store: Store, state: dict[str, Any], path: Path) -> None:
     lines = (
         dict(zip(("row", "error", "text"), row, strict=True)) for part, _ in store.batches() for row in part["bad"]
     )
-    temporary = path.with_name(f"{path.name}.tmp")
-    with temporary.open("w", encoding="utf-8") as file:
+    with _whole(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in lines)
-    _put(temporary, path)
 
 
 def _scored_rows(batch: Batch, score_key: str, reader: Reader) -> list[dict[str, Any]]:

@@ -85,6 +85,8 @@ def test_a_file_that_is_one_set(load, tmp_path, monkeypatch, tiny_model, metric,
     summary = json.loads((tmp_path / "out.json").read_text())
     assert_same_numbers(summary, expected_of(load, metric, settings, texts))
     assert (summary["n_texts"], summary["n_bad"], summary["n_scores"]) == (400, 0, 1)
+    # One score has no interval.
+    assert not [name for name in summary if name.startswith("confidence")]
     assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "out.json"]
 
 
@@ -147,6 +149,7 @@ def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypat
         ("gruen", [], "--one-set is for vendi_embed"),
         ("self_bleu", ["--out", "scores.parquet"], "--out must end in .json with --one-set"),
         ("self_bleu", ["--score-key", "s"], "--score-key has no place with --one-set"),
+        ("self_bleu", ["--confidence", "0.9"], "--confidence has no place with --one-set"),
         ("self_bleu", ["--set", "set_size=2"], "--set set_size has no place here"),
         ("self_bleu", ["--address", "auto"], "--address goes with --engine ray"),
         ("self_bleu", ["--workers", "2"], "--workers goes with --engine ray"),
@@ -172,6 +175,18 @@ def test_without_ray(tmp_path, capsys, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
     assert score.main(command(data, "--engine", "ray")) == score.EXIT_USAGE
     assert 'pip install ".[ray]"' in capsys.readouterr().err
+
+
+def test_workers_in_another_folder_find_the_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_texts(tmp_path / "data.jsonl", 5)
+    (tmp_path / "models" / "own").mkdir(parents=True)
+    settings = {"model": "models/own", "cache_dir": "new", "kernel": "embedding"}
+    arguments = score.parse_arguments(["data.jsonl", "--metric", "vendi_embed", "--text-key", "text"])
+    scorer = score.Scorer("vendi_embed", settings)
+    job = score._job(arguments, scorer, score.Reader(arguments, scorer.items), None)
+    assert job.arguments.data == tmp_path / "data.jsonl"
+    assert job.settings == {**settings, "model": str(tmp_path / "models/own"), "cache_dir": str(tmp_path / "new")}
 
 
 # The merged statistics of the core.
@@ -271,6 +286,33 @@ def _poisoned(compute):
 """
 
 
+MEETING = """
+
+def _meeting(compute):
+    import functools
+
+    @functools.wraps(compute)
+    def run(self, **arguments):
+        import os
+        import pathlib
+        import time
+
+        marks = pathlib.Path({folder!r})
+        (marks / str(os.getpid())).write_text("")
+        end = time.monotonic() + 300
+        while len(list(marks.iterdir())) < 2:
+            if time.monotonic() > end:
+                raise RuntimeError("no other worker came")
+            time.sleep(0.01)
+        return compute(self, **arguments)
+
+    return run
+
+
+{name}._compute = _meeting({name}._compute)
+"""
+
+
 @pytest.fixture(scope="module")
 def cluster():
     """A real cluster on this machine, of two cores: its address."""
@@ -292,7 +334,10 @@ def on_ray(cluster, words):
 
 
 def changed_metric(folder, name, class_name, change):
-    """Copy a metric that does more: MARKED, while it scores a batch, a file bears the number of its process."""
+    """Copy a metric that does more, in its own folder and with files that bear the numbers of processes.
+
+    MARKED, a file is there while its process scores a batch. MEETING, a process goes on only once another came.
+    """
     copy = shutil.copytree(METRICS / name, folder / name)
     (folder / "marks").mkdir()
     with (copy / f"{name}.py").open("a") as file:
@@ -352,6 +397,25 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, tiny_model, na
     assert_same_outputs(tmp_path / "here", tmp_path / "there")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, {"q": [1, 0, 2.5, "inf"]}])
+def test_one_set_is_shared_by_two_workers(load, cluster, tmp_path, tiny_model, settings):
+    settings = {**settings, **encoder("vendi_embed", tiny_model)}
+    for folder in ("here", "there"):
+        (tmp_path / folder).mkdir()
+        texts = write_texts(tmp_path / folder / "data.jsonl", 300)
+    here, there = (one_set(tmp_path / folder / "data.jsonl", "vendi_embed", settings) for folder in ("here", "there"))
+    assert score.main(here) == 0
+    there[there.index("--metric") + 1] = str(changed_metric(tmp_path, "vendi_embed", "VendiEmbed", MEETING))
+    assert score.main([*on_ray(cluster, there), "--workers", "2"]) == 0
+    workers = {int(mark.name) for mark in (tmp_path / "marks").iterdir()}
+    assert len(workers - {os.getpid()}) == 2
+    assert_same_outputs(tmp_path / "here", tmp_path / "there")
+    summary = json.loads((tmp_path / "there" / "out.json").read_text())
+    assert_same_numbers(summary, expected_of(load, "vendi_embed", settings, texts))
+    assert summary["n_texts"] == 300
+
+
 def assert_same_outputs(here, there):
     expected, found = outputs(here), outputs(there)
     assert expected.keys() == found.keys()
@@ -359,7 +423,7 @@ def assert_same_outputs(here, there):
         if name.endswith("summary.json") or name == "out.json":
             own, other = (dict(json.loads((folder / name).read_text())) for folder in (here, there))
             own.pop("command"), other.pop("command")
-            interval, other_interval = own.pop("confidence_interval"), other.pop("confidence_interval")
+            interval, other_interval = (numbers.pop("confidence_interval", None) for numbers in (own, other))
             assert other == pytest.approx(own, abs=1e-6)
             assert other_interval == pytest.approx(interval, abs=1e-6)
         elif name == "out.jsonl":

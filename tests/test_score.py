@@ -71,7 +71,10 @@ def test_scores_are_those_of_one_call(load, tmp_path, capsys):
     for name, value in expected.items():
         if isinstance(value, float):
             assert summary[name] == pytest.approx(value)
-    assert summary["confidence_interval"] == pytest.approx(expected["confidence_interval"])
+    low, high = summary["confidence_interval"]
+    assert low < summary["self_bleu"] < high
+    assert [low, high] == pytest.approx(expected["confidence_interval"])
+    assert (summary["confidence"], summary["confidence_method"]) == (0.95, "bootstrap")
     # The interval is the summary's own, so that the signature is that of the score.
     assert summary["signature"] == load("self_bleu").compute(predictions=[rows[0]["texts"]], max_order=2)["signature"]
     assert (summary["n_scores"], summary["n_texts"], summary["n_bad"]) == (50, 150, 0)
@@ -83,7 +86,7 @@ def test_every_metric(load, tmp_path, metric):
     rows = [{"texts": members, "people": ["a dog barks", "rain", "rain"]} for members in SETS]
     more = ["--reference-key", "people"] if metric == "probeval" else []
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert score.main(command(data, *more, metric=metric, size=5)) == 0
+    assert score.main(command(data, *more, "--confidence", 0.8, metric=metric, size=5)) == 0
     settings = {"references": [row["people"] for row in rows]} if metric == "probeval" else {}
     texts = [text for members in SETS for text in members] if metric == "gruen" else SETS
     expected = load(metric).compute(predictions=texts, **settings)
@@ -97,6 +100,17 @@ def test_every_metric(load, tmp_path, metric):
     for name, value in expected.items():
         if isinstance(value, (int, float)):
             assert summary[name] == pytest.approx(value, abs=1e-5)
+    # Found batch by batch, it is that of all scores.
+    interval = load(metric).compute(predictions=texts, **settings, confidence=0.8)["confidence_interval"]
+    assert (summary["confidence"], summary["confidence_method"]) == (0.8, "bootstrap")
+    assert summary["confidence_interval"] == pytest.approx(interval, abs=1e-5)
+
+
+def test_one_score_has_no_interval(tmp_path):
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(1))
+    assert score.main(command(data)) == 0
+    summary = summary_of(data)
+    assert (summary["n_scores"], summary["confidence_interval"], summary["confidence_method"]) == (1, None, None)
 
 
 def write_data(folder, kind, rows):
@@ -147,6 +161,7 @@ def test_so_many_rows_are_a_set(load, tmp_path):
     left = read_jsonl(tmp_path / "out.jsonl.bad.jsonl")
     assert [row["row"] for row in left] == [81, 82]
     assert "is left over" in left[0]["error"]
+    assert [json.loads(row["text"]) for row in left] == [{"text": text} for text in texts[80:]]
 
 
 def test_types_of_columns_are_kept(tmp_path):
@@ -239,6 +254,7 @@ def test_bad_rows_of_csv_and_within_sets(tmp_path):
     assert [row["text"] for row in written] == [["a dog", "two\nlines", "a cat"], ["the sea", "the park"]]
     errors = {row["row"]: row["error"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")}
     assert errors[5] == "has 3 fields, not 2"
+    assert read_jsonl(tmp_path / "out.jsonl.bad.jsonl")[-1] == {"row": 11, "error": errors[11], "text": ""}
     assert "half of a surrogate pair" in errors[7]
     assert "is no CSV" in errors[11]
 
@@ -246,7 +262,7 @@ def test_bad_rows_of_csv_and_within_sets(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (["--set", "orders=2"], "--set orders: self_bleu has no such argument"),
+        (["--set", "orders=2"], "--set orders: self_bleu has no such argument. It has max_order, aggregate, "),
         (["--set", "max_order"], "--set must be NAME=VALUE. Got 'max_order'"),
         (["--set", "max_order=0"], "no row of the first batch can be scored: max_order must be at least 1. Got 0"),
         (["--set", "aggregate=corpus"], "aggregate='corpus' pools"),
@@ -432,6 +448,9 @@ def test_two_processes_do_not_share_a_file(tmp_path, capsys):
     store = score.Store(tmp_path / "out.jsonl.parts", None)
     assert score.main(command(data)) == score.EXIT_USAGE
     assert "is in use by another process" in capsys.readouterr().err
+    assert score.main(command(data, "--restart")) == score.EXIT_USAGE
+    assert "is in use by another process" in capsys.readouterr().err
+    assert store.folder.exists()
     assert store.parts == []
 
 
@@ -462,4 +481,4 @@ def test_many_scores_have_the_normal_interval(tmp_path, monkeypatch):
     scores = np.array([row["self_bleu"] for row in read_jsonl(tmp_path / "out.jsonl")])
     half = 1.959963985 * scores.std(ddof=1) / len(scores) ** 0.5
     assert summary["confidence_interval"] == pytest.approx([scores.mean() - half, scores.mean() + half])
-    assert summary["interval"] == "normal"
+    assert summary["confidence_method"] == "normal"
