@@ -8,10 +8,12 @@ human ratings that `validate_gruen.py` reports are not seen here.
 
 Stage 1 learns, in each step, from four tasks: to tell sentences from spoiled ones (of a pair, and each alone), to mark
 the words where a spoiled one is wrong, to predict masked and replaced words, and to judge as CoLA's authors do. Stage 2
-puts other names in, so that a strange name is no fault. Stage 3 gives CoLA more weight. Stages 2 and 3 are run twice,
+puts other names in, so that a strange name is no fault. In stages 3 and 4 it learns from a teacher: a larger encoder,
+fine-tuned on CoLA, that has judged many sentences (Hinton et al. 2015). Stages 2 and 3, then stage 4, are run twice,
 without and with names made of common words, and the weights of both averaged (a model soup, Wortsman et al. 2022): one
-run alone is a matter of chance. Then the outputs are calibrated, on sentences kept apart. The same seed and machine
-give the same file. With one thread and bfloat16, as it runs, it takes an hour and a half on one core.
+run alone is a matter of chance. Then a head is fitted that stands for the sum over the vocabulary, and the outputs are
+calibrated, on sentences kept apart. The same seed and machine give the same file. In bfloat16, as it runs, it takes
+three hours on two cores.
 """
 
 import argparse
@@ -28,6 +30,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import matthews_corrcoef
 from torch import nn
 from torch.nn import functional
 
@@ -38,6 +41,7 @@ from metrics.gruen.core_encoder import DEFAULT_MODEL, find_model  # noqa: E402
 from metrics.gruen.gruen_backbone import pad, token_batches  # noqa: E402
 from metrics.gruen.gruen_compact import ADAPTERS, WEIGHTS_FILE, CompactModel, sentence_values  # noqa: E402
 from scripts.gruen_corruptions import Renamer, Spoiler, documents, is_clean, learn_lexicon, split_words  # noqa: E402
+from scripts.gruen_teacher import Teacher  # noqa: E402
 
 RANK = 32
 SCALE = 2.0
@@ -64,6 +68,7 @@ class Stage(NamedTuple):
     cola: int
     adapter_rate: float
     head_rate: float
+    judged: int = 0
     cola_weight: float = 1.0
     other_weight: float = 1.0
     renamed: float = 0.0
@@ -72,24 +77,48 @@ class Stage(NamedTuple):
 
 # The shares of names made of common words, in the runs that are averaged.
 MADE_NAMES = (0.0, 0.15)
+_TAUGHT = Stage(
+    1300,
+    pairs=6,
+    masked=4,
+    cola=16,
+    judged=48,
+    cola_weight=0.5,
+    other_weight=0.1,
+    adapter_rate=3e-4,
+    head_rate=5e-4,
+    renamed=0.4,
+    dropout=True,
+)
 STAGES = (
     Stage(1700, pairs=40, masked=24, cola=6, cola_weight=0.5, adapter_rate=3e-4, head_rate=1e-3),
     Stage(500, pairs=40, masked=16, cola=6, cola_weight=0.5, adapter_rate=2e-4, head_rate=5e-4, renamed=0.6),
-    Stage(
-        970, pairs=6, masked=4, cola=24, other_weight=0.1, adapter_rate=2e-4, head_rate=5e-4, renamed=0.4, dropout=True
-    ),
+    _TAUGHT,
+    _TAUGHT._replace(cola=8, judged=64, cola_weight=0.25),
+    _TAUGHT._replace(steps=1000, cola=8, judged=64, cola_weight=0.25),
 )
+# Which stages (by index) are run from the same weights, once for each share of made names, before these are averaged.
+ROUNDS = ((1, 2), (3,), (4,))
+# What the teacher judges: sentences beside CoLA's, and the share of their new names that are made of common words.
+JUDGED_SENTENCES = 40_000
+JUDGED_MADE_NAMES = 0.3
+# The teacher is large; with another number of threads, sums would be others.
+TEACHER_THREADS = 2
+# What the head for the sum over the vocabulary is fitted on.
+TOTAL_SENTENCES = 36_000
+TOTAL_EPOCHS = 12
 
 
 class Corpus(NamedTuple):
     """What there is to learn from.
 
-    sentences : sentences to spoil, as words; masked : sentences to mask; cola, cola_apart : (sentence, label);
-    apart : clean sentences that the training does not see
+    sentences : sentences to spoil, as words; masked : sentences to mask; captions : those of pictures;
+    cola, cola_apart : (sentence, label); apart : clean sentences that the training does not see
     """
 
     sentences: list[list[str]]
     masked: list[list[str]]
+    captions: list[list[str]]
     cola: list[tuple[str, int]]
     cola_apart: list[tuple[str, int]]
     apart: list[list[str]]
@@ -130,6 +159,7 @@ def read_corpus(text: Path, cola: Path) -> Corpus:
     return Corpus(
         rest + examples * 2,
         masked,
+        captions[::2],
         rows,
         cola_apart,
         apart,
@@ -164,6 +194,7 @@ class Trainer:
                 self.adapters[name] = Adapter(bert.get_submodule(name))
                 bert.set_submodule(name, self.adapters[name])
         self.model = CompactModel(bert)
+        self.judged: list[tuple[str, float]] = []
 
     def train(self, stage: Stage, seed: int, made: float) -> None:
         """Run one stage; `made` is the share of names made of common words."""
@@ -186,6 +217,7 @@ class Trainer:
             self.batches(self.corpus.sentences, stage.pairs),
             self.batches(self.corpus.masked, stage.masked),
             self.batches(self.corpus.cola, stage.cola),
+            self.batches(self.judged, stage.judged),
         )
         smoothed: dict[str, float] = {}
         start = time.monotonic()
@@ -202,7 +234,9 @@ class Trainer:
                 shown = " ".join(f"{name} {loss:.3f}" for name, loss in smoothed.items())
                 print(f"step {step}, {time.monotonic() - start:.0f} s: {shown}", flush=True)
 
-    def losses(self, stage: Stage, pairs: list[Any], masked: list[Any], cola: list[Any]) -> dict[str, torch.Tensor]:
+    def losses(
+        self, stage: Stage, pairs: list[Any], masked: list[Any], cola: list[Any], judged: list[Any]
+    ) -> dict[str, torch.Tensor]:
         """Losses of one step, each with its weight."""
         model = self.model
         with torch.autocast("cpu", torch.bfloat16):
@@ -210,7 +244,11 @@ class Trainer:
             hidden = model.hidden(ids, mask).float()
             inputs, masked_mask, expected, chosen = self.masked_batch(masked)
             predicted = model.vocabulary_logits(model.hidden(inputs, masked_mask)[chosen])
-            cola_ids, cola_mask = self.tensors(self.tokenizer([sentence for sentence, _ in cola])["input_ids"])
+            cola_ids, cola_mask = self.tensors(
+                self.tokenizer([sentence for sentence, _ in cola + judged], truncation=True, max_length=MAX_TOKENS)[
+                    "input_ids"
+                ]
+            )
             cola_hidden = model.hidden(cola_ids, cola_mask)
         half = len(ids) // 2
         pooled = model.pool(hidden, mask)
@@ -221,7 +259,7 @@ class Trainer:
             faults, wrong, reduction="none", pos_weight=torch.tensor(2.0)
         )
         cola_logits = self.logits(model.acceptability, model.pool(cola_hidden.float(), cola_mask))
-        labels = torch.tensor([float(label) for _, label in cola])
+        labels = torch.tensor([float(label) for _, label in cola + judged])
         cross_entropy = functional.binary_cross_entropy_with_logits
         others = {
             "sound": cross_entropy(sound, clean),
@@ -233,7 +271,11 @@ class Trainer:
             "spoiled": 0.15 * cross_entropy(self.logits(model.acceptability, pooled), clean),
         }
         losses = {name: stage.other_weight * loss for name, loss in others.items()}
-        return {**losses, "cola": stage.cola_weight * cross_entropy(cola_logits, labels)}
+        n = len(cola)
+        losses["cola"] = stage.cola_weight * cross_entropy(cola_logits[:n], labels[:n])
+        if judged:
+            losses["taught"] = cross_entropy(cola_logits[n:], labels[n:].sigmoid())
+        return losses
 
     @staticmethod
     def logits(head: nn.Module, pooled: torch.Tensor) -> torch.Tensor:
@@ -244,6 +286,8 @@ class Trainer:
 
     def batches(self, items: list[Any], size: int) -> Iterator[list[Any]]:
         """Yield batches for ever, each of items of like length."""
+        while not size:
+            yield []
         while True:
             order = list(range(len(items)))
             self.random.shuffle(order)
@@ -317,6 +361,94 @@ class Trainer:
             found[batch] = sentence_values(self.model, *self.tensors([encoded[i] for i in batch])).numpy()
         return found
 
+    def texts_to_judge(self, seed: int) -> list[str]:
+        """Make sentences for a teacher to judge: good ones, bad ones, and all between.
+
+        CoLA's, as they are, spoiled, and with words that this model predicts in place of one or two; and those of the
+        other corpora, half of them with other names, half of them spoiled.
+        """
+        chance = random.Random(seed)
+        spoiler, renamer = self.corpus.spoiler(seed), self.corpus.renamer(seed, JUDGED_MADE_NAMES)
+        sentences = [sentence for sentence, _ in self.corpus.cola]
+        texts = sentences + self.refill(sentences, seed) + self.refill(sentences, seed + 1)
+        for sentence in sentences:
+            spoiled = spoiler.spoil(split_words(sentence))
+            texts += [" ".join(spoiled.words)] if spoiled and spoiled.words else []
+        short = [words for words in self.corpus.sentences + self.corpus.captions if len(words) <= 20]
+        for words in chance.sample(short, JUDGED_SENTENCES):
+            if chance.random() < 0.5:
+                words = renamer.rename(words)
+            spoiled = spoiler.spoil(words) if chance.random() < 0.5 else None
+            texts.append(" ".join(spoiled.words if spoiled and spoiled.words else words))
+        return list(dict.fromkeys(texts))
+
+    @torch.inference_mode()
+    def refill(self, sentences: list[str], seed: int) -> list[str]:
+        """Put other words in the place of one or two tokens of each sentence, as the model predicts; seeded."""
+        torch.manual_seed(seed)
+        self.model.eval()
+        encoded = self.tokenizer(sentences, truncation=True, max_length=MAX_TOKENS)["input_ids"]
+        texts = [""] * len(sentences)
+        for batch in token_batches(np.array(list(map(len, encoded))), "cpu"):
+            ids, mask = self.tensors([encoded[i] for i in batch])
+            inner = functional.pad(mask[:, 2:], (1, 1)).float()
+            rows = torch.arange(len(ids))
+            for places in torch.multinomial(inner + 1e-9, 2).T[: 1 + int(torch.rand(()) < 0.5)]:
+                masked = ids.clone()
+                masked[rows, places] = self.tokenizer.mask_token_id
+                logits = self.model.vocabulary_logits(self.model.hidden(masked, mask)[rows, places])
+                ids[rows, places] = torch.multinomial(logits.softmax(1), 1)[:, 0]
+            for row, i in enumerate(batch):
+                texts[i] = self.tokenizer.decode(ids[row][mask[row] == 1], skip_special_tokens=True)
+        return texts
+
+    def fit_log_total(self, seed: int) -> None:
+        """Teach the head that stands for the sum over the vocabulary; prints its error on sentences kept apart."""
+        torch.manual_seed(seed)
+        spoiler = self.corpus.spoiler(seed)
+        chance = random.Random(seed)
+
+        def mixed(sentences: list[list[str]]) -> list[str]:
+            spoiled = [chance.random() < 0.5 and spoiler.spoil(words) for words in sentences]
+            return [" ".join(s.words if s else words) for s, words in zip(spoiled, sentences, strict=True)]
+
+        rows, totals, _ = self.totals(mixed(chance.sample(self.corpus.masked, TOTAL_SENTENCES)))
+        head: Any = self.model.log_total.train()
+        for layer in (head[0], head[2]):
+            layer.reset_parameters()
+        head[2].bias.data.fill_(float(totals.mean()))
+        optimizer = torch.optim.AdamW(head.parameters(), lr=2e-3, weight_decay=0.0)
+        steps = TOTAL_EPOCHS * (len(rows) // 512)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
+        for _ in range(TOTAL_EPOCHS):
+            for part in torch.randperm(len(rows)).split(512)[: len(rows) // 512]:
+                loss = functional.mse_loss(head(rows[part])[:, 0], totals[part])
+                loss.backward()
+                optimizer.step()
+                schedule.step()
+                optimizer.zero_grad()
+        rows, totals, owners = self.totals(mixed(self.corpus.apart))
+        with torch.inference_mode():
+            errors = (head(rows)[:, 0] - totals).numpy()
+        means = np.bincount(owners, errors) / np.bincount(owners)
+        token, sentence = (np.sqrt((each**2).mean()) for each in (errors, means))
+        print(f"sum over the vocabulary: error {token:.3f} of a token, {sentence:.3f} of a sentence's mean, in nats")
+
+    @torch.inference_mode()
+    def totals(self, sentences: list[str]) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+        """Give, of each token of sentences, what predicts it (n, size), its log sum (n,), and its sentence (n,)."""
+        self.model.eval()
+        encoded = self.tokenizer(sentences, truncation=True, max_length=MAX_TOKENS)["input_ids"]
+        rows, totals, owners = [], [], []
+        words, bias = self.model.bert.embeddings.word_embeddings.weight, self.model.vocabulary_bias
+        for batch in token_batches(np.array(list(map(len, encoded))), "cpu"):
+            ids, mask = self.tensors([encoded[i] for i in batch])
+            inner = functional.pad(mask[:, 2:], (1, 1)).bool()
+            rows.append(self.model.word_query(self.model.hidden(ids, mask)[inner]))
+            totals.append(functional.linear(rows[-1], words, bias).logsumexp(1))
+            owners.append(np.repeat(batch, inner.sum(1).numpy()))
+        return torch.cat(rows).clone(), torch.cat(totals).clone(), np.concatenate(owners)
+
     def count_tokens(self) -> None:
         """Learn how frequent each token is; one that never occurs counts a half."""
         counts = np.full(len(self.model.log_frequency), 0.5)
@@ -364,8 +496,21 @@ def without_stop(words: list[str], chance: float) -> list[str]:
     return words[:-1] if chance < 0.25 and words[-1] in ".!?" else words
 
 
-def train_all(trainer: Trainer, seed: int, checkpoints: Path | None = None) -> None:
-    """Run the first stage, then the others once for each share of made names; the model gets the mean weights."""
+def teach(trainer: Trainer, encoder: str, seed: int) -> list[tuple[str, float]]:
+    """Fine-tune a teacher on CoLA, and let it judge many sentences; returns them with its logits."""
+    texts = trainer.texts_to_judge(seed)
+    torch.set_num_threads(TEACHER_THREADS)
+    teacher = Teacher(encoder, seed)
+    teacher.fit(trainer.corpus.cola, seed)
+    apart, labels = zip(*trainer.corpus.cola_apart, strict=True)
+    print(f"teacher: MCC {matthews_corrcoef(labels, teacher.judge(apart) > 0):.3f} on what is kept apart of CoLA")
+    logits = teacher.judge(texts)
+    torch.set_num_threads(1)
+    return list(zip(texts, logits.tolist(), strict=True))
+
+
+def train_all(trainer: Trainer, teacher: str, seed: int, checkpoints: Path | None = None) -> None:
+    """Run the first stage, then each round from the mean weights of the last; the model gets those of the last."""
 
     def run(number: int, made: float, file: str) -> None:
         path = checkpoints and checkpoints / file
@@ -381,13 +526,21 @@ def train_all(trainer: Trainer, seed: int, checkpoints: Path | None = None) -> N
         return {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
 
     run(0, 0.0, "stage1.pt")
-    begun, ends = weights(), []
-    for made in MADE_NAMES:
-        trainer.model.load_state_dict(begun)
-        for number in range(1, len(STAGES)):
-            run(number, made, f"stage{number + 1}_names{made}.pt")
-        ends.append(weights())
-    trainer.model.load_state_dict({name: torch.stack([end[name] for end in ends]).mean(0) for name in begun})
+    kept = checkpoints and checkpoints / "judged.pt"
+    if kept and kept.is_file():
+        trainer.judged = torch.load(kept)
+    else:
+        trainer.judged = teach(trainer, teacher, seed)
+        if kept:
+            torch.save(trainer.judged, kept)
+    for stages in ROUNDS:
+        begun, ends = weights(), []
+        for made in MADE_NAMES:
+            trainer.model.load_state_dict(begun)
+            for number in stages:
+                run(number, made, f"stage{number + 1}_names{made}.pt")
+            ends.append(weights())
+        trainer.model.load_state_dict({name: torch.stack([end[name] for end in ends]).mean(0) for name in begun})
 
 
 def main() -> None:
@@ -395,6 +548,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True)
     parser.add_argument("--cola", type=Path, required=True)
+    parser.add_argument(
+        "--teacher",
+        default="sentence-transformers/all-mpnet-base-v2",
+        help="an encoder to fine-tune as teacher: a Hub id or a local path (default: %(default)s)",
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "metrics/gruen" / WEIGHTS_FILE)
     parser.add_argument(
         "--checkpoints", type=Path, help="a folder: keep each stage there, and take those that are kept"
@@ -404,8 +562,9 @@ def main() -> None:
     # More threads would give other sums, and other weights; and one does most for each core.
     torch.set_num_threads(1)
     trainer = Trainer(read_corpus(arguments.text, arguments.cola), arguments.seed)
-    train_all(trainer, arguments.seed, arguments.checkpoints)
+    train_all(trainer, arguments.teacher, arguments.seed, arguments.checkpoints)
     trainer.count_tokens()
+    trainer.fit_log_total(arguments.seed)
     calibration = trainer.calibrate(arguments.seed)
     digest = trainer.save(arguments.out, calibration)
     print(f"calibration: {calibration}\n{arguments.out}: SHA-256 {digest}; put it into gruen.py")

@@ -12,9 +12,12 @@ from pathlib import Path
 import nltk
 import numpy as np
 import pytest
+import torch
 
 from metrics.gruen import gruen_redundancy, gruen_text
+from metrics.gruen.gruen import WEIGHTS_SHA256
 from metrics.gruen.gruen_bert import BertBackbone, _frame
+from metrics.gruen.gruen_compact import CompactBackbone
 from tests.conftest import METRICS
 from tests.references import gruen as reference
 
@@ -413,6 +416,22 @@ def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(lost_weights
         metric.compute(predictions=TEXTS)
     # What needs no weights works without.
     assert metric.compute(predictions=TEXTS, components=["non_redundancy", "focus"])["grammaticality"] is None
+
+
+def test_the_loss_of_a_token_is_near_the_cross_entropy_over_the_vocabulary(examples):
+    judge = CompactBackbone(GRUEN / WEIGHTS, WEIGHTS_SHA256, device="cpu")
+    model, tokenizer, _, _ = judge._loaded
+    sentences = sorted({text for each in examples for text in each["texts"]})
+    estimated = judge.score_sentences(sentences).loss
+    exact = []
+    for sentence in sentences:
+        ids = tokenizer(sentence, return_tensors="pt")
+        with torch.inference_mode():
+            predicted = model.vocabulary_logits(model.hidden(ids["input_ids"], ids["attention_mask"]))
+        exact.append(torch.nn.functional.cross_entropy(predicted[0, 1:-1], ids["input_ids"][0, 1:-1]).item())
+    # So the estimate tells sentences apart nearly as well.
+    assert np.std(estimated - exact) < 0.25 * np.std(exact)
+    assert np.mean(estimated - exact) == pytest.approx(0, abs=0.15)
 
 
 def test_a_component_that_the_backbone_lacks_is_an_error(load):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from metrics.gruen.gruen_compact import CompactBackbone
+from scripts import gruen_teacher
 from scripts import train_gruen_compact as training
 from scripts.gruen_corruptions import Renamer, Spoiler, learn_lexicon, split_words
 
@@ -31,6 +32,10 @@ def lexicon(tmp_path_factory):
         archive.writestr("brown/ca01", TAGGED)
     # Twenty occurrences make a word frequent, which none of so few has.
     return learn_lexicon(path)._replace(frequent=("river", "green", "slowly"))
+
+
+def with_common_words(lexicon):
+    return lexicon._replace(frequent=("dog", "river"), noun_number={"dog": "dogs"})
 
 
 def test_words_are_known_by_their_tags(lexicon):
@@ -74,35 +79,54 @@ def test_other_names_stand_where_names_stood(lexicon):
 def test_names_made_of_common_words(lexicon):
     sentences = [split_words(sentence) for sentence in SENTENCES]
     words = split_words("She has walked to Oslo with a dog.")
-    renamer = Renamer(lexicon._replace(frequent=("dog", "river"), noun_number={"dog": "dogs"}), sentences, 0, made=0.6)
+    renamer = Renamer(with_common_words(lexicon), sentences, 0, made=0.6)
     found = {" ".join(renamer.rename(words)) for _ in range(2000)}
     assert {"She has walked to dog on dog with a dog .", "She has walked to X with a dog ."} <= found
     assert not any("river" in sentence for sentence in found)
 
 
+def test_a_teacher_learns_to_judge(tiny_model, monkeypatch):
+    for name, value in (("RATE", 3e-3), ("HEAD_RATE", 3e-3), ("BATCH", 8), ("EPOCHS", 8)):
+        monkeypatch.setattr(gruen_teacher, name, value)
+    rows = [("a b c", 1), ("a z c", 0), ("d a b a", 1), ("c d z b", 0)] * 48
+    teacher = gruen_teacher.Teacher(tiny_model, seed=0)
+    teacher.fit(rows, seed=0)
+    after = teacher.judge(["a z z", "b c b d c b a a", "c d a"])
+    assert after[0] < 0 < min(after[1:])
+    # In the order of the question, not of length.
+    np.testing.assert_allclose(teacher.judge(["c d a", "a z z"]), after[[2, 0]], atol=0.1)
+
+
 @pytest.mark.slow
-def test_training_gives_the_same_file_twice_and_the_backbone_reads_it(lexicon, tmp_path, monkeypatch):
+def test_training_gives_the_same_file_twice_and_the_backbone_reads_it(lexicon, tiny_model, tmp_path, monkeypatch):
     stages = (
         training.Stage(2, pairs=2, masked=2, cola=2, adapter_rate=1e-3, head_rate=1e-3),
-        training.Stage(2, 2, 2, 2, 1e-3, 1e-3, other_weight=0.1, renamed=0.5, dropout=True),
+        training.Stage(2, 2, 2, 2, 1e-3, 1e-3, judged=2, other_weight=0.1, renamed=0.5, dropout=True),
     )
     monkeypatch.setattr(training, "STAGES", stages)
+    monkeypatch.setattr(training, "ROUNDS", ((1,),))
+    monkeypatch.setattr(training, "JUDGED_SENTENCES", 50)
+    monkeypatch.setattr(training, "TOTAL_SENTENCES", 100)
+    monkeypatch.setattr(gruen_teacher, "EPOCHS", 1)
+    monkeypatch.setattr(training, "TEACHER_THREADS", 1)
     words = [split_words(sentence) for sentence in SENTENCES] * 25
     judged = [(sentence, i % 2) for i, sentence in enumerate(SENTENCES)] * 25
     corpus = training.Corpus(
+        words,
         words,
         words,
         judged,
         judged,
         words[:4],
         lambda seed: Spoiler(lexicon, seed),
-        lambda seed, made: Renamer(lexicon, words, seed, made),
+        lambda seed, made: Renamer(with_common_words(lexicon), words, seed, made),
     )
     digests = []
     for path in (tmp_path / "first.safetensors", tmp_path / "second.safetensors"):
         trainer = training.Trainer(corpus, seed=0)
-        training.train_all(trainer, seed=0)
+        training.train_all(trainer, tiny_model, seed=0)
         trainer.count_tokens()
+        trainer.fit_log_total(seed=0)
         digests.append(trainer.save(path, trainer.calibrate(0)))
     assert digests[0] == digests[1] == hashlib.sha256(path.read_bytes()).hexdigest()
 

@@ -244,11 +244,11 @@ def _layer(layer: Any, precision: str) -> tuple[Callable[[torch.Tensor], torch.T
     own, output = layer.attention.self, layer.attention.output
     parts = (own.query, own.key, own.value)
     return (
-        fast_linear(torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts]), precision),
-        fast_linear(output.dense.weight, output.dense.bias, precision),
+        _fast_linear(torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts]), precision),
+        _fast_linear(output.dense.weight, output.dense.bias, precision),
         _norm(output.LayerNorm),
-        fast_linear(layer.intermediate.dense.weight, layer.intermediate.dense.bias, precision, gelu=True),
-        fast_linear(layer.output.dense.weight, layer.output.dense.bias, precision),
+        _fast_linear(layer.intermediate.dense.weight, layer.intermediate.dense.bias, precision, gelu=True),
+        _fast_linear(layer.output.dense.weight, layer.output.dense.bias, precision),
         _norm(layer.output.LayerNorm),
     )
 
@@ -258,7 +258,7 @@ def _norm(norm: Any) -> Callable[[torch.Tensor], torch.Tensor]:
     return lambda rows: functional.layer_norm(rows, weight.shape, weight, bias, norm.eps)
 
 
-def fast_linear(weight: torch.Tensor, bias: torch.Tensor, precision: str, gelu: bool = False) -> _Linear:
+def _fast_linear(weight: torch.Tensor, bias: torch.Tensor, precision: str, gelu: bool = False) -> _Linear:
     """Make a linear layer, (t, k) to (t, n), with gelu behind it if asked: then what follows must be such a layer."""
     return _MAKERS[precision](weight.detach(), bias.detach(), gelu, _has_kernel(precision))
 

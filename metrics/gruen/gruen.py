@@ -124,7 +124,7 @@ _PENALTY = 0.1
 _LISTED_PAIRS = 10_000
 
 # The weights of the compact backbone: they and this module belong together.
-WEIGHTS_SHA256 = "53e92fc4975255af0567e7fec44391635106ebdf0d841f398d564c83d7b3ea20"
+WEIGHTS_SHA256 = "df58f368d75a42f8c57d4a39b74b8e956184c0aab6a41c66ee0af4a6ae49fb58"
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)

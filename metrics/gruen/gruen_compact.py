@@ -6,8 +6,7 @@ One pass over a sentence gives its likelihood and its acceptability. The model c
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,15 +17,12 @@ from torch.nn import functional
 
 from .core_encoder import DEFAULT_MODEL, PRECISIONS, find_device, find_model, model_registry
 from .core_inputs import parse_choice
-from .core_unpadded import fast_linear, unpad_body
+from .core_unpadded import unpad_body
 from .gruen_backbone import SentenceScores, combine_windows, pad, progress_bar, token_batches, windows
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
 # Tokens in a window, special ones included: the training read no longer ones.
 _LIMIT = 128
-# Tokens whose losses are taken at once, and words of the vocabulary at a time: so a block stays in the cache.
-_LOSS_ROWS = 512
-_LOSS_WORDS = 2048
 ADAPTERS = "adapters."
 # In the paper's formula, likelihood and a logit of acceptability together range over 8, and likelihood over 1.
 _LIKELIHOOD_SHARE = 1 / 8
@@ -68,7 +64,10 @@ class CompactModel(nn.Module):
         self.vocabulary_bias = nn.Parameter(torch.zeros(vocabulary))
         self.log_frequency: torch.Tensor
         self.register_buffer("log_frequency", torch.zeros(vocabulary))
-        self._vocabulary: list[Callable[[torch.Tensor], torch.Tensor]] = []
+        # Fitted when all else is trained.
+        self.log_total = nn.Sequential(
+            nn.utils.skip_init(nn.Linear, size, 2 * size), nn.GELU(), nn.utils.skip_init(nn.Linear, 2 * size, 1)
+        )
 
     def hidden(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Contextual embeddings: (b, t) to (b, t, size)."""
@@ -85,31 +84,20 @@ class CompactModel(nn.Module):
     def vocabulary_logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Predict tokens, by the encoder's own word embeddings: (n, size) to (n, vocabulary)."""
         words = self.bert.embeddings.word_embeddings.weight
-        return functional.linear(self._predicting(hidden), words, self.vocabulary_bias)
+        return functional.linear(self.word_query(hidden), words, self.vocabulary_bias)
 
     def token_losses(self, hidden: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
-        """Cross-entropy of the tokens (n,) by their contextual embeddings (n, size): (n,), never n by vocabulary."""
-        words, bias = self.bert.embeddings.word_embeddings.weight, self.vocabulary_bias
-        parts = self._vocabulary or [
-            partial(functional.linear, weight=words[i : i + _LOSS_WORDS], bias=bias[i : i + _LOSS_WORDS])
-            for i in range(0, len(words), _LOSS_WORDS)
-        ]
-        losses = []
-        for some, own in zip(hidden.split(_LOSS_ROWS), expected.split(_LOSS_ROWS), strict=True):
-            rows = self._predicting(some)
-            totals = torch.stack([part(rows).float().logsumexp(1) for part in parts]).logsumexp(0)
-            losses.append(totals - ((rows * words[own]).sum(1) + bias[own]).float())
-        return torch.cat(losses)
+        """Cross-entropy of the tokens (n,) by their contextual embeddings (n, size): (n,).
 
-    def pack_vocabulary(self) -> None:
-        """Lay the word embeddings out for fast products on the CPU; they must not change from here on."""
-        words, bias = self.bert.embeddings.word_embeddings.weight, self.vocabulary_bias
-        self._vocabulary = [
-            fast_linear(words[i : i + _LOSS_WORDS], bias[i : i + _LOSS_WORDS], "float32")
-            for i in range(0, len(words), _LOSS_WORDS)
-        ]
+        A head gives the logarithm of the sum over the vocabulary, which would cost as much as the encoder; the model
+        card says how near it comes.
+        """
+        rows = self.word_query(hidden)
+        own = (rows * self.bert.embeddings.word_embeddings.weight[expected]).sum(1) + self.vocabulary_bias[expected]
+        return (self.log_total(rows)[:, 0] - own).float()
 
-    def _predicting(self, hidden: torch.Tensor) -> torch.Tensor:
+    def word_query(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Give what is compared with the word embeddings: (..., size) to (..., size)."""
         return self.norm(functional.gelu(self.transform(hidden)))
 
 
@@ -301,8 +289,6 @@ def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
         raise ValueError(f"precision='int8' runs on the CPU. Got device={device!r}: use 'bfloat16' there.")
     heads_precision = "float32" if precision == "int8" else precision
     model.eval().to(device=device, dtype=getattr(torch, heads_precision))
-    if device == "cpu" and heads_precision == "float32":
-        model.pack_vocabulary()
     tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
     return Loaded(model, tokenizer, calibration, threading.Lock())
 
