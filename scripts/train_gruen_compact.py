@@ -12,8 +12,9 @@ puts other names in, so that a strange name is no fault. In stages 3 and 4 it le
 fine-tuned on CoLA, that has judged many sentences (Hinton et al. 2015). Stages 2 and 3, then stage 4, are run twice,
 without and with names made of common words, and the weights of both averaged (a model soup, Wortsman et al. 2022): one
 run alone is a matter of chance. Then a head is fitted that stands for the sum over the vocabulary, and the outputs are
-calibrated, on sentences kept apart. The same seed and machine give the same file. In bfloat16, as it runs, it takes
-three hours on two cores.
+calibrated, on sentences kept apart. In bfloat16, as it runs, it takes three hours on two cores. The same seed and
+machine, and the same judgements, give the same file; the teacher runs on two threads, and its sums may differ in their
+last places. `--checkpoints` keeps each stage, and the judgements.
 """
 
 import argparse
@@ -447,7 +448,7 @@ class Trainer:
             rows.append(self.model.word_query(self.model.hidden(ids, mask)[inner]))
             totals.append(functional.linear(rows[-1], words, bias).logsumexp(1))
             owners.append(np.repeat(batch, inner.sum(1).numpy()))
-        return torch.cat(rows).clone(), torch.cat(totals).clone(), np.concatenate(owners)
+        return torch.cat(rows), torch.cat(totals), np.concatenate(owners)
 
     def count_tokens(self) -> None:
         """Learn how frequent each token is; one that never occurs counts a half."""
