@@ -245,11 +245,7 @@ class Trainer:
             hidden = model.hidden(ids, mask).float()
             inputs, masked_mask, expected, chosen = self.masked_batch(masked)
             predicted = model.vocabulary_logits(model.hidden(inputs, masked_mask)[chosen])
-            cola_ids, cola_mask = self.tensors(
-                self.tokenizer([sentence for sentence, _ in cola + judged], truncation=True, max_length=MAX_TOKENS)[
-                    "input_ids"
-                ]
-            )
+            cola_ids, cola_mask = self.tensors(self.encode([sentence for sentence, _ in cola + judged]))
             cola_hidden = model.hidden(cola_ids, cola_mask)
         half = len(ids) // 2
         pooled = model.pool(hidden, mask)
@@ -346,20 +342,28 @@ class Trainer:
         return inputs, mask, ids, chosen
 
     @staticmethod
-    def tensors(sequences: list[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def tensors(sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Token ids and mask: both (b, longest)."""
         ids, mask = pad(sequences, 0)
         return torch.from_numpy(ids), torch.from_numpy(mask)
+
+    def encode(self, sentences: list[str]) -> list[list[int]]:
+        """Token ids of each sentence, special ones included."""
+        return self.tokenizer(sentences, truncation=True, max_length=MAX_TOKENS)["input_ids"]
+
+    def in_batches(self, sentences: list[str]) -> Iterator[tuple[np.ndarray, torch.Tensor, torch.Tensor]]:
+        """Yield batches of sentences of like length: which they are, their token ids and their mask."""
+        encoded = self.encode(sentences)
+        for batch in token_batches(np.array(list(map(len, encoded))), "cpu"):
+            yield batch, *self.tensors([encoded[i] for i in batch])
 
     @torch.inference_mode()
     def predict(self, sentences: list[str]) -> np.ndarray:
         """Give what the backbone makes of sentences: (n, 4), as `sentence_values` has it."""
         self.model.eval()
-        encoded = self.tokenizer(sentences, truncation=True, max_length=MAX_TOKENS)["input_ids"]
-        lengths = np.array(list(map(len, encoded)))
-        found = np.empty((len(encoded), 4))
-        for batch in token_batches(lengths, "cpu"):
-            found[batch] = sentence_values(self.model, *self.tensors([encoded[i] for i in batch])).numpy()
+        found = np.empty((len(sentences), 4))
+        for batch, ids, mask in self.in_batches(sentences):
+            found[batch] = sentence_values(self.model, ids, mask).numpy()
         return found
 
     def texts_to_judge(self, seed: int) -> list[str]:
@@ -388,10 +392,8 @@ class Trainer:
         """Put other words in the place of one or two tokens of each sentence, as the model predicts; seeded."""
         torch.manual_seed(seed)
         self.model.eval()
-        encoded = self.tokenizer(sentences, truncation=True, max_length=MAX_TOKENS)["input_ids"]
         texts = [""] * len(sentences)
-        for batch in token_batches(np.array(list(map(len, encoded))), "cpu"):
-            ids, mask = self.tensors([encoded[i] for i in batch])
+        for batch, ids, mask in self.in_batches(sentences):
             inner = functional.pad(mask[:, 2:], (1, 1)).float()
             rows = torch.arange(len(ids))
             for places in torch.multinomial(inner + 1e-9, 2).T[: 1 + int(torch.rand(()) < 0.5)]:
@@ -439,11 +441,9 @@ class Trainer:
     def totals(self, sentences: list[str]) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
         """Give, of each token of sentences, what predicts it (n, size), its log sum (n,), and its sentence (n,)."""
         self.model.eval()
-        encoded = self.tokenizer(sentences, truncation=True, max_length=MAX_TOKENS)["input_ids"]
         rows, totals, owners = [], [], []
         words, bias = self.model.bert.embeddings.word_embeddings.weight, self.model.vocabulary_bias
-        for batch in token_batches(np.array(list(map(len, encoded))), "cpu"):
-            ids, mask = self.tensors([encoded[i] for i in batch])
+        for batch, ids, mask in self.in_batches(sentences):
             inner = functional.pad(mask[:, 2:], (1, 1)).bool()
             rows.append(self.model.word_query(self.model.hidden(ids, mask)[inner]))
             totals.append(functional.linear(rows[-1], words, bias).logsumexp(1))
