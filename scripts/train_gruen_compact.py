@@ -13,8 +13,7 @@ fine-tuned on CoLA, that has judged many sentences (Hinton et al. 2015). Stages 
 without and with names made of common words, and the weights of both averaged (a model soup, Wortsman et al. 2022): one
 run alone is a matter of chance. Then a head is fitted that stands for the sum over the vocabulary, and the outputs are
 calibrated, on sentences kept apart. In bfloat16, as it runs, it takes three hours on two cores. The same seed and
-machine, and the same judgements, give the same file; the teacher runs on two threads, and its sums may differ in their
-last places. `--checkpoints` keeps each stage, and the judgements.
+machine give the same file. `--checkpoints` keeps each stage, and the judgements.
 """
 
 import argparse
@@ -500,13 +499,14 @@ def without_stop(words: list[str], chance: float) -> list[str]:
 def teach(trainer: Trainer, encoder: str, seed: int) -> list[tuple[str, float]]:
     """Fine-tune a teacher on CoLA, and let it judge many sentences; returns them with its logits."""
     texts = trainer.texts_to_judge(seed)
+    threads = torch.get_num_threads()
     torch.set_num_threads(TEACHER_THREADS)
     teacher = Teacher(encoder, seed)
     teacher.fit(trainer.corpus.cola, seed)
     apart, labels = zip(*trainer.corpus.cola_apart, strict=True)
     print(f"teacher: MCC {matthews_corrcoef(labels, teacher.judge(apart) > 0):.3f} on what is kept apart of CoLA")
     logits = teacher.judge(texts)
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
     return list(zip(texts, logits.tolist(), strict=True))
 
 
