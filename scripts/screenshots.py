@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,9 +91,15 @@ def open_page(opened: Any, demo: Demo, size: dict[str, int], scheme: str = "ligh
     """Open a demo in a fresh session, in a window of a size."""
     page = opened.new_page(viewport=size, color_scheme=scheme, accept_downloads=True, reduced_motion="reduce")
     page.set_default_timeout(60_000)
-    page.goto(f"{demo.url}?__theme={scheme}{query}")
-    page.get_by_role("button", name="Score", exact=True).wait_for()
+    settle(page, lambda: page.goto(f"{demo.url}?__theme={scheme}{query}"))
     return page
+
+
+def settle(page: Any, go: Callable[[], Any]) -> None:
+    """Go to a page, and wait until it has read its settings off the URL: what is typed before may be lost."""
+    with page.expect_response(lambda response: response.request.method == "POST" and "/run/predict" in response.url):
+        go()
+    page.get_by_role("button", name="Score", exact=True).wait_for()
 
 
 def click_example(page: Any, place: int = 0) -> None:

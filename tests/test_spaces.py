@@ -23,7 +23,7 @@ import httpx
 import pytest
 
 from scripts import build_space, push_space
-from scripts.screenshots import CHROMIUM, DESKTOP, NO_CHROMIUM, PHONE, browser, click_example, open_page, served
+from scripts.screenshots import CHROMIUM, DESKTOP, NO_CHROMIUM, PHONE, browser, click_example, open_page, served, settle
 from spaces._kit import sets
 from tests.conftest import ROOT
 
@@ -364,8 +364,7 @@ def test_typed_texts_a_setting_and_the_url(demo, chromium, load):
         expected = case.numbers(metric.compute(**{**case.arguments, **case.changed}))
         expect_numbers(page, expected)
         page.wait_for_url(f"**{case.in_url}**")
-        page.reload()
-        page.get_by_role("button", name="Score", exact=True).wait_for()
+        settle(page, page.reload)
         write(page, case)
         expect_numbers(page, expected)
     page.close()
