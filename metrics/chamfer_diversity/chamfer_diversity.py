@@ -20,6 +20,9 @@ from .core_inputs import (
     spread,
     sum_by_set,
 )
+from .core_integer_kernels import compiled as compiled
+from .core_integer_tiles import instructions as instructions
+from .core_integers import embed_tokens as embed_tokens
 from .core_metric import TextMetric
 from .core_signature import format_sizes, signature
 from .core_spectra import mean_pairwise_distances, nearest_neighbours

@@ -15,6 +15,9 @@ from .core_cache import TextCache, parse_cache_dir, through_cache
 from .core_confidence import confidence_interval, confidence_settings, parse_confidence
 from .core_encoder import DEFAULT_MODEL, encode, refuse_encoder_settings
 from .core_inputs import describe, mean_by_set, parse_choice, parse_count, parse_number, parse_texts
+from .core_integer_kernels import compiled as compiled
+from .core_integer_tiles import instructions as instructions
+from .core_integers import embed_tokens as embed_tokens
 from .core_metric import TextMetric
 from .core_signature import signature
 from .core_trainer import TEXTS

@@ -101,7 +101,7 @@ class BertBackbone:
             parse_choice(precision, "precision", PRECISIONS)
 
         def load(model: str | os.PathLike[str], parameter: str, auto: str, head: str) -> Loaded:
-            loaded, self.identity[parameter] = _load(model, parameter, auto, head, precision, self._device)
+            loaded, self.identity[parameter] = _load(model, parameter, auto, head, precision, self._device, parity)
             self.identity["precision"] = loaded.precision
             return loaded
 
@@ -338,19 +338,19 @@ def _acceptable_label(config: Any, parity: bool) -> int:
 
 
 def _load(
-    model: str | os.PathLike[str], parameter: str, auto: str, head: str, precision: str | None, device: str
+    model: str | os.PathLike[str], parameter: str, auto: str, head: str, precision: str | None, device: str, exact: bool
 ) -> tuple[Loaded, str]:
     """Load a transformer, or take the one that this process has loaded; returns it and the identity of its weights."""
     registry = model_registry()
     with registry.lock:
         files = find_transformer(model, parameter)
-        key = ("gruen", auto, files.identity, device, precision)
+        key = ("gruen", auto, files.identity, device, precision, exact)
         if key not in registry.models:
-            registry.models[key] = _read(files.path, parameter, auto, head, precision, device)
+            registry.models[key] = _read(files.path, parameter, auto, head, precision, device, exact)
         return registry.models[key], files.identity
 
 
-def _read(path: Any, parameter: str, auto: str, head: str, precision: str | None, device: str) -> Loaded:
+def _read(path: Any, parameter: str, auto: str, head: str, precision: str | None, device: str, exact: bool) -> Loaded:
     import transformers
     from transformers.utils import logging
 
@@ -380,10 +380,11 @@ def _read(path: Any, parameter: str, auto: str, head: str, precision: str | None
             f"{parameter}: {path} holds no trained weights for {head}: {missing[0]} and {len(missing) - 1} more are "
             "missing, and would be random. Pass a model that was saved with this head."
         )
+    is_free = precision is None and not exact
     stored = precision or str(model.dtype).removeprefix("torch.")
     if device == "cpu" and stored == "bfloat16":
         model = model.float()
-    is_unpadded = device == "cpu" and unpad_body(model, stored)
+    is_unpadded = device == "cpu" and unpad_body(model, None if is_free and stored == "float32" else stored)
     if stored == "int8" and not is_unpadded:
         raise ValueError(
             f"{parameter}: precision='int8' is for a BERT on the CPU. Got a {type(model).__name__} on {device!r}: use "

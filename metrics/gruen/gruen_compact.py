@@ -113,7 +113,8 @@ class CompactBackbone:
     ----------
     weights : the safetensors file of the metric
     sha256 : what its digest must be
-    precision : "float32" (also if None), "bfloat16", "float16" or, on the CPU, "int8", where the heads are float32
+    precision : "float32" (or what is as good, if None), "bfloat16", "float16" or, on the CPU, "int8"; heads are float32
+        where the CPU rounds to whole numbers
 
     Raises
     ------
@@ -127,7 +128,7 @@ class CompactBackbone:
         if precision is not None:
             parse_choice(precision, "precision", PRECISIONS)
         self._device = find_device(device)
-        self._loaded = _load(weights, sha256, precision or "float32", self._device)
+        self._loaded = _load(weights, sha256, precision, self._device)
         self.identity = {"backbone": f"compact@{sha256[:8]}", "precision": precision or "float32"}
 
     def score_sentences(
@@ -236,7 +237,7 @@ def _logistic(values: np.ndarray, slope: float, intercept: float) -> np.ndarray:
     return expit(slope * values + intercept)
 
 
-def _load(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
+def _load(weights: Path, sha256: str, precision: str | None, device: str) -> Loaded:
     """Load the model, or take the one that this process has loaded."""
     registry = model_registry()
     key = ("gruen compact", sha256, device, precision)
@@ -246,7 +247,7 @@ def _load(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
         return registry.models[key]
 
 
-def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
+def _read(weights: Path, sha256: str, precision: str | None, device: str) -> Loaded:
     from safetensors import safe_open
     from transformers import AutoTokenizer, BertModel
     from transformers.utils import logging
@@ -287,7 +288,7 @@ def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
     is_unpadded = device == "cpu" and unpad_body(model, precision)
     if precision == "int8" and not is_unpadded:
         raise ValueError(f"precision='int8' runs on the CPU. Got device={device!r}: use 'bfloat16' there.")
-    heads_precision = "float32" if precision == "int8" else precision
+    heads_precision = "float32" if precision in (None, "int8") else precision
     model.eval().to(device=device, dtype=getattr(torch, heads_precision))
     tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
     return Loaded(model, tokenizer, calibration, threading.Lock())

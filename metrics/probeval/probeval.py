@@ -11,6 +11,9 @@ from .core_cache import parse_cache_dir
 from .core_confidence import confidence_interval, confidence_settings, parse_confidence
 from .core_encoder import DEFAULT_MODEL, embed_sets, refuse_encoder_settings
 from .core_inputs import TextSets, parse_choice, parse_count, parse_number
+from .core_integer_kernels import compiled as compiled
+from .core_integer_tiles import instructions as instructions
+from .core_integers import embed_tokens as embed_tokens
 from .core_metric import TextMetric
 from .core_signature import format_sizes, signature
 from .core_trainer import QUESTIONS

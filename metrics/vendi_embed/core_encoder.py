@@ -22,7 +22,7 @@ import torch
 
 from .core_cache import TextCache, parse_cache_dir, through_cache
 from .core_inputs import TextSets, describe, parse_choice, parse_count, parse_embeddings
-from .core_unpadded import TOKENS, UnpaddedEncoder, unpadded_encoder
+from .core_unpadded import UnpaddedEncoder, unpadded_encoder
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +62,7 @@ class ModelFiles(NamedTuple):
 class LoadedModel(NamedTuple):
     """A model in memory; the lock is for whoever uses it, since a tokenizer keeps its settings from call to call.
 
+    precision : of its arithmetic, or what it is as good as
     fast : the same without padding, where the model is of a kind that has such a form
     """
 
@@ -90,7 +91,7 @@ class Encoded(NamedTuple):
 
     embeddings : ndarray of shape (n, d), float32
     identity : the exact weights
-    precision : the number format of the encoder's arithmetic
+    precision : the number format of the encoder's arithmetic, or what it is as good as
     """
 
     embeddings: np.ndarray
@@ -114,7 +115,8 @@ def encode(
     ----------
     texts : list of n strings
     model : the default model by its name; or a folder; or a model id of the Hugging Face Hub
-    precision : "float32", "bfloat16", "float16" or, on the CPU and for BERT, "int8"; as the model is stored if None
+    precision : "float32", "bfloat16", "float16" or, on the CPU and for BERT, "int8"; as the model is stored if None, or
+        what is as good (cosines of 0.9999 or more) and faster
     batch_size : texts in a batch; chosen by the device if None. It does not change the embeddings.
     device : a torch device; the fastest there is if None
     cache_dir : a folder that keeps embeddings: those that it has are taken from there, and if it has all, the model is
@@ -187,7 +189,9 @@ def _encode_missing(
             cache.keep_setting("tokens", limit)
         return embeddings, cut
 
-    embeddings, cut = through_cache(cache, texts, named, encode_part, bar.update)
+    # What is only as good as its precision is kept apart from that.
+    key = named if precision else f"as good as {named}"
+    embeddings, cut = through_cache(cache, texts, key, encode_part, bar.update)
     return named, embeddings, cut, None if limit is None else int(limit)
 
 
@@ -291,7 +295,9 @@ def _encode_unpadded(
     first = 0
     while first < len(order):
         # As many as make a fixed number of tokens, one at least.
-        fitting = int(np.searchsorted(ends, ends[first] - lengths[order[first]] + TOKENS, side="right")) - first
+        fitting = (
+            int(np.searchsorted(ends, ends[first] - lengths[order[first]] + fast.tokens_at_once, side="right")) - first
+        )
         batch = order[first : first + min(batch_size or len(order), max(1, fitting))]
         tokens = np.concatenate([ids[starts[i] : starts[i] + lengths[i]] for i in batch])
         # Batch by batch, so that a short call need not wait for the end of a long one.
@@ -368,11 +374,7 @@ def load_model(model: str | os.PathLike[str], precision: str | None, device: str
     with registry.lock:
         files = find_model(model)
         if (files.identity, device, precision) not in registry.models:
-            loaded = _load(files, precision, device)
-            # The precision a model is stored in, asked for by name, is the same model.
-            registry.models[files.identity, device, precision] = registry.models.setdefault(
-                (files.identity, device, loaded.precision), loaded
-            )
+            registry.models[files.identity, device, precision] = _load(files, precision, device)
         return registry.models[files.identity, device, precision], files.identity
 
 
@@ -390,12 +392,13 @@ def _load(files: ModelFiles, precision: str | None, device: str) -> LoadedModel:
     # What the fast form rounds, it rounds from the weights as they are stored.
     rounds = device == "cpu" and precision in ("bfloat16", "int8")
     encoder = _load_encoder(files, "float32" if rounds else precision, device)
+    is_free = precision is None
     precision = precision or str(encoder.dtype).removeprefix("torch.")
     fast = None
     if device == "cpu":
         if precision == "bfloat16" and encoder.dtype == torch.bfloat16:
             encoder = _load_encoder(files, "float32", device)
-        fast = unpadded_encoder(encoder, precision)
+        fast = unpadded_encoder(encoder, None if is_free and precision == "float32" else precision)
     if precision == "int8" and fast is None:
         raise ValueError(
             f"precision='int8' is for encoders that are a BERT with pooling. Model {files.identity} is not: use "

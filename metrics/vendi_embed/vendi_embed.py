@@ -19,6 +19,9 @@ from .core_inputs import (
     parse_values,
     sum_by_set,
 )
+from .core_integer_kernels import compiled as compiled
+from .core_integer_tiles import instructions as instructions
+from .core_integers import embed_tokens as embed_tokens
 from .core_metric import TextMetric
 from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
 from .core_signature import format_callable, format_order, format_sizes, signature

@@ -1,0 +1,292 @@
+"""The layers of a BERT with products of whole numbers, as loops that numba compiles.
+
+A row of floats is rounded to steps, as many of its own step size as each number is nearest to. Products of steps are
+summed exactly, in 32 bits; all else is float32.
+"""
+
+import functools
+import hashlib
+import math
+import os
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .core_integer_tiles import LANES, QUERIES, ROWS, WIDTH, instructions
+
+# Products of 16 bits that are summed in 32 bits before the sum becomes a float. Those of 8 bits are so small that all
+# may be.
+CHUNK = 192
+# Rows that go through the wide part of a layer at once: few enough for a processor's cache.
+WIDE_ROWS = 48
+# Rows of room behind the last, for tiles that stick out.
+MARGIN = max(ROWS, QUERIES, LANES)
+# Beyond it, gelu is the identity, or 0, to 2e-6.
+_GELU_END = 5.0
+
+_Array = np.ndarray[Any, Any]
+
+
+@functools.cache
+def compiled() -> Callable[..., None]:
+    """Give `take_through_layers` for numba, which compiles it at its first call and keeps that on disk.
+
+    Raises
+    ------
+    ImportError
+        If there is no numba.
+    """
+    import numba
+
+    file = _kept_source()
+    names = {**globals(), **instructions()}
+    for function in (_multiply, _round_row, _normalise, _gelu, _exponentiate, _attend, take_through_layers):
+        # In a namespace of their own, where the instructions are, and as from the file beside which numba keeps them.
+        code = function.__code__.replace(co_filename=str(file or function.__code__.co_filename))
+        own = types.FunctionType(code, names, function.__name__)
+        names[function.__name__] = numba.njit(nogil=True, fastmath=True, error_model="numpy", cache=bool(file))(own)
+    entry: Callable[..., None] = names["take_through_layers"]
+    return entry
+
+
+def _kept_source() -> Path | None:
+    """Put what is compiled into a folder of the user's, so that all copies of this file share what numba keeps there.
+
+    None if nothing can be written there.
+    """
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "text-metrics"
+    sources = [Path(part.__code__.co_filename).read_bytes() for part in (take_through_layers, instructions)]
+    file = home / f"kernels-{hashlib.sha256(b''.join(sources)).hexdigest()[:16]}.py"
+    try:
+        if not file.exists():
+            home.mkdir(parents=True, exist_ok=True)
+            draft = file.with_suffix(f".{os.getpid()}")
+            draft.write_bytes(sources[0])
+            draft.replace(file)
+        (home / "__pycache__").mkdir(exist_ok=True)
+    except OSError:
+        return None
+    return file if os.access(home / "__pycache__", os.W_OK) else None
+
+
+def _series(function: Callable[[float], float], low: float, high: float, degree: int) -> tuple[np.float32, ...]:
+    """Approximate a function by a polynomial of t, which runs from -1 at `low` to 1 at `high`; lowest power first."""
+    middle, half = (high + low) / 2, (high - low) / 2
+    nodes = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
+    values = [function(middle + half * node) for node in nodes.tolist()]
+    return tuple(np.polynomial.polynomial.polyfit(nodes, values, degree).astype(np.float32))
+
+
+# Of the normal distribution, by the square of x: (P(X < x) - 1/2) / x. And 2^x, where x is rounded off.
+_GELU = _series(lambda square: math.erf(math.sqrt(square / 2)) / 2 / math.sqrt(square), 1e-9, _GELU_END**2, 12)
+_POWER = _series(lambda x: 2.0**x, -0.5, 0.5, 6)
+
+
+def _instruction(*values: Any) -> Any:
+    raise TypeError("Only compiled functions have instructions.")
+
+
+integer_tile = finish_tile = float_tile = wide_float_tile = turn = larger = float_of_bits = _instruction
+
+
+def take_through_layers(
+    ids: _Array,
+    lengths: _Array,
+    tables: tuple[_Array, _Array, _Array, _Array],
+    linears: tuple[tuple[_Array, _Array], ...],
+    heads: int,
+    epsilon: float,
+    limits: tuple[float, float, float],
+    room: tuple[_Array, ...],
+    found: _Array,
+) -> None:
+    """Take texts that lie one behind the other through all layers.
+
+    Parameters
+    ----------
+    ids : (t,), int32, and lengths : of each text, int64
+    tables : the embeddings of tokens and of places; (2, d), weight and bias of their norm; (layers, 4, d), those of
+        the two norms of each layer
+    linears : steps and columns of the layers' four linear parts, as `round_linear` gives them
+    limits : of the steps of a row, as `_round_row` takes them
+    room : arrays to work in, as `make_room` makes them
+    found : (t, d), float32, is written
+    """
+    words, places, first_norm, norms = tables
+    project, attended, widen, narrow = linears
+    hidden, mixed, projected, steps, sizes, wide, wide_steps, keys, scores, tile = room
+    n, n_rows, d = len(ids), (len(ids) + ROWS - 1) // ROWS * ROWS, words.shape[1]
+    row = 0
+    for length in lengths:
+        for place in range(length):
+            for i in range(d):
+                mixed[row, i] = words[ids[row], i] + places[place, i]
+            _normalise(mixed[row], first_norm[0], first_norm[1], epsilon, hidden[row])
+            sizes[row] = _round_row(hidden[row], steps[row], limits)
+            row += 1
+    for layer in range(len(norms)):
+        _multiply(steps, sizes, n_rows, project[0][layer], project[1][layer], tile, projected)
+        start = 0
+        for length in lengths:
+            _attend(projected, start, length, heads, keys, scores, mixed)
+            start += length
+        for row in range(n):
+            sizes[row] = _round_row(mixed[row], steps[row], limits)
+        _multiply(steps, sizes, n_rows, attended[0][layer], attended[1][layer], tile, mixed)
+        for row in range(n):
+            for i in range(d):
+                mixed[row, i] += hidden[row, i]
+            _normalise(mixed[row], norms[layer, 0], norms[layer, 1], epsilon, hidden[row])
+            sizes[row] = _round_row(hidden[row], steps[row], limits)
+        for first in range(0, n_rows, WIDE_ROWS):
+            part = min(WIDE_ROWS, n_rows - first)
+            _multiply(steps[first:], sizes[first:], part, widen[0][layer], widen[1][layer], tile, wide)
+            for row in range(part):
+                _gelu(wide[row])
+                # The size that was there has served.
+                sizes[first + row] = _round_row(wide[row], wide_steps[row], limits)
+            _multiply(wide_steps, sizes[first:], part, narrow[0][layer], narrow[1][layer], tile, mixed[first:])
+        for row in range(n):
+            for i in range(d):
+                mixed[row, i] += hidden[row, i]
+            _normalise(mixed[row], norms[layer, 2], norms[layer, 3], epsilon, hidden[row])
+            sizes[row] = _round_row(hidden[row], steps[row], limits)
+    for row in range(n):
+        for i in range(d):
+            found[row, i] = hidden[row, i]
+
+
+def _multiply(
+    steps: _Array, sizes: _Array, n_rows: int, weights: _Array, columns: _Array, tile: _Array, out: _Array
+) -> None:
+    """Multiply rows of steps, a whole number of tiles, by a layer's weights."""
+    bits, row_bytes, out_bytes = 8 * weights.itemsize, steps.shape[1] * steps.itemsize, 4 * out.shape[1]
+    n_sums = row_bytes // 4
+    chunk = CHUNK * bits // 32 if bits == 16 else n_sums
+    for panel in range(columns.shape[1] // WIDTH):
+        column = 4 * WIDTH * panel
+        for row in range(0, n_rows, ROWS):
+            for first in range(0, n_sums, chunk):
+                integer_tile(
+                    steps.ctypes.data + row * row_bytes + 4 * first,
+                    row_bytes,
+                    weights.ctypes.data + n_sums * column + 4 * WIDTH * first,
+                    weights,
+                    columns[2].ctypes.data + column,
+                    min(chunk, n_sums - first),
+                    tile.ctypes.data,
+                    first > 0,
+                )
+            finish_tile(
+                tile.ctypes.data,
+                sizes.ctypes.data + 4 * row,
+                columns[0].ctypes.data + column,
+                columns[1].ctypes.data + column,
+                out.ctypes.data + row * out_bytes + column,
+                out_bytes,
+            )
+
+
+def _round_row(row: _Array, steps: _Array, limits: tuple[float, float, float]) -> float:
+    """Round a row to steps; returns their size.
+
+    Parameters
+    ----------
+    limits : the most steps that a number may be, the largest norm that a chunk may have, and what is added to all
+    """
+    most, norm, offset = limits
+    top = square = np.float32(0)
+    for first in range(0, len(row), CHUNK):
+        part = row[first : first + CHUNK]
+        squares = np.float32(0)
+        for i in range(len(part)):
+            top = larger(top, abs(part[i]))
+            squares += part[i] * part[i]
+        square = larger(square, squares)
+    size = larger(larger(top / most, np.float32(math.sqrt(square)) / norm), np.float32(1e-30))
+    per_size = np.float32(1) / size
+    for i in range(len(row)):
+        steps[i] = np.int32(np.rint(row[i] * per_size) + offset)
+    return size
+
+
+def _normalise(row: _Array, weight: _Array, bias: _Array, epsilon: float, out: _Array) -> None:
+    """Do a layer norm."""
+    mean = variance = np.float32(0)
+    for i in range(len(row)):
+        mean += row[i]
+    mean /= np.float32(len(row))
+    for i in range(len(row)):
+        variance += (row[i] - mean) * (row[i] - mean)
+    per_spread = np.float32(1) / np.float32(math.sqrt(variance / np.float32(len(row)) + epsilon))
+    for i in range(len(row)):
+        out[i] = (row[i] - mean) * per_spread * weight[i] + bias[i]
+
+
+def _gelu(row: _Array) -> None:
+    """Put each number through gelu, in place."""
+    end, per_half = np.float32(_GELU_END), np.float32(2 / _GELU_END**2)
+    for i in range(len(row)):
+        x = min(max(row[i], -end), end)
+        t = x * x * per_half - np.float32(1)
+        p = ((_GELU[12] * t + _GELU[11]) * t + _GELU[10]) * t + _GELU[9]
+        p = (((p * t + _GELU[8]) * t + _GELU[7]) * t + _GELU[6]) * t + _GELU[5]
+        p = ((((p * t + _GELU[4]) * t + _GELU[3]) * t + _GELU[2]) * t + _GELU[1]) * t + _GELU[0]
+        row[i] *= x * p + np.float32(0.5)
+
+
+def _exponentiate(scores: _Array, n_keys: int, length: int, factor: np.floating) -> None:
+    """Make rows of scores, each padded to `n_keys`, into shares that sum to 1, in place."""
+    rows = scores.reshape(-1, n_keys)
+    for row in rows:
+        row[length:] = np.float32(-1e30)
+        top = np.float32(-1e30)
+        for i in range(n_keys):
+            top = larger(top, row[i])
+        for i in range(n_keys):
+            row[i] = (row[i] - top) * factor
+    for i in range(len(scores)):
+        power = larger(scores[i], np.float32(-120))
+        whole = np.rint(power)
+        t = (power - whole) * np.float32(2)
+        p = ((_POWER[6] * t + _POWER[5]) * t + _POWER[4]) * t + _POWER[3]
+        p = ((p * t + _POWER[2]) * t + _POWER[1]) * t + _POWER[0]
+        scores[i] = p * float_of_bits((np.int32(whole) + np.int32(127)) << np.int32(23))
+    for row in rows:
+        total = np.float32(0)
+        for i in range(n_keys):
+            total += row[i]
+        per_total = np.float32(1) / total
+        for i in range(n_keys):
+            row[i] *= per_total
+
+
+def _attend(projected: _Array, start: int, length: int, heads: int, keys: _Array, scores: _Array, out: _Array) -> None:
+    """Let the tokens of a text attend to each other: queries, keys and values lie side by side in `projected`."""
+    d = out.shape[1]
+    width, n_keys = d // heads, (length + LANES - 1) // LANES * LANES
+    row_bytes, out_bytes, key_bytes = 12 * d, 4 * d, 4 * n_keys
+    scores = scores[: QUERIES * n_keys]
+    factor = np.float32(math.log2(math.e) / math.sqrt(width))
+    turned, shares = keys.ctypes.data, scores.ctypes.data
+    for head in range(heads):
+        column = 4 * width * head
+        query = projected.ctypes.data + start * row_bytes + column
+        key, value, to = query + 4 * d, query + 8 * d, out.ctypes.data + start * out_bytes + column
+        for first in range(0, n_keys, LANES):
+            for i in range(0, width, LANES):
+                turn(key + first * row_bytes + 4 * i, row_bytes, turned + i * key_bytes + 4 * first, key_bytes)
+        for row in range(0, length, QUERIES):
+            asking, told = query + row * row_bytes, to + row * out_bytes
+            for first in range(0, key_bytes, 4 * LANES):
+                float_tile(asking, row_bytes, turned + first, key_bytes, width, shares + first, key_bytes)
+            _exponentiate(scores, n_keys, length, factor)
+            if width % (2 * LANES) == 0:
+                for i in range(0, 4 * width, 8 * LANES):
+                    wide_float_tile(shares, key_bytes, value + i, row_bytes, length, told + i, out_bytes)
+            else:
+                for i in range(0, 4 * width, 4 * LANES):
+                    float_tile(shares, key_bytes, value + i, row_bytes, length, told + i, out_bytes)

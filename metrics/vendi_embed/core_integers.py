@@ -1,0 +1,210 @@
+"""A BERT with products of whole numbers, for processors that multiply those faster than floats.
+
+Rows are rounded to 16 bits, each by a step size of its own, which is near enough to float32 to stand for it; or to 8.
+"""
+
+import functools
+import importlib.util
+import logging
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .core_integer_kernels import CHUNK, MARGIN, WIDE_ROWS, compiled
+from .core_integer_tiles import LANES, QUERIES, ROWS, WIDTH
+
+logger = logging.getLogger(__name__)
+
+# By bits: the most steps that a number may be, and the largest norm of a chunk, so that no sum of a chunk's products
+# exceeds 2^31 (Cauchy and Schwarz); numbers of 8 bits are too small to come near. And what is added to the steps of a
+# text's rows, which the processor wants without sign.
+_LIMITS = {16: (32_767.0, 46_000.0, 0.0), 8: (127.0, 1e30, 128.0)}
+# Tokens that a thread takes through all layers at once: few enough for its cache.
+_TOKENS = 252
+
+
+class Linear(NamedTuple):
+    """The same linear part, (t, k) to (t, n), of all layers.
+
+    steps : ndarray of shape (layers, n * k), int16 or int8: the weights, in the order in which they are read
+    columns : ndarray of shape (layers, 3, n), float32: of each output the size of its steps, its bias, and where
+        its sums begin (int32, as it lies in memory)
+    """
+
+    steps: np.ndarray
+    columns: np.ndarray
+
+
+class Layers(NamedTuple):
+    """A BERT.
+
+    words, places : ndarrays of shape (v, d) and (p, d), float32: the embeddings of tokens and of their places
+    first_norm : ndarray of shape (2, d), float32: weight and bias of the embeddings' norm
+    norms : ndarray of shape (layers, 4, d), float32: those of the norms behind the attention and behind the wide part
+    project, attended, widen, narrow : the linear parts, in the order of a layer
+    heads : of the attention
+    epsilon : of the norms
+    bits : 16 or 8, of the steps
+    """
+
+    words: np.ndarray
+    places: np.ndarray
+    first_norm: np.ndarray
+    norms: np.ndarray
+    project: Linear
+    attended: Linear
+    widen: Linear
+    narrow: Linear
+    heads: int
+    epsilon: float
+    bits: int
+
+
+@functools.cache
+def has_kernels(bits: int) -> bool:
+    """Say whether the kernels run here, on an x86 with VNNI and with numba: they are tried once, and so compiled."""
+    if any(importlib.util.find_spec(name) is None for name in ("numba", "llvmlite")):
+        return False
+    from llvmlite import binding
+
+    features = binding.get_host_cpu_features()
+    if not all(features.get(name, False) for name in ("avx512f", "avx512bw", "avx512vl", "avx512vnni")):
+        return False
+    zeros = np.zeros((4, WIDTH), np.float32)
+    project, other = (
+        round_linear([np.zeros((n, WIDTH), np.float32)], [np.zeros(n, np.float32)], bits) for n in (3 * WIDTH, WIDTH)
+    )
+    layers = Layers(zeros, zeros, zeros[:2], zeros[None], project, other, other, other, heads=1, epsilon=1.0, bits=bits)
+    try:
+        embed_tokens(layers, np.zeros(1, np.int32), [1], 1)
+    # What numba or LLVM cannot do on a machine is not known beforehand.
+    except Exception:
+        logger.warning("Kernels for whole numbers could not be compiled; torch does the work.", exc_info=True)
+        return False
+    return True
+
+
+def fits(d: int, wide: int, heads: int) -> bool:
+    """Say whether the kernels do layers of such sizes."""
+    return d % WIDTH == 0 and wide % WIDTH == 0 and d % heads == 0 and d // heads % LANES == 0
+
+
+def round_linear(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], bits: int) -> Linear:
+    """Round the same linear part of all layers: weights (n, k) and biases (n,)."""
+    rounded = [_round_weight(weight, bits) for weight in weights]
+    # Column by column of a tile, what one instruction multiplies side by side.
+    packed = [
+        steps.reshape(len(steps) // WIDTH, WIDTH, -1, 32 // bits).transpose(0, 2, 1, 3).reshape(-1)
+        for steps, _ in rounded
+    ]
+    # Takes back what is added to the steps of a text's rows.
+    starts = [(-_LIMITS[bits][2] * steps.sum(1, dtype=np.int64)).astype(np.int32) for steps, _ in rounded]
+    columns = [
+        np.stack([sizes, bias, start.view(np.float32)])
+        for (_, sizes), bias, start in zip(rounded, biases, starts, strict=True)
+    ]
+    steps = _aligned((len(packed), len(packed[0])), packed[0].dtype)
+    steps[:] = packed
+    return Linear(steps, np.stack(columns))
+
+
+def _round_weight(weight: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Round each row of a weight to steps; returns them and their sizes."""
+    most, norm, _ = _LIMITS[bits]
+    weight = weight.astype(np.float64)
+    norms = np.sqrt(np.add.reduceat(weight**2, range(0, weight.shape[1], CHUNK), axis=1).max(1))
+    sizes = np.maximum(np.maximum(np.abs(weight).max(1) / most, norms / norm), 1e-30)
+    return np.rint(weight / sizes[:, None]).astype(f"int{bits}"), sizes.astype(np.float32)
+
+
+def tokens_at_once(n_threads: int) -> int:
+    """Say how many tokens keep so many threads busy."""
+    return 16 * _TOKENS * n_threads
+
+
+def embed_tokens(layers: Layers, ids: np.ndarray, lengths: Sequence[int], n_threads: int) -> np.ndarray:
+    """Give the contextual embeddings of texts that lie one behind the other: (t,) to (t, d), float32.
+
+    Parameters
+    ----------
+    ids : ndarray of shape (t,), int32
+    lengths : of each text
+    n_threads : how many work at once; it does not change the numbers
+
+    Raises
+    ------
+    IndexError
+        If a token or a place has no embedding.
+    """
+    sizes = np.asarray(lengths, np.int64)
+    # Compiled code does not look where it reads.
+    if ids.min(initial=0) < 0 or ids.max(initial=0) >= len(layers.words):
+        raise IndexError(f"ids must be from 0 to {len(layers.words) - 1}. Got {ids.min()} to {ids.max()}.")
+    if sizes.max(initial=0) > len(layers.places):
+        raise IndexError(f"lengths must be at most {len(layers.places)}. Got {sizes.max()}.")
+    kernel, found = compiled(), np.empty((len(ids), layers.words.shape[1]), np.float32)
+    tables = (layers.words, layers.places, layers.first_norm, layers.norms)
+    linears = tuple(map(tuple, (layers.project, layers.attended, layers.widen, layers.narrow)))
+    numbers = (layers.heads, np.float32(layers.epsilon), tuple(map(np.float32, _LIMITS[layers.bits])))
+    parts = _parts(sizes)
+    most = max((tokens.stop - tokens.start for _, tokens in parts), default=0)
+    waiting = iter(parts)
+
+    def work() -> None:
+        room = _make_room(layers, most, int(sizes.max(initial=1)))
+        # To take the next of a list is one step, so threads may do it at once.
+        for texts, tokens in waiting:
+            kernel(ids[tokens], sizes[texts], tables, linears, *numbers, room, found[tokens])
+
+    n_threads = min(n_threads, len(parts))
+    if n_threads < 2:
+        work()
+    else:
+        # Of this call alone: a forked process would have none of those of a pool that lasts.
+        with ThreadPoolExecutor(n_threads) as pool:
+            for done in [pool.submit(work) for _ in range(n_threads)]:
+                done.result()
+    return found
+
+
+def _parts(lengths: np.ndarray) -> list[tuple[slice, slice]]:
+    """Cut a row of texts into parts for one thread: for each, which texts and which tokens."""
+    ends = np.cumsum(lengths)
+    parts, first, start = [], 0, 0
+    while first < len(lengths):
+        last = max(first + 1, int(np.searchsorted(ends, start + _TOKENS, side="right")))
+        stop = int(ends[last - 1])
+        parts.append((slice(first, last), slice(start, stop)))
+        first, start = last, stop
+    return parts
+
+
+def _make_room(layers: Layers, tokens: int, longest: int) -> tuple[np.ndarray, ...]:
+    """Make the arrays that a thread works in, for so many tokens at once and a text of so many."""
+    d, wide = layers.words.shape[1], layers.widen.columns.shape[2]
+    rows, keys = tokens + MARGIN, -(-longest // LANES) * LANES
+    steps: Any = np.int16 if layers.bits == 16 else np.uint8
+    shapes: list[tuple[tuple[int, ...], Any]] = [
+        ((rows, d), np.float32),
+        ((rows, d), np.float32),
+        ((rows, 3 * d), np.float32),
+        ((rows, d), steps),
+        ((rows,), np.float32),
+        ((WIDE_ROWS, wide), np.float32),
+        ((WIDE_ROWS, wide), steps),
+        ((d // layers.heads * keys,), np.float32),
+        ((QUERIES * keys,), np.float32),
+        ((ROWS, WIDTH), np.float32),
+    ]
+    return tuple(_aligned(shape, dtype) for shape, dtype in shapes)
+
+
+def _aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Make an array of zeros that begins at a line of the cache."""
+    line, n_bytes = 64, math.prod(shape) * np.dtype(dtype).itemsize
+    block = np.zeros(n_bytes + line, np.uint8)
+    start = -block.ctypes.data % line
+    return block[start : start + n_bytes].view(dtype).reshape(shape)
