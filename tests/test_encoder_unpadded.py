@@ -59,11 +59,12 @@ def cosines(left, right):
 
 
 @pytest.mark.filterwarnings("ignore:.*longer than the 256 tokens")
+@pytest.mark.parametrize(("precision", "near"), [("float32", 2e-6), (None, 3e-4)])
 @pytest.mark.parametrize("batch_size", [None, 1, 7, 64])
-def test_the_default_model_gives_what_sentence_transformers_gives(expected, batch_size):
-    assert core_encoder.load_model(DEFAULT, None, "cpu")[0].fast is not None
-    encoded = core_encoder.encode([*RAGGED, RAGGED[2]], batch_size=batch_size, device="cpu")
-    np.testing.assert_allclose(encoded.embeddings, [*expected, expected[2]], atol=2e-6)
+def test_the_default_model_gives_what_sentence_transformers_gives(expected, batch_size, precision, near):
+    assert core_encoder.load_model(DEFAULT, precision, "cpu")[0].fast is not None
+    encoded = core_encoder.encode([*RAGGED, RAGGED[2]], precision=precision, batch_size=batch_size, device="cpu")
+    np.testing.assert_allclose(encoded.embeddings, [*expected, expected[2]], atol=near)
     assert encoded.precision == "float32"
 
 
@@ -78,7 +79,7 @@ def test_one_text_and_a_thousand(tiny_model, tiny_encoder):
 
 def test_more_texts_than_are_tokenized_at_once(tiny_model, tiny_encoder, monkeypatch):
     monkeypatch.setattr(core_encoder, "_TOKENIZED_AT_ONCE", 7)
-    monkeypatch.setattr(core_encoder, "TOKENS", 50)
+    monkeypatch.setattr(core_encoder.load_model(tiny_model, None, "cpu")[0].fast, "tokens_at_once", 50)
     texts = [*letters(100), "a " * 100]
     with pytest.warns(UserWarning, match=r"1 of 101 different texts are longer than the 64 tokens .*longest has 102"):
         found = core_encoder.encode(texts, tiny_model, device="cpu").embeddings
@@ -200,6 +201,7 @@ def test_what_does_not_agree_is_not_taken(tiny_encoder, monkeypatch):
 
 @pytest.mark.parametrize(("precision", "near"), [("float32", 1e-6), ("bfloat16", 1e-4), ("int8", 1e-3)])
 def test_without_torchs_own_kernels_the_numbers_are_the_same(default_encoder, precision, near, monkeypatch):
+    monkeypatch.setattr(core_unpadded, "has_kernels", lambda bits: False)
     texts = [text for text in RAGGED if len(text) < 100]
     found = embed(core_unpadded.unpadded_encoder(default_encoder, precision), texts)
     monkeypatch.setattr(core_unpadded, "_has_kernel", lambda precision: False)
@@ -241,10 +243,16 @@ def compact(monkeypatch):
 
 
 def test_the_compact_backbone_scores_as_with_padding(compact):
-    fast, padded = compact(), compact(padded=True)
+    fast, padded = compact("float32"), compact(padded=True)
     for found, expected in zip(fast.score_sentences(SENTENCES), padded.score_sentences(SENTENCES), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-5)
     assert fast.find_suspects(SENTENCES) == padded.find_suspects(SENTENCES)
+
+
+def test_the_compact_backbone_scores_nearly_so_by_default(compact):
+    found, expected = (compact(precision).score_sentences(SENTENCES) for precision in (None, "float32"))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=5e-4)
 
 
 @pytest.mark.parametrize(("precision", "near"), [("bfloat16", 0.03), ("int8", 0.1)])

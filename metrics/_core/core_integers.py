@@ -1,6 +1,6 @@
 """A BERT with products of whole numbers, for processors that multiply those faster than floats.
 
-Rows are rounded to 16 bits, each by a step size of its own, which is near enough to float32 to stand for it; or to 8.
+Numbers are rounded to 16 bits, by step sizes fine enough to stand for float32, or to 8.
 """
 
 import functools
@@ -122,7 +122,7 @@ def _round_weight(weight: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray
 
 def tokens_at_once(n_threads: int) -> int:
     """Say how many tokens keep so many threads busy."""
-    return 16 * _TOKENS * n_threads
+    return 32 * _TOKENS * n_threads
 
 
 def embed_tokens(layers: Layers, ids: np.ndarray, lengths: Sequence[int], n_threads: int) -> np.ndarray:
@@ -192,7 +192,7 @@ def _make_room(layers: Layers, tokens: int, longest: int) -> tuple[np.ndarray, .
         ((rows, d), np.float32),
         ((rows, 3 * d), np.float32),
         ((rows, d), steps),
-        ((rows,), np.float32),
+        ((rows, -(-max(d, wide) // CHUNK)), np.float32),
         ((WIDE_ROWS, wide), np.float32),
         ((WIDE_ROWS, wide), steps),
         ((d // layers.heads * keys,), np.float32),

@@ -374,7 +374,8 @@ def load_model(model: str | os.PathLike[str], precision: str | None, device: str
     with registry.lock:
         files = find_model(model)
         if (files.identity, device, precision) not in registry.models:
-            registry.models[files.identity, device, precision] = _load(files, precision, device)
+            twin = registry.models.get((files.identity, device, None)) if precision == "float32" else None
+            registry.models[files.identity, device, precision] = _load(files, precision, device, twin)
         return registry.models[files.identity, device, precision], files.identity
 
 
@@ -385,13 +386,14 @@ def model_registry() -> Any:
     return sys.modules.setdefault(_REGISTRY, fresh)
 
 
-def _load(files: ModelFiles, precision: str | None, device: str) -> LoadedModel:
-    """Load a model, and make its fast form where it has one."""
+def _load(files: ModelFiles, precision: str | None, device: str, twin: LoadedModel | None) -> LoadedModel:
+    """Load a model, or take that of a twin in the same precision, and make its fast form where it has one."""
     if precision == "int8" and device != "cpu":
         raise ValueError(f"precision='int8' runs on the CPU. Got device={device!r}: use 'bfloat16' there.")
     # What the fast form rounds, it rounds from the weights as they are stored.
     rounds = device == "cpu" and precision in ("bfloat16", "int8")
-    encoder = _load_encoder(files, "float32" if rounds else precision, device)
+    is_twin = twin is not None and twin.precision == precision
+    encoder = twin.encoder if twin and is_twin else _load_encoder(files, "float32" if rounds else precision, device)
     is_free = precision is None
     precision = precision or str(encoder.dtype).removeprefix("torch.")
     fast = None
@@ -406,7 +408,7 @@ def _load(files: ModelFiles, precision: str | None, device: str) -> LoadedModel:
         )
     if fast is None and precision != str(encoder.dtype).removeprefix("torch."):
         encoder = _load_encoder(files, precision, device)
-    return LoadedModel(encoder, precision, TurnLock(), fast)
+    return LoadedModel(encoder, precision, twin.lock if twin and is_twin else TurnLock(), fast)
 
 
 def _load_encoder(files: ModelFiles, precision: str | None, device: str) -> Any:

@@ -1,13 +1,14 @@
 """The layers of a BERT with products of whole numbers, as loops that numba compiles.
 
-A row of floats is rounded to steps, as many of its own step size as each number is nearest to. Products of steps are
-summed exactly, in 32 bits; all else is float32.
+Rows of floats are rounded to whole numbers of steps. Products of those are summed exactly, in 32 bits; all else is
+float32. In 16 bits, each chunk of a text's rows has a step size of its own; in 8 bits, each row.
 """
 
 import functools
 import hashlib
 import math
 import os
+import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +18,8 @@ import numpy as np
 
 from .core_integer_tiles import LANES, QUERIES, ROWS, WIDTH, instructions
 
-# Products of 16 bits that are summed in 32 bits before the sum becomes a float. Those of 8 bits are so small that all
-# may be.
+# Products of 16 bits that are summed before the sum becomes a float: the fewer, the smaller steps may be. Those of 8
+# bits are so small that all may be.
 CHUNK = 192
 # Rows that go through the wide part of a layer at once: few enough for a processor's cache.
 WIDE_ROWS = 48
@@ -26,6 +27,8 @@ WIDE_ROWS = 48
 MARGIN = max(ROWS, QUERIES, LANES)
 # Beyond it, gelu is the identity, or 0, to 2e-6.
 _GELU_END = 5.0
+
+_MODULE = "_text_metric_kernels"
 
 _Array = np.ndarray[Any, Any]
 
@@ -42,9 +45,12 @@ def compiled() -> Callable[..., None]:
     import numba
 
     file = _kept_source()
-    names = {**globals(), **instructions()}
+    # A module that the functions are in, wherever they come from: numba looks it up when it loads what it has kept.
+    module = sys.modules[_MODULE] = types.ModuleType(_MODULE)
+    names = vars(module)
+    names.update({**globals(), **instructions(), "__name__": _MODULE})
     for function in (_multiply, _round_row, _normalise, _gelu, _exponentiate, _attend, take_through_layers):
-        # In a namespace of their own, where the instructions are, and as from the file beside which numba keeps them.
+        # As from the file beside which numba keeps them.
         code = function.__code__.replace(co_filename=str(file or function.__code__.co_filename))
         own = types.FunctionType(code, names, function.__name__)
         names[function.__name__] = numba.njit(nogil=True, fastmath=True, error_model="numpy", cache=bool(file))(own)
@@ -57,17 +63,17 @@ def _kept_source() -> Path | None:
 
     None if nothing can be written there.
     """
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "text-metrics"
     sources = [Path(part.__code__.co_filename).read_bytes() for part in (take_through_layers, instructions)]
-    file = home / f"kernels-{hashlib.sha256(b''.join(sources)).hexdigest()[:16]}.py"
     try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "text-metrics"
+        file = home / f"kernels-{hashlib.sha256(b''.join(sources)).hexdigest()[:16]}.py"
+        (home / "__pycache__").mkdir(parents=True, exist_ok=True)
         if not file.exists():
-            home.mkdir(parents=True, exist_ok=True)
             draft = file.with_suffix(f".{os.getpid()}")
             draft.write_bytes(sources[0])
             draft.replace(file)
-        (home / "__pycache__").mkdir(exist_ok=True)
-    except OSError:
+    # There may be no home at all.
+    except (OSError, RuntimeError):
         return None
     return file if os.access(home / "__pycache__", os.W_OK) else None
 
@@ -125,7 +131,7 @@ def take_through_layers(
             for i in range(d):
                 mixed[row, i] = words[ids[row], i] + places[place, i]
             _normalise(mixed[row], first_norm[0], first_norm[1], epsilon, hidden[row])
-            sizes[row] = _round_row(hidden[row], steps[row], limits)
+            _round_row(hidden[row], steps[row], sizes[row], limits)
             row += 1
     for layer in range(len(norms)):
         _multiply(steps, sizes, n_rows, project[0][layer], project[1][layer], tile, projected)
@@ -134,26 +140,26 @@ def take_through_layers(
             _attend(projected, start, length, heads, keys, scores, mixed)
             start += length
         for row in range(n):
-            sizes[row] = _round_row(mixed[row], steps[row], limits)
+            _round_row(mixed[row], steps[row], sizes[row], limits)
         _multiply(steps, sizes, n_rows, attended[0][layer], attended[1][layer], tile, mixed)
         for row in range(n):
             for i in range(d):
                 mixed[row, i] += hidden[row, i]
             _normalise(mixed[row], norms[layer, 0], norms[layer, 1], epsilon, hidden[row])
-            sizes[row] = _round_row(hidden[row], steps[row], limits)
+            _round_row(hidden[row], steps[row], sizes[row], limits)
         for first in range(0, n_rows, WIDE_ROWS):
             part = min(WIDE_ROWS, n_rows - first)
             _multiply(steps[first:], sizes[first:], part, widen[0][layer], widen[1][layer], tile, wide)
             for row in range(part):
                 _gelu(wide[row])
-                # The size that was there has served.
-                sizes[first + row] = _round_row(wide[row], wide_steps[row], limits)
+                # The sizes that were there have served.
+                _round_row(wide[row], wide_steps[row], sizes[first + row], limits)
             _multiply(wide_steps, sizes[first:], part, narrow[0][layer], narrow[1][layer], tile, mixed[first:])
         for row in range(n):
             for i in range(d):
                 mixed[row, i] += hidden[row, i]
             _normalise(mixed[row], norms[layer, 2], norms[layer, 3], epsilon, hidden[row])
-            sizes[row] = _round_row(hidden[row], steps[row], limits)
+            _round_row(hidden[row], steps[row], sizes[row], limits)
     for row in range(n):
         for i in range(d):
             found[row, i] = hidden[row, i]
@@ -164,7 +170,7 @@ def _multiply(
 ) -> None:
     """Multiply rows of steps, a whole number of tiles, by a layer's weights."""
     bits, row_bytes, out_bytes = 8 * weights.itemsize, steps.shape[1] * steps.itemsize, 4 * out.shape[1]
-    n_sums = row_bytes // 4
+    n_sums, size_bytes = row_bytes // 4, 4 * sizes.shape[1]
     chunk = CHUNK * bits // 32 if bits == 16 else n_sums
     for panel in range(columns.shape[1] // WIDTH):
         column = 4 * WIDTH * panel
@@ -177,12 +183,13 @@ def _multiply(
                     weights,
                     columns[2].ctypes.data + column,
                     min(chunk, n_sums - first),
+                    sizes.ctypes.data + row * size_bytes + first // chunk * 4,
+                    size_bytes,
                     tile.ctypes.data,
                     first > 0,
                 )
             finish_tile(
                 tile.ctypes.data,
-                sizes.ctypes.data + 4 * row,
                 columns[0].ctypes.data + column,
                 columns[1].ctypes.data + column,
                 out.ctypes.data + row * out_bytes + column,
@@ -190,27 +197,27 @@ def _multiply(
             )
 
 
-def _round_row(row: _Array, steps: _Array, limits: tuple[float, float, float]) -> float:
-    """Round a row to steps; returns their size.
+def _round_row(row: _Array, steps: _Array, sizes: _Array, limits: tuple[float, float, float]) -> None:
+    """Round a row to steps.
 
     Parameters
     ----------
+    sizes : are written: of each chunk's steps
     limits : the most steps that a number may be, the largest norm that a chunk may have, and what is added to all
     """
     most, norm, offset = limits
-    top = square = np.float32(0)
-    for first in range(0, len(row), CHUNK):
-        part = row[first : first + CHUNK]
-        squares = np.float32(0)
+    chunk = CHUNK if steps.itemsize == 2 else len(row)
+    for first in range(0, len(row), chunk):
+        part, rounded = row[first : first + chunk], steps[first : first + chunk]
+        top = square = np.float32(0)
         for i in range(len(part)):
             top = larger(top, abs(part[i]))
-            squares += part[i] * part[i]
-        square = larger(square, squares)
-    size = larger(larger(top / most, np.float32(math.sqrt(square)) / norm), np.float32(1e-30))
-    per_size = np.float32(1) / size
-    for i in range(len(row)):
-        steps[i] = np.int32(np.rint(row[i] * per_size) + offset)
-    return size
+            square += part[i] * part[i]
+        size = larger(larger(top / most, np.float32(math.sqrt(square)) / norm), np.float32(1e-30))
+        per_size = np.float32(1) / size
+        for i in range(len(part)):
+            rounded[i] = np.int32(np.rint(part[i] * per_size) + offset)
+        sizes[first // chunk] = size
 
 
 def _normalise(row: _Array, weight: _Array, bias: _Array, epsilon: float, out: _Array) -> None:

@@ -19,12 +19,12 @@ _Generate = Callable[[Any, Any, Any, Any], Any]
 def instructions() -> dict[str, Any]:
     """Make functions for numba, by name. All but the last two take addresses, and distances in bytes.
 
-    integer_tile(rows, row_bytes, weights, kind, start, n, sums, add)
+    integer_tile(rows, row_bytes, weights, kind, start, n, sizes, size_bytes, sums, add)
         Sum products of ROWS rows of int16 or uint8 and WIDTH columns of weights, over n times 32 bits of each, from
-        `start` on; put the sums as floats into `sums`, or add them to what is there. `kind` is an array of the
-        weights' type.
-    finish_tile(sums, scales, sizes, biases, out, out_bytes)
-        Write such sums, times a scale for each row and a size for each column, plus a bias, to `out`.
+        `start` on, and put the sums, by a size for each row and as floats, into `sums`; if `add`, to what is there.
+        `kind` is an array of the weights' type.
+    finish_tile(sums, sizes, biases, out, out_bytes)
+        Write such sums, by a size for each column and with a bias, to `out`.
     float_tile(rows, row_bytes, columns, column_bytes, n, out, out_bytes)
         Write to `out` the sums of products of QUERIES rows of n floats and n rows of LANES floats.
     wide_float_tile(...)
@@ -65,6 +65,9 @@ def instructions() -> dict[str, Any]:
 
     def library(builder: Any, name: str, kind: Any, n: int) -> Any:
         return cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind] * n), name)
+
+    def multiply_add(builder: Any, left: Any, right: Any, old: Any) -> Any:
+        return builder.call(library(builder, f"llvm.fma.v{LANES}f32", floats, 3), (left, right, old))
 
     def procedure(generate: _Generate, *kinds: Any) -> tuple[Any, _Generate]:
         """Give what numba wants of an instruction that gives nothing back."""
@@ -117,44 +120,53 @@ def instructions() -> dict[str, Any]:
 
     @intrinsic
     def integer_tile(
-        typing: Any, rows: Any, row_bytes: Any, weights: Any, kind: Any, start: Any, n: Any, sums: Any, add: Any
+        typing: Any,
+        rows: Any,
+        row_bytes: Any,
+        weights: Any,
+        kind: Any,
+        start: Any,
+        n: Any,
+        sizes: Any,
+        size_bytes: Any,
+        sums: Any,
+        add: Any,
     ) -> Any:
         # Both multiply numbers that lie in 32 bits one by one, and add up the products: two of 16 bits, four of 8.
         name = {16: "vpdpwssd", 8: "vpdpbusd"}[kind.dtype.bitwidth]
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> None:
-            rows, row_bytes, weights, _, start, n, sums, add = values
+            rows, row_bytes, weights, _, start, n, sizes, size_bytes, sums, add = values
             dot = library(builder, f"llvm.x86.avx512.{name}.512", ints, 3)
-            begin = [load(builder, start, ints, _LINE * k) for k in range(_VECTORS)] * ROWS
             found = sum_products(
                 builder,
                 (rows, row_bytes),
                 (weights, int64(_LINE * _VECTORS)),
                 n,
-                begin,
+                [load(builder, start, ints, _LINE * k) for k in range(_VECTORS)] * ROWS,
                 ROWS,
                 lambda *numbers: builder.call(dot, numbers),
             )
-            for k, whole in enumerate(found):
-                old = builder.select(add, load(builder, sums, floats, _LINE * k), *none)
-                store(builder, builder.fadd(builder.sitofp(whole, floats), old), sums, _LINE * k)
+            for row in range(ROWS):
+                size = spread(builder, load(builder, step(builder, sizes, size_bytes, row), float32))
+                for k in range(row * _VECTORS, (row + 1) * _VECTORS):
+                    old = builder.select(add, load(builder, sums, floats, _LINE * k), *none)
+                    store(builder, multiply_add(builder, builder.sitofp(found[k], floats), size, old), sums, _LINE * k)
 
-        return procedure(generate, rows, row_bytes, weights, kind, start, n, sums, add)
+        return procedure(generate, rows, row_bytes, weights, kind, start, n, sizes, size_bytes, sums, add)
 
     @intrinsic
-    def finish_tile(typing: Any, sums: Any, scales: Any, sizes: Any, biases: Any, out: Any, out_bytes: Any) -> Any:
+    def finish_tile(typing: Any, sums: Any, sizes: Any, biases: Any, out: Any, out_bytes: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> None:
-            sums, scales, sizes, biases, out, out_bytes = values
+            sums, sizes, biases, out, out_bytes = values
             size, bias = ([load(builder, of, floats, _LINE * k) for k in range(_VECTORS)] for of in (sizes, biases))
             for row in range(ROWS):
-                scale = spread(builder, load(builder, scales, float32, 4 * row))
                 for k in range(_VECTORS):
                     found = load(builder, sums, floats, _LINE * (row * _VECTORS + k))
-                    scaled = builder.fmul(builder.fmul(found, size[k]), scale, flags=["contract"])
-                    biased = builder.fadd(scaled, bias[k], flags=["contract"])
-                    store(builder, biased, step(builder, out, out_bytes, row), _LINE * k)
+                    scaled = multiply_add(builder, found, size[k], bias[k])
+                    store(builder, scaled, step(builder, out, out_bytes, row), _LINE * k)
 
-        return procedure(generate, sums, scales, sizes, biases, out, out_bytes)
+        return procedure(generate, sums, sizes, biases, out, out_bytes)
 
     def float_tile_of(vectors: int) -> Any:
         @intrinsic
@@ -163,7 +175,6 @@ def instructions() -> dict[str, Any]:
         ) -> Any:
             def generate(context: Any, builder: Any, signature: Any, values: Any) -> None:
                 rows, row_bytes, columns, column_bytes, n, out, out_bytes = values
-                fma = library(builder, f"llvm.fma.v{LANES}f32", floats, 3)
                 found = sum_products(
                     builder,
                     (rows, row_bytes),
@@ -171,7 +182,7 @@ def instructions() -> dict[str, Any]:
                     n,
                     none * (QUERIES * vectors),
                     QUERIES,
-                    lambda old, number, vector: builder.call(fma, (number, vector, old)),
+                    lambda old, number, vector: multiply_add(builder, number, vector, old),
                 )
                 for k, sums in enumerate(found):
                     store(builder, sums, step(builder, out, out_bytes, k // vectors), _LINE * (k % vectors))

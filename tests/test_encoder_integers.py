@@ -1,0 +1,259 @@
+"""A BERT with products of whole numbers: near the floats that they stand for, and each text by itself."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics._core import core_encoder, core_integer_kernels, core_integers, core_unpadded
+from tests.conftest import SETS
+
+needs_kernels = pytest.mark.skipif(
+    not core_integers.has_kernels(16), reason="the kernels need an x86 processor with AVX-512 VNNI, and numba"
+)
+BITS = {None: 16, "int8": 8}
+LENGTHS = [1, 2, 15, 16, 17, 40, 3, 64, 7, 1]
+
+
+def make_bert(seed=0, size=64, wide=128, heads=2, layers=2):
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=90,
+        hidden_size=size,
+        intermediate_size=wide,
+        num_attention_heads=heads,
+        num_hidden_layers=layers,
+        max_position_embeddings=64,
+        initializer_range=size**-0.5,
+    )
+    return BertModel(config).eval()
+
+
+def make_ids(lengths, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).integers(0, 90, sum(lengths)).astype(np.int32))
+
+
+def by_transformers(bert, ids, lengths):
+    with torch.inference_mode():
+        return torch.cat([bert(input_ids=one[None].long()).last_hidden_state[0] for one in ids.split(lengths)]).numpy()
+
+
+def embed(bert, precision, ids, lengths):
+    body = core_unpadded.UnpaddedBert(bert, precision)
+    assert body._integers.bits == BITS[precision]
+    return body.tokens(ids, lengths).numpy()
+
+
+def farthest(found, expected):
+    """The largest distance of a token's row, by the size of the row."""
+    return (np.linalg.norm(found - expected, axis=1) / np.linalg.norm(expected, axis=1)).max()
+
+
+@needs_kernels
+@pytest.mark.parametrize(("precision", "near"), [(None, 1e-3), ("int8", 0.1)])
+@pytest.mark.parametrize("sizes", [{}, {"size": 128, "heads": 8, "wide": 64}, {"size": 384, "heads": 2, "layers": 3}])
+def test_any_fitting_bert_is_near_float32(precision, near, sizes):
+    bert, ids = make_bert(**sizes), make_ids(LENGTHS)
+    found, expected = embed(bert, precision, ids, LENGTHS), by_transformers(bert, ids, LENGTHS)
+    assert 0 < farthest(found, expected) < near
+
+
+@needs_kernels
+@pytest.mark.parametrize("precision", [None, "int8"])
+def test_a_text_has_its_numbers_whatever_is_beside_it(precision, monkeypatch):
+    bert, ids = make_bert(), make_ids(LENGTHS)
+    layers = core_unpadded.UnpaddedBert(bert, precision)._integers
+    whole = core_integers.embed_tokens(layers, ids.numpy(), LENGTHS, 1)
+    alone = [core_integers.embed_tokens(layers, one.numpy(), [len(one)], 1) for one in ids.split(LENGTHS)]
+    np.testing.assert_array_equal(whole, np.concatenate(alone))
+    monkeypatch.setattr(core_integers, "_TOKENS", 20)
+    for n_threads in (1, 2, 5, 50):
+        np.testing.assert_array_equal(core_integers.embed_tokens(layers, ids.numpy(), LENGTHS, n_threads), whole)
+
+
+def multiply(rows, weight, bias, bits):
+    """Multiply rows by a weight, (t, k) and (n, k), as a layer does."""
+    compiled = core_integer_kernels.compiled() and sys.modules["_text_metric_kernels"]
+    linear = core_integers.round_linear([weight], [bias], bits)
+    limits = tuple(map(np.float32, core_integers._LIMITS[bits]))
+    steps = core_integers._aligned(rows.shape, np.int16 if bits == 16 else np.uint8)
+    sizes = core_integers._aligned((len(rows), -(-rows.shape[1] // core_integer_kernels.CHUNK)), np.float32)
+    tile, out = (core_integers._aligned(shape, np.float32) for shape in ((6, 64), (len(rows), len(weight))))
+    for row in range(len(rows)):
+        compiled._round_row(rows[row], steps[row], sizes[row], limits)
+    compiled._multiply(steps, sizes, len(rows), linear.steps[0], linear.columns[0], tile, out)
+    return out
+
+
+@needs_kernels
+@pytest.mark.parametrize(("bits", "near"), [(16, 3e-4), (8, 0.03)])
+@pytest.mark.parametrize("k", [64, 192, 256, 1536])
+@pytest.mark.parametrize("kind", ["normal", "flat", "one", "far"])
+def test_products_are_right_where_sums_are_as_large_as_can_be(bits, near, k, kind):
+    rng = np.random.default_rng(0)
+    rows = {
+        "normal": rng.normal(size=(12, k)),
+        "flat": np.sign(rng.normal(size=(12, k))),
+        "one": np.eye(12, k),
+        "far": rng.normal(size=(12, k)) * np.exp(2 * rng.normal(size=k)) * 1e4,
+    }[kind].astype(np.float32)
+    # Columns that are the rows themselves, or their opposite, and others.
+    weight = np.concatenate([rows, -rows, rng.normal(size=(40, k))]).astype(np.float32)
+    bias = rng.normal(size=64).astype(np.float32)
+    expected = rows.astype(np.float64) @ weight.T.astype(np.float64) + bias
+    sizes = np.outer(np.linalg.norm(rows.astype(np.float64), axis=1), np.linalg.norm(weight.astype(np.float64), axis=1))
+    assert (np.abs(multiply(rows, weight, bias, bits) - expected) / sizes).max() < near
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 10_000), st.sampled_from([1, 50, 192, 193, 600]), st.sampled_from([0, 1, 5]))
+def test_no_sum_of_a_chunk_can_exceed_32_bits(seed, n, power):
+    rng = np.random.default_rng(seed)
+    weight = rng.normal(size=(3, n)) * np.exp(power * rng.normal(size=(3, n)))
+    steps, sizes = core_integers._round_weight(weight, 16)
+    assert steps.dtype == np.int16
+    for first in range(0, n, core_integer_kernels.CHUNK):
+        chunk = steps[:, first : first + core_integer_kernels.CHUNK].astype(np.float64)
+        # Text's rows are rounded to the same limit; so no product of norms is more.
+        assert (chunk**2).sum(1).max() < 2**31
+    np.testing.assert_allclose(steps * sizes[:, None].astype(np.float64), weight, atol=0.51 * sizes.max())
+
+
+def test_gelu_is_that_of_torch():
+    row = np.linspace(-9, 9, 4001).astype(np.float32)
+    expected = torch.nn.functional.gelu(torch.from_numpy(row).double()).numpy()
+    core_integer_kernels._gelu(row)
+    np.testing.assert_allclose(row, expected, atol=4e-6)
+
+
+@needs_kernels
+def test_what_has_no_embedding_is_refused():
+    layers = core_unpadded.UnpaddedBert(make_bert())._integers
+    for ids in ([3, 90], [-1, 5]):
+        with pytest.raises(IndexError, match=r"ids must be from 0 to 89\. Got -?\d+ to \d+\."):
+            core_integers.embed_tokens(layers, np.array(ids, np.int32), [2], 1)
+    with pytest.raises(IndexError, match=r"lengths must be at most 64\. Got 65\."):
+        core_integers.embed_tokens(layers, np.zeros(65, np.int32), [65], 1)
+    assert core_integers.embed_tokens(layers, np.zeros(0, np.int32), [], 2).shape == (0, 64)
+
+
+@pytest.mark.parametrize("sizes", [{"size": 96}, {"wide": 100}, {"heads": 8}])
+def test_what_does_not_fit_runs_in_torch(sizes):
+    bert, ids = make_bert(**sizes), make_ids(LENGTHS)
+    body = core_unpadded.UnpaddedBert(bert)
+    assert body._integers is None
+    np.testing.assert_allclose(body.tokens(ids, LENGTHS).numpy(), by_transformers(bert, ids, LENGTHS), atol=1e-4)
+
+
+@pytest.fixture
+def untried():
+    """Let what was found out about the kernels be found out again."""
+    caches = core_integers.has_kernels, core_integer_kernels.compiled
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+@pytest.mark.usefixtures("untried")
+def test_without_numba_torch_does_the_work(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    monkeypatch.setattr(core_integers.importlib.util, "find_spec", lambda name: None)
+    bert, ids = make_bert(), make_ids(LENGTHS)
+    for precision in BITS:
+        assert core_unpadded.UnpaddedBert(bert, precision)._integers is None
+    found = core_unpadded.UnpaddedBert(bert).tokens(ids, LENGTHS).numpy()
+    np.testing.assert_allclose(found, by_transformers(bert, ids, LENGTHS), atol=1e-4)
+
+
+@needs_kernels
+@pytest.mark.usefixtures("untried")
+def test_what_cannot_be_compiled_is_said(monkeypatch, caplog):
+    def fail():
+        raise NotImplementedError("no such instruction")
+
+    monkeypatch.setattr(core_integers, "compiled", fail)
+    assert core_unpadded.UnpaddedBert(make_bert())._integers is None
+    assert "could not be compiled; torch does the work" in caplog.text
+    assert "no such instruction" in caplog.text
+
+
+@needs_kernels
+def test_what_does_not_agree_is_not_taken(monkeypatch, default_encoder):
+    real = core_unpadded.embed_tokens
+    monkeypatch.setattr(core_unpadded, "embed_tokens", lambda *settings: real(*settings) ** 3)
+    fast = core_unpadded.unpadded_encoder(default_encoder, None)
+    assert fast._body._integers is None
+    assert core_unpadded.unpadded_encoder(default_encoder, "int8") is None
+
+
+@pytest.fixture(scope="module")
+def default_encoder():
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(core_encoder.find_model("all-MiniLM-L6-v2").path), device="cpu")
+
+
+@needs_kernels
+@pytest.mark.parametrize("metric", ["vendi_embed", "chamfer_diversity"])
+def test_the_default_is_as_good_as_float32(load, metric):
+    exact = load(metric).compute(predictions=SETS, precision="float32", device="cpu")
+    default = load(metric).compute(predictions=SETS, device="cpu")
+    assert default[metric] == pytest.approx(exact[metric], rel=1e-4)
+    assert default[metric] != exact[metric]
+    # So it is not in the signature.
+    assert default["signature"] == exact["signature"]
+    texts = [text for members in SETS for text in members]
+    found, expected = (
+        core_encoder.encode(texts, precision=name, device="cpu").embeddings for name in (None, "float32")
+    )
+    assert (found * expected).sum(1).min() > 1 - 1e-6
+
+
+PROGRAM = """
+import json, sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+import core_integers
+zeros = np.zeros((4, 64), np.float32)
+project, other = (
+    core_integers.round_linear([np.ones((n, 64), np.float32)], [np.ones(n, np.float32)], 16) for n in (192, 64)
+)
+layers = core_integers.Layers(zeros, zeros, zeros[:2] + 1, zeros[None] + 1, project, *[other] * 3, 1, 1e-6, 16)
+found = core_integers.embed_tokens(layers, np.arange(4, dtype=np.int32), [4], 1)
+hits = sum(core_integers.compiled().stats.cache_hits.values())
+print(json.dumps([float(found.sum()), hits]))
+"""
+
+
+@needs_kernels
+@pytest.mark.slow
+def test_copies_share_what_was_compiled(tmp_path):
+    def run(folder, cache):
+        for name in ("core_integers", "core_integer_kernels", "core_integer_tiles"):
+            text = Path(core_integers.__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
+            (tmp_path / folder).mkdir(exist_ok=True)
+            (tmp_path / folder / f"{name}.py").write_text(text.replace("from .core_", "from core_"), encoding="utf-8")
+        environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, folder], cwd=tmp_path, env=environment, capture_output=True, check=True
+        )
+        return json.loads(done.stdout)
+
+    first, second = (run(folder, tmp_path / "cache") for folder in ("one", "another"))
+    assert (first, second) == ([second[0], 0], [first[0], 1])
+    # Where nothing can be kept, it is compiled each time.
+    (tmp_path / "file").write_text("")
+    assert run("one", tmp_path / "file") == first
+    assert math.isfinite(first[0])
