@@ -30,7 +30,7 @@ PACKAGES = (
     "scipy",
     "scikit-learn",
     "torch",
-    "onnxruntime",
+    "numba",
     "transformers",
     "sentence-transformers",
     "evaluate",

@@ -150,7 +150,8 @@ def take_through_layers(
         for first in range(0, n_rows, WIDE_ROWS):
             part = min(WIDE_ROWS, n_rows - first)
             _multiply(steps[first:], sizes[first:], part, widen[0][layer], widen[1][layer], tile, wide)
-            for row in range(part):
+            # What is behind the last token is left as it is: it would grow from layer to layer.
+            for row in range(min(part, n - first)):
                 _gelu(wide[row])
                 # The sizes that were there have served.
                 _round_row(wide[row], wide_steps[row], sizes[first + row], limits)

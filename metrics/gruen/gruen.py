@@ -76,8 +76,8 @@ Args:
     focus_threshold (`float`): the least similarity of adjacent sentences. Default 0.07 for cosines, 0.05 for `"wms"`.
     vectors (`str`, path or mapping): of `"wms"`: the folder of a spaCy pipeline, or a fastText or word2vec file.
     model (`str` or path): of `"embedding"`: a sentence-transformers model. Default `"all-MiniLM-L6-v2"`.
-    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for all models; as stored by
-        default.
+    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for all models. Default
+        as stored, or what is as good (cosines above 0.999999) and faster.
     batch_size (`int`), device (`str`): of the models; they do not change the score.
     cache_dir (`str` or path): a folder that keeps embeddings and the scores of sentences, so that a sentence is judged
         once, in whichever run; with `parity`, embeddings alone. Not the `cache_dir` of `evaluate.load`, which is where
@@ -217,7 +217,7 @@ class Gruen(TextMetric, evaluate.Metric):
             signed |= {"backbone": backbone, **judge.identity}
         if judge is not None and "grammaticality" in wanted:
             points["grammaticality"], columns["sentences"] = _grammaticality(
-                judge, unique, flat, sizes, sentences, parity, batch_size, progress, None if parity else folder
+                judge, unique, flat, sizes, sentences, parity, precision, batch_size, progress, None if parity else folder
             )
             if details and isinstance(judge, SuspectBackbone):
                 suspects = judge.find_suspects(unique, batch_size)
@@ -380,6 +380,7 @@ def _grammaticality(
     sizes: np.ndarray,
     sentences: list[list[str]],
     parity: bool,
+    precision: str | None,
     batch_size: int | None,
     progress: bool | None,
     folder: Path | None,
@@ -389,7 +390,7 @@ def _grammaticality(
     if not unique:
         likelihoods = acceptabilities = np.empty(0)
     else:
-        scored = _score_sentences(judge, unique, batch_size, progress, folder)
+        scored = _score_sentences(judge, unique, precision, batch_size, progress, folder)
         likelihoods, acceptabilities = scored.likelihood[flat], scored.acceptability[flat]
         full = sizes > 0
         likelihood = mean_by_set(likelihoods, sizes[full])
@@ -414,7 +415,12 @@ def _grammaticality(
 
 
 def _score_sentences(
-    judge: Backbone, unique: list[str], batch_size: int | None, progress: bool | None, folder: Path | None
+    judge: Backbone,
+    unique: list[str],
+    precision: str | None,
+    batch_size: int | None,
+    progress: bool | None,
+    folder: Path | None,
 ) -> SentenceScores:
     """Score different sentences; those that are kept in a folder are not read again."""
     if folder is None:
@@ -425,7 +431,8 @@ def _score_sentences(
 
     identity = "|".join(f"{name}:{value}" for name, value in judge.identity.items())
     with TextCache(folder, f"gruen|{identity}", np.float64) as cache:
-        values, _ = through_cache(cache, unique, "", score_part, lambda found: None)
+        # What is only as good as a precision is kept apart from that.
+        values, _ = through_cache(cache, unique, "" if precision else "as good", score_part, lambda found: None)
     return SentenceScores(*values.T)
 
 

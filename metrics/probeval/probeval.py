@@ -91,8 +91,8 @@ Args:
     confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over questions.
     model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
     vectors (`str`, path or mapping): a fastText or word2vec file, averaged over an answer's words, in place of `model`.
-    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for the encoder; as stored by
-        default.
+    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for the encoder. Default
+        as stored, or what is as good (cosines above 0.999999) and faster.
     batch_size (`int`), device (`str`): of the encoder; they do not change the score.
     cache_dir (`str` or path): a folder that keeps embeddings, so that a text is encoded once, in whichever run. Not the
         `cache_dir` of `evaluate.load`, which is where the module's code goes.
