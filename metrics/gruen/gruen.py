@@ -217,7 +217,16 @@ class Gruen(TextMetric, evaluate.Metric):
             signed |= {"backbone": backbone, **judge.identity}
         if judge is not None and "grammaticality" in wanted:
             points["grammaticality"], columns["sentences"] = _grammaticality(
-                judge, unique, flat, sizes, sentences, parity, precision, batch_size, progress, None if parity else folder
+                judge,
+                unique,
+                flat,
+                sizes,
+                sentences,
+                parity,
+                precision,
+                batch_size,
+                progress,
+                None if parity else folder,
             )
             if details and isinstance(judge, SuspectBackbone):
                 suspects = judge.find_suspects(unique, batch_size)
