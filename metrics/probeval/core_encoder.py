@@ -295,9 +295,8 @@ def _encode_unpadded(
     first = 0
     while first < len(order):
         # As many as make a fixed number of tokens, one at least.
-        fitting = (
-            int(np.searchsorted(ends, ends[first] - lengths[order[first]] + fast.tokens_at_once, side="right")) - first
-        )
+        end = ends[first] - lengths[order[first]] + fast.tokens_at_once
+        fitting = int(np.searchsorted(ends, end, side="right")) - first
         batch = order[first : first + min(batch_size or len(order), max(1, fitting))]
         tokens = np.concatenate([ids[starts[i] : starts[i] + lengths[i]] for i in batch])
         # Batch by batch, so that a short call need not wait for the end of a long one.
