@@ -22,8 +22,9 @@ logger = logging.getLogger(__name__)
 # exceeds 2^31 (Cauchy and Schwarz); numbers of 8 bits are too small to come near. And what is added to the steps of a
 # text's rows, which the processor wants without sign.
 _LIMITS = {16: (32_767.0, 46_000.0, 0.0), 8: (127.0, 1e30, 128.0)}
-# Tokens that a thread takes through all layers at once: few enough for its cache.
-_TOKENS = 252
+# Tokens that a thread takes through all layers at once: few enough for its cache. And where the end is near, fewer, so
+# that threads end together.
+_TOKENS, _LEAST_TOKENS = 252, 60
 
 
 class Linear(NamedTuple):
@@ -149,7 +150,7 @@ def embed_tokens(layers: Layers, ids: np.ndarray, lengths: Sequence[int], n_thre
     tables = (layers.words, layers.places, layers.first_norm, layers.norms)
     linears = tuple(map(tuple, (layers.project, layers.attended, layers.widen, layers.narrow)))
     numbers = (layers.heads, np.float32(layers.epsilon), tuple(map(np.float32, _LIMITS[layers.bits])))
-    parts = _parts(sizes)
+    parts = _parts(sizes, n_threads)
     most = max((tokens.stop - tokens.start for _, tokens in parts), default=0)
     waiting = iter(parts)
 
@@ -170,12 +171,14 @@ def embed_tokens(layers: Layers, ids: np.ndarray, lengths: Sequence[int], n_thre
     return found
 
 
-def _parts(lengths: np.ndarray) -> list[tuple[slice, slice]]:
+def _parts(lengths: np.ndarray, n_threads: int) -> list[tuple[slice, slice]]:
     """Cut a row of texts into parts for one thread: for each, which texts and which tokens."""
     ends = np.cumsum(lengths)
     parts, first, start = [], 0, 0
     while first < len(lengths):
-        last = max(first + 1, int(np.searchsorted(ends, start + _TOKENS, side="right")))
+        share = (int(ends[-1]) - start) // (2 * n_threads)
+        most = start + min(_TOKENS, max(_LEAST_TOKENS, share))
+        last = max(first + 1, int(np.searchsorted(ends, most, side="right")))
         stop = int(ends[last - 1])
         parts.append((slice(first, last), slice(start, stop)))
         first, start = last, stop
