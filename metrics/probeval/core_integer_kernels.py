@@ -1,7 +1,8 @@
 """The layers of a BERT with products of whole numbers, as loops that numba compiles.
 
 Rows of floats are rounded to whole numbers of steps. Products of those are summed exactly, in 32 bits; all else is
-float32. In 16 bits, each chunk of a text's rows has a step size of its own; in 8 bits, each row.
+float32. A row is cut into blocks of vectors, and those into chunks, each of which has a step size of its own. In 16 bits,
+what the vectors of a block have in one lane is a chunk, so that 16 sizes are found side by side; in 8 bits, all of it.
 """
 
 import functools
@@ -18,11 +19,12 @@ import numpy as np
 
 from .core_integer_tiles import LANES, QUERIES, ROWS, WIDTH, instructions
 
-# Products of 16 bits that are summed before the sum becomes a float: the fewer, the smaller steps may be. Those of 8
-# bits are so small that all may be.
-CHUNK = 192
-# Rows that go through the wide part of a layer at once: few enough for a processor's cache.
-WIDE_ROWS = 48
+# Vectors in a block, at most. The fewer products of 16 bits are summed before the sum becomes a float, the smaller steps
+# may be.
+_DEPTH = 24
+# Rows that go through the wide part of a layer at once: few enough for a processor's cache, and enough to be worth the
+# reading of the weights.
+WIDE_ROWS = 126
 # Rows of room behind the last, for tiles that stick out.
 MARGIN = max(ROWS, QUERIES, LANES)
 # Beyond it, gelu is the identity, or 0, to 2e-6.
@@ -49,7 +51,7 @@ def compiled() -> Callable[..., None]:
     module = sys.modules[_MODULE] = types.ModuleType(_MODULE)
     names = vars(module)
     names.update({**globals(), **instructions(), "__name__": _MODULE})
-    for function in (_multiply, _round_row, _normalise, _gelu, _exponentiate, _attend, take_through_layers):
+    for function in (depth_of, _multiply, _round_row, _normalise, _gelu, _exponentiate, _attend, take_through_layers):
         # As from the file beside which numba keeps them.
         code = function.__code__.replace(co_filename=str(file or function.__code__.co_filename))
         own = types.FunctionType(code, names, function.__name__)
@@ -95,7 +97,15 @@ def _instruction(*values: Any) -> Any:
     raise TypeError("Only compiled functions have instructions.")
 
 
-integer_tile = finish_tile = float_tile = wide_float_tile = turn = larger = float_of_bits = _instruction
+round_block = integer_tile = float_tile = wide_float_tile = turn = shift_row = share_row = larger = float_of_bits = _instruction
+
+
+def depth_of(k: int) -> int:
+    """Say how many vectors a block has in rows of k numbers: a multiple of 4."""
+    depth = _DEPTH
+    while k % (depth * LANES):
+        depth -= 4
+    return depth
 
 
 def take_through_layers(
@@ -107,6 +117,7 @@ def take_through_layers(
     epsilon: float,
     limits: tuple[float, float, float],
     room: tuple[_Array, ...],
+    is_pooled: bool,
     found: _Array,
 ) -> None:
     """Take texts that lie one behind the other through all layers.
@@ -117,14 +128,16 @@ def take_through_layers(
     tables : the embeddings of tokens and of places; (2, d), weight and bias of their norm; (layers, 4, d), those of
         the two norms of each layer
     linears : steps and columns of the layers' four linear parts, as `round_linear` gives them
-    limits : of the steps of a row, as `_round_row` takes them
-    room : arrays to work in, as `make_room` makes them
-    found : (t, d), float32, is written
+    limits : of the steps of a row, as `round_block` takes them
+    room : arrays to work in, as `_make_room` makes them
+    is_pooled : whether the mean of each text is wanted
+    found : (t, d), or a row for each text, float32, is written
     """
     words, places, first_norm, norms = tables
     project, attended, widen, narrow = linears
-    hidden, mixed, projected, steps, sizes, wide, wide_steps, keys, scores, tile = room
+    hidden, mixed, projected, steps, sizes, wide, wide_steps, wide_sizes, keys, scores = room
     n, n_rows, d = len(ids), (len(ids) + ROWS - 1) // ROWS * ROWS, words.shape[1]
+    block, n_sizes = wide.shape[1], wide_sizes.shape[1] * wide.shape[1] // wide_steps.shape[1]
     row = 0
     for length in lengths:
         for place in range(length):
@@ -134,14 +147,14 @@ def take_through_layers(
             _round_row(hidden[row], steps[row], sizes[row], limits)
             row += 1
     for layer in range(len(norms)):
-        _multiply(steps, sizes, n_rows, project[0][layer], project[1][layer], tile, projected)
+        _multiply(steps, sizes, n_rows, project[0][layer], project[1][layer], 0, projected)
         start = 0
         for length in lengths:
             _attend(projected, start, length, heads, keys, scores, mixed)
             start += length
         for row in range(n):
             _round_row(mixed[row], steps[row], sizes[row], limits)
-        _multiply(steps, sizes, n_rows, attended[0][layer], attended[1][layer], tile, mixed)
+        _multiply(steps, sizes, n_rows, attended[0][layer], attended[1][layer], 0, mixed)
         for row in range(n):
             for i in range(d):
                 mixed[row, i] += hidden[row, i]
@@ -149,51 +162,56 @@ def take_through_layers(
             _round_row(hidden[row], steps[row], sizes[row], limits)
         for first in range(0, n_rows, WIDE_ROWS):
             part = min(WIDE_ROWS, n_rows - first)
-            _multiply(steps[first:], sizes[first:], part, widen[0][layer], widen[1][layer], tile, wide)
-            # What is behind the last token is left as it is: it would grow from layer to layer.
-            for row in range(min(part, n - first)):
-                _gelu(wide[row])
-                # The sizes that were there have served.
-                _round_row(wide[row], wide_steps[row], sizes[first + row], limits)
-            _multiply(wide_steps, sizes[first:], part, narrow[0][layer], narrow[1][layer], tile, mixed[first:])
+            for column in range(0, wide_steps.shape[1], block):
+                _multiply(steps[first:], sizes[first:], part, widen[0][layer], widen[1][layer], column, wide)
+                # What is behind the last token is left as it is: it would grow from layer to layer.
+                for row in range(min(part, n - first)):
+                    _gelu(wide[row])
+                    size = wide_sizes[row, column // block * n_sizes :]
+                    _round_row(wide[row], wide_steps[row, column:], size, limits)
+            _multiply(wide_steps, wide_sizes, part, narrow[0][layer], narrow[1][layer], 0, mixed[first:])
         for row in range(n):
             for i in range(d):
                 mixed[row, i] += hidden[row, i]
             _normalise(mixed[row], norms[layer, 2], norms[layer, 3], epsilon, hidden[row])
             _round_row(hidden[row], steps[row], sizes[row], limits)
-    for row in range(n):
-        for i in range(d):
-            found[row, i] = hidden[row, i]
+    row = 0
+    for text, length in enumerate(lengths):
+        if is_pooled:
+            for i in range(d):
+                found[text, i] = 0
+        for place in range(length):
+            if is_pooled:
+                for i in range(d):
+                    found[text, i] += hidden[row, i]
+            else:
+                for i in range(d):
+                    found[row, i] = hidden[row, i]
+            row += 1
+        if is_pooled:
+            for i in range(d):
+                found[text, i] /= np.float32(length)
 
 
 def _multiply(
-    steps: _Array, sizes: _Array, n_rows: int, weights: _Array, columns: _Array, tile: _Array, out: _Array
+    steps: _Array, sizes: _Array, n_rows: int, weights: _Array, columns: _Array, first: int, out: _Array
 ) -> None:
-    """Multiply rows of steps, a whole number of tiles, by a layer's weights."""
-    bits, row_bytes, out_bytes = 8 * weights.itemsize, steps.shape[1] * steps.itemsize, 4 * out.shape[1]
-    n_sums, size_bytes = row_bytes // 4, 4 * sizes.shape[1]
-    chunk = CHUNK * bits // 32 if bits == 16 else n_sums
-    for panel in range(columns.shape[1] // WIDTH):
-        column = 4 * WIDTH * panel
+    """Multiply rows of steps, a whole number of tiles, by a layer's weights: as many columns as `out` has."""
+    row_bytes, size_bytes, out_bytes = steps.shape[1] * steps.itemsize, 4 * sizes.shape[1], 4 * out.shape[1]
+    for column in range(0, out.shape[1], WIDTH):
         for row in range(0, n_rows, ROWS):
-            for first in range(0, n_sums, chunk):
-                integer_tile(
-                    steps.ctypes.data + row * row_bytes + 4 * first,
-                    row_bytes,
-                    weights.ctypes.data + n_sums * column + 4 * WIDTH * first,
-                    weights,
-                    columns[2].ctypes.data + column,
-                    min(chunk, n_sums - first),
-                    sizes.ctypes.data + row * size_bytes + first // chunk * 4,
-                    size_bytes,
-                    tile.ctypes.data,
-                    first > 0,
-                )
-            finish_tile(
-                tile.ctypes.data,
-                columns[0].ctypes.data + column,
-                columns[1].ctypes.data + column,
-                out.ctypes.data + row * out_bytes + column,
+            integer_tile(
+                steps.ctypes.data + row * row_bytes,
+                row_bytes,
+                weights.ctypes.data + (first + column) * row_bytes,
+                weights,
+                sizes.shape[1],
+                row_bytes // 4 // sizes.shape[1],
+                sizes.ctypes.data + row * size_bytes,
+                size_bytes,
+                columns.ctypes.data + 4 * (first + column),
+                4 * columns.shape[1],
+                out.ctypes.data + row * out_bytes + 4 * column,
                 out_bytes,
             )
 
@@ -204,21 +222,14 @@ def _round_row(row: _Array, steps: _Array, sizes: _Array, limits: tuple[float, f
     Parameters
     ----------
     sizes : are written: of each chunk's steps
-    limits : the most steps that a number may be, the largest norm that a chunk may have, and what is added to all
+    limits : as `round_block` takes them
     """
-    most, norm, offset = limits
-    chunk = CHUNK if steps.itemsize == 2 else len(row)
-    for first in range(0, len(row), chunk):
-        part, rounded = row[first : first + chunk], steps[first : first + chunk]
-        top = square = np.float32(0)
-        for i in range(len(part)):
-            top = larger(top, abs(part[i]))
-            square += part[i] * part[i]
-        size = larger(larger(top / most, np.float32(math.sqrt(square)) / norm), np.float32(1e-30))
-        per_size = np.float32(1) / size
-        for i in range(len(part)):
-            rounded[i] = np.int32(np.rint(part[i] * per_size) + offset)
-        sizes[first // chunk] = size
+    depth = depth_of(len(row))
+    n_sizes = LANES if steps.itemsize == 2 else 1
+    for block in range(len(row) // (depth * LANES)):
+        first = block * depth * LANES
+        to, size = steps.ctypes.data + first * steps.itemsize, sizes.ctypes.data + 4 * block * n_sizes
+        round_block(row.ctypes.data + 4 * first, depth, limits, steps, to, size)
 
 
 def _normalise(row: _Array, weight: _Array, bias: _Array, epsilon: float, out: _Array) -> None:
@@ -248,14 +259,9 @@ def _gelu(row: _Array) -> None:
 
 def _exponentiate(scores: _Array, n_keys: int, length: int, factor: np.floating) -> None:
     """Make rows of scores, each padded to `n_keys`, into shares that sum to 1, in place."""
-    rows = scores.reshape(-1, n_keys)
-    for row in rows:
-        row[length:] = np.float32(-1e30)
-        top = np.float32(-1e30)
-        for i in range(n_keys):
-            top = larger(top, row[i])
-        for i in range(n_keys):
-            row[i] = (row[i] - top) * factor
+    row_bytes = 4 * n_keys
+    for row in range(QUERIES):
+        shift_row(scores.ctypes.data + row * row_bytes, n_keys // LANES, length, factor)
     for i in range(len(scores)):
         power = larger(scores[i], np.float32(-120))
         whole = np.rint(power)
@@ -263,13 +269,8 @@ def _exponentiate(scores: _Array, n_keys: int, length: int, factor: np.floating)
         p = ((_POWER[6] * t + _POWER[5]) * t + _POWER[4]) * t + _POWER[3]
         p = ((p * t + _POWER[2]) * t + _POWER[1]) * t + _POWER[0]
         scores[i] = p * float_of_bits((np.int32(whole) + np.int32(127)) << np.int32(23))
-    for row in rows:
-        total = np.float32(0)
-        for i in range(n_keys):
-            total += row[i]
-        per_total = np.float32(1) / total
-        for i in range(n_keys):
-            row[i] *= per_total
+    for row in range(QUERIES):
+        share_row(scores.ctypes.data + row * row_bytes, n_keys // LANES)
 
 
 def _attend(projected: _Array, start: int, length: int, heads: int, keys: _Array, scores: _Array, out: _Array) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 # A vector holds so many numbers of 32 bits; a tile of integer sums, and of float sums, so many rows.
 LANES, ROWS, QUERIES = 16, 6, 8
-# Vectors side by side in a tile of integer sums, and the columns that makes.
-_VECTORS = 4
+# Vectors side by side in a tile of integer sums, and the columns that makes: its sums of a chunk and of all chunks, both
+# of which change, just fit into the registers.
+_VECTORS = 2
 WIDTH = _VECTORS * LANES
 _LINE = 4 * LANES
 
@@ -18,19 +19,28 @@ _Generate = Callable[[Any, Any, Any, Any], Any]
 
 def instructions() -> dict[str, Any]:
     """Make functions for numba, by name. All but the last two take addresses, and distances in bytes.
+    `kind` is an array of the type of steps.
 
-    integer_tile(rows, row_bytes, weights, kind, start, n, sizes, size_bytes, sums, add)
-        Sum products of ROWS rows of int16 or uint8 and WIDTH columns of weights, over n times 32 bits of each, from
-        `start` on, and put the sums, by a size for each row and as floats, into `sums`; if `add`, to what is there.
-        `kind` is an array of the weights' type.
-    finish_tile(sums, sizes, biases, out, out_bytes)
-        Write such sums, by a size for each column and with a bias, to `out`.
+    round_block(row, depth, limits, kind, steps, sizes)
+        Round a block of `depth` vectors to whole numbers of steps. In 16 bits, what is in one lane is a chunk with a step
+        size of its own, and 32 bits take two numbers of it; in 8 bits, all is one chunk, and they take four of a lane.
+        It reads up to a line more than it writes.
+        `limits` are the most steps that a number may be, the largest norm of a chunk in steps, and what is added.
+    integer_tile(rows, row_bytes, weights, kind, n_chunks, n, sizes, size_bytes, columns, column_bytes, out, out_bytes)
+        Multiply ROWS rows of such steps by WIDTH columns of weights, and write the floats to `out`. A chunk has n times
+        32 bits; its products are summed exactly, and the sum taken by the chunk's and the column's size. `columns` are
+        those sizes, biases, and in 8 bits, for each chunk, where the sum begins.
     float_tile(rows, row_bytes, columns, column_bytes, n, out, out_bytes)
         Write to `out` the sums of products of QUERIES rows of n floats and n rows of LANES floats.
     wide_float_tile(...)
         The same with twice as many columns.
     turn(rows, row_bytes, out, out_bytes)
         Write the transpose of LANES rows of as many floats.
+    shift_row(row, n, length, factor)
+        Take from each float of a row of n vectors the largest of the first `length`, and multiply it by a factor. What
+        comes behind those becomes very small.
+    share_row(row, n)
+        Divide each float of a row of n vectors by their sum.
     larger(float, float)
         The larger one, in a form that becomes vectors in a loop.
     float_of_bits(int32)
@@ -43,7 +53,7 @@ def instructions() -> dict[str, Any]:
 
     int32, int64, float32 = ir.IntType(32), ir.IntType(64), ir.FloatType()
     ints, floats = ir.VectorType(int32, LANES), ir.VectorType(float32, LANES)
-    none = [floats([0.0] * LANES)]
+    none, lanes = [floats([0.0] * LANES)], ints(list(range(LANES)))
 
     def place(builder: Any, address: Any, kind: Any, offset: int) -> Any:
         return builder.inttoptr(builder.add(address, int64(offset)), kind.as_pointer())
@@ -69,6 +79,34 @@ def instructions() -> dict[str, Any]:
     def multiply_add(builder: Any, left: Any, right: Any, old: Any) -> Any:
         return builder.call(library(builder, f"llvm.fma.v{LANES}f32", floats, 3), (left, right, old))
 
+    def maximum(builder: Any, left: Any, right: Any) -> Any:
+        function = library(builder, f"llvm.maxnum.v{LANES}f32", floats, 2)
+        return builder.call(function, (left, right), fastmath=("nnan", "nsz"))
+
+    def added(builder: Any, left: Any, right: Any) -> Any:
+        return builder.fadd(left, right)
+
+    def of_all(builder: Any, combine: Callable[[Any, Any, Any], Any], vector: Any) -> Any:
+        """Combine the numbers of a vector, and put what that gives into all lanes."""
+        for apart in (8, 4, 2, 1):
+            other = builder.shuffle_vector(vector, vector, ints([k ^ apart for k in range(LANES)]))
+            vector = combine(builder, vector, other)
+        return vector
+
+    def turned(builder: Any, lines: Sequence[Any]) -> list[Any]:
+        """Transpose as many vectors as they have lanes."""
+        lines, apart = list(lines), 1
+        while apart < LANES:
+            # Of two lines that are so far apart, each takes half of the other's lanes.
+            upper = ints([k if not k & apart else k - apart + LANES for k in range(LANES)])
+            lower = ints([k + apart if not k & apart else k + LANES for k in range(LANES)])
+            for i in range(LANES):
+                if not i & apart:
+                    pair = lines[i], lines[i + apart]
+                    lines[i], lines[i + apart] = (builder.shuffle_vector(*pair, mask) for mask in (upper, lower))
+            apart *= 2
+        return lines
+
     def procedure(generate: _Generate, *kinds: Any) -> tuple[Any, _Generate]:
         """Give what numba wants of an instruction that gives nothing back."""
 
@@ -77,6 +115,20 @@ def instructions() -> dict[str, Any]:
             return context.get_dummy_value()
 
         return types.void(*kinds), wrapped
+
+    def repeat(builder: Any, n: Any, begin: Sequence[Any], work: Callable[[Any, Sequence[Any]], list[Any]]) -> list[Any]:
+        """Do work n times, at least once: it takes the number of the turn and what the turn before gave."""
+        before, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        phis = [builder.phi(first.type) for first in (int64(0), *begin)]
+        found = [builder.add(phis[0], int64(1)), *work(phis[0], phis[1:])]
+        for phi, first, last in zip(phis, [int64(0), *begin], found, strict=True):
+            phi.add_incoming(first, before)
+            phi.add_incoming(last, builder.block)
+        builder.cbranch(builder.icmp_signed("<", found[0], n), loop, after)
+        builder.position_at_end(after)
+        return found[1:]
 
     def sum_products(
         builder: Any,
@@ -97,26 +149,66 @@ def instructions() -> dict[str, Any]:
         add : gives the new sums, of a vector of sums, a row's number in all lanes, and a vector of columns
         """
         kind, vectors = begin[0].type, len(begin) // n_rows
-        before, loop, after = builder.block, builder.append_basic_block("sum"), builder.append_basic_block("summed")
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        i = builder.phi(int64)
-        sums = [builder.phi(kind) for _ in begin]
-        beside, along = (
-            builder.add(address, builder.mul(i, n_bytes)) for address, n_bytes in (columns, (rows[0], int64(4)))
-        )
-        across = [load(builder, beside, kind, _LINE * vector) for vector in range(vectors)]
-        found = []
-        for row in range(n_rows):
-            number = spread(builder, load(builder, step(builder, along, rows[1], row), kind.element))
-            found += [add(sums[row * vectors + k], number, across[k]) for k in range(vectors)]
-        following = builder.add(i, int64(1))
-        builder.cbranch(builder.icmp_signed("<", following, n), loop, after)
-        for phi, first, last in zip([i, *sums], [int64(0), *begin], [following, *found], strict=True):
-            phi.add_incoming(first, before)
-            phi.add_incoming(last, loop)
-        builder.position_at_end(after)
-        return found
+
+        def add_products(i: Any, sums: Sequence[Any]) -> list[Any]:
+            beside, along = (builder.add(of, builder.mul(i, n_bytes)) for of, n_bytes in (columns, (rows[0], int64(4))))
+            across = [load(builder, beside, kind, _LINE * vector) for vector in range(vectors)]
+            found = []
+            for row in range(n_rows):
+                number = spread(builder, load(builder, step(builder, along, rows[1], row), kind.element))
+                found += [add(sums[row * vectors + k], number, across[k]) for k in range(vectors)]
+            return found
+
+        return repeat(builder, n, begin, add_products)
+
+    @intrinsic
+    def round_block(typing: Any, row: Any, depth: Any, limits: Any, kind: Any, steps: Any, sizes: Any) -> Any:
+        bits = kind.dtype.bitwidth
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> None:
+            row, depth, limits, _, steps, sizes = values
+            most, norm, offset = (spread(builder, builder.extract_value(limits, i)) for i in range(3))
+
+            def numbers(i: Any) -> Any:
+                return load(builder, builder.add(row, builder.mul(i, int64(_LINE))), floats)
+
+            def look(i: Any, found: Sequence[Any]) -> list[Any]:
+                number = numbers(i)
+                size = builder.call(library(builder, f"llvm.fabs.v{LANES}f32", floats, 1), (number,))
+                return [maximum(builder, found[0], size), multiply_add(builder, number, number, found[1])]
+
+            top, square = repeat(builder, depth, none * 2, look)
+            if bits == 8:
+                top = of_all(builder, maximum, top)
+            long = builder.call(library(builder, f"llvm.sqrt.v{LANES}f32", floats, 1), (square,))
+            size = maximum(builder, builder.fdiv(top, most), builder.fdiv(long, norm))
+            size = maximum(builder, size, floats([1e-30] * LANES))
+            store(builder, size if bits == 16 else builder.extract_element(size, int32(0)), sizes)
+            per_size = builder.fdiv(floats([1.0] * LANES), size)
+            times = 32 // bits
+
+            def pack(i: Any, _: Sequence[Any]) -> list[Any]:
+                line = ints([0] * LANES)
+                for k in range(times):
+                    number = numbers(builder.add(builder.mul(i, int64(times)), int64(k)))
+                    scaled = multiply_add(builder, number, per_size, offset)
+                    whole = builder.call(library(builder, f"llvm.rint.v{LANES}f32", floats, 1), (scaled,))
+                    low = builder.and_(builder.fptosi(whole, ints), ints([2**bits - 1] * LANES))
+                    line = builder.or_(line, builder.shl(low, ints([bits * k] * LANES)))
+                store(builder, line, builder.add(steps, builder.mul(i, int64(_LINE))))
+                return []
+
+            n_lines = builder.udiv(depth, int64(times))
+            repeat(builder, n_lines, [], pack)
+            if bits == 16:
+                # From lines to chunks, which are no longer than there are lines; what is behind them stays.
+                lines = [load(builder, steps, ints, _LINE * i) for i in range(LANES)]
+                is_own = builder.icmp_unsigned("<", lanes, spread(builder, builder.trunc(n_lines, int32)))
+                for i, chunk in enumerate(turned(builder, lines)):
+                    to = step(builder, steps, builder.mul(n_lines, int64(4)), i)
+                    store(builder, builder.select(is_own, chunk, load(builder, to, ints)), to)
+
+        return procedure(generate, row, depth, limits, kind, steps, sizes)
 
     @intrinsic
     def integer_tile(
@@ -125,48 +217,59 @@ def instructions() -> dict[str, Any]:
         row_bytes: Any,
         weights: Any,
         kind: Any,
-        start: Any,
+        n_chunks: Any,
         n: Any,
         sizes: Any,
         size_bytes: Any,
-        sums: Any,
-        add: Any,
+        columns: Any,
+        column_bytes: Any,
+        out: Any,
+        out_bytes: Any,
     ) -> Any:
         # Both multiply numbers that lie in 32 bits one by one, and add up the products: two of 16 bits, four of 8.
-        name = {16: "vpdpwssd", 8: "vpdpbusd"}[kind.dtype.bitwidth]
+        bits = kind.dtype.bitwidth
+        name = {16: "vpdpwssd", 8: "vpdpbusd"}[bits]
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> None:
-            rows, row_bytes, weights, _, start, n, sizes, size_bytes, sums, add = values
+            rows, row_bytes, weights, _, n_chunks, n, *values = values
+            sizes, size_bytes, columns, column_bytes, out, out_bytes = values
             dot = library(builder, f"llvm.x86.avx512.{name}.512", ints, 3)
-            found = sum_products(
-                builder,
-                (rows, row_bytes),
-                (weights, int64(_LINE * _VECTORS)),
-                n,
-                [load(builder, start, ints, _LINE * k) for k in range(_VECTORS)] * ROWS,
-                ROWS,
-                lambda *numbers: builder.call(dot, numbers),
-            )
-            for row in range(ROWS):
-                size = spread(builder, load(builder, step(builder, sizes, size_bytes, row), float32))
-                for k in range(row * _VECTORS, (row + 1) * _VECTORS):
-                    old = builder.select(add, load(builder, sums, floats, _LINE * k), *none)
-                    store(builder, multiply_add(builder, builder.sitofp(found[k], floats), size, old), sums, _LINE * k)
 
-        return procedure(generate, rows, row_bytes, weights, kind, start, n, sizes, size_bytes, sums, add)
+            def of_columns(line: Any, kind: Any) -> list[Any]:
+                beside = builder.add(columns, builder.mul(column_bytes, line))
+                return [load(builder, beside, kind, _LINE * k) for k in range(_VECTORS)]
 
-    @intrinsic
-    def finish_tile(typing: Any, sums: Any, sizes: Any, biases: Any, out: Any, out_bytes: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> None:
-            sums, sizes, biases, out, out_bytes = values
-            size, bias = ([load(builder, of, floats, _LINE * k) for k in range(_VECTORS)] for of in (sizes, biases))
-            for row in range(ROWS):
-                for k in range(_VECTORS):
-                    found = load(builder, sums, floats, _LINE * (row * _VECTORS + k))
-                    scaled = multiply_add(builder, found, size[k], bias[k])
-                    store(builder, scaled, step(builder, out, out_bytes, row), _LINE * k)
+            def add_chunk(c: Any, totals: Sequence[Any]) -> list[Any]:
+                begin = builder.mul(c, n)
+                start = of_columns(builder.add(c, int64(2)), ints) if bits == 8 else [ints([0] * LANES)] * _VECTORS
+                found = sum_products(
+                    builder,
+                    (step(builder, rows, begin, 4), row_bytes),
+                    (step(builder, weights, begin, 4 * WIDTH), int64(4 * WIDTH)),
+                    n,
+                    start * ROWS,
+                    ROWS,
+                    lambda *numbers: builder.call(dot, numbers),
+                )
+                beside = builder.add(sizes, builder.mul(c, int64(4)))
+                of_row = [
+                    spread(builder, load(builder, step(builder, beside, size_bytes, row), float32))
+                    for row in range(ROWS)
+                ]
+                return [
+                    multiply_add(builder, builder.sitofp(sums, floats), of_row[k // _VECTORS], total)
+                    for k, (sums, total) in enumerate(zip(found, totals, strict=True))
+                ]
 
-        return procedure(generate, sums, sizes, biases, out, out_bytes)
+            totals = repeat(builder, n_chunks, none * (ROWS * _VECTORS), add_chunk)
+            size, bias = (of_columns(int64(i), floats) for i in range(2))
+            for k, total in enumerate(totals):
+                row, vector = divmod(k, _VECTORS)
+                scaled = multiply_add(builder, total, size[vector], bias[vector])
+                store(builder, scaled, step(builder, out, out_bytes, row), _LINE * vector)
+
+        kinds = (row_bytes, weights, kind, n_chunks, n, sizes, size_bytes)
+        return procedure(generate, rows, *kinds, columns, column_bytes, out, out_bytes)
 
     def float_tile_of(vectors: int) -> Any:
         @intrinsic
@@ -196,20 +299,56 @@ def instructions() -> dict[str, Any]:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> None:
             rows, row_bytes, out, out_bytes = values
             lines = [load(builder, step(builder, rows, row_bytes, i), floats) for i in range(LANES)]
-            apart = 1
-            while apart < LANES:
-                # Of two lines that are so far apart, each takes half of the other's lanes.
-                upper = ints([k if not k & apart else k - apart + LANES for k in range(LANES)])
-                lower = ints([k + apart if not k & apart else k + LANES for k in range(LANES)])
-                for i in range(LANES):
-                    if not i & apart:
-                        pair = lines[i], lines[i + apart]
-                        lines[i], lines[i + apart] = (builder.shuffle_vector(*pair, mask) for mask in (upper, lower))
-                apart *= 2
-            for i, line in enumerate(lines):
+            for i, line in enumerate(turned(builder, lines)):
                 store(builder, line, step(builder, out, out_bytes, i))
 
         return procedure(generate, rows, row_bytes, out, out_bytes)
+
+    @intrinsic
+    def shift_row(typing: Any, row: Any, n: Any, length: Any, factor: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> None:
+            row, n, length, factor = values
+            ends, factors = spread(builder, builder.trunc(length, int32)), spread(builder, factor)
+
+            def look(i: Any, found: Sequence[Any]) -> list[Any]:
+                at = step(builder, row, i, _LINE)
+                places = builder.add(spread(builder, builder.trunc(builder.mul(i, int64(LANES)), int32)), lanes)
+                is_inside = builder.icmp_signed("<", places, ends)
+                numbers = builder.select(is_inside, load(builder, at, floats), floats([-1e30] * LANES))
+                store(builder, numbers, at)
+                return [maximum(builder, found[0], numbers)]
+
+            (top,) = repeat(builder, n, [floats([-1e30] * LANES)], look)
+            top = of_all(builder, maximum, top)
+
+            def shift(i: Any, _: Sequence[Any]) -> list[Any]:
+                at = step(builder, row, i, _LINE)
+                store(builder, builder.fmul(builder.fsub(load(builder, at, floats), top), factors), at)
+                return []
+
+            repeat(builder, n, [], shift)
+
+        return procedure(generate, row, n, length, factor)
+
+    @intrinsic
+    def share_row(typing: Any, row: Any, n: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> None:
+            row, n = values
+
+            def look(i: Any, found: Sequence[Any]) -> list[Any]:
+                return [added(builder, found[0], load(builder, step(builder, row, i, _LINE), floats))]
+
+            (total,) = repeat(builder, n, none, look)
+            per_total = builder.fdiv(floats([1.0] * LANES), of_all(builder, added, total))
+
+            def scale(i: Any, _: Sequence[Any]) -> list[Any]:
+                at = step(builder, row, i, _LINE)
+                store(builder, builder.fmul(load(builder, at, floats), per_total), at)
+                return []
+
+            repeat(builder, n, [], scale)
+
+        return procedure(generate, row, n)
 
     @intrinsic
     def larger(typing: Any, left: Any, right: Any) -> Any:
@@ -226,11 +365,13 @@ def instructions() -> dict[str, Any]:
         return types.float32(types.int32), generate
 
     return {
+        "round_block": round_block,
         "integer_tile": integer_tile,
-        "finish_tile": finish_tile,
         "float_tile": float_tile_of(1),
         "wide_float_tile": float_tile_of(2),
         "turn": turn,
+        "shift_row": shift_row,
+        "share_row": share_row,
         "larger": larger,
         "float_of_bits": float_of_bits,
     }

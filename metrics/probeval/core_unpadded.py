@@ -8,7 +8,7 @@ itself, or with those of its own token, so a text's result does not depend on th
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,13 @@ class UnpaddedBert(nn.Module):
             hidden = output_norm(narrow(widen(hidden)).add_(hidden))
         return hidden
 
+    def means(self, ids: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """Give the means of what `tokens` gives over each text: (t,) to (n, size), float32."""
+        if self._integers:
+            n_threads = torch.get_num_threads()
+            return torch.from_numpy(embed_tokens(self._integers, ids.int().numpy(), lengths, n_threads, is_pooled=True))
+        return torch.cat([rows.mean(1) for rows in _of_equal_length(self.tokens(ids, lengths), lengths)])
+
     def _attend(self, projected: torch.Tensor, runs: list[tuple[int, int]]) -> torch.Tensor:
         """Let the tokens of each text attend to each other: queries, keys and values, (t, 3 * size), to (t, size)."""
         size = projected.shape[1] // 3
@@ -120,7 +127,12 @@ class UnpaddedEncoder:
         from tokenizers import Tokenizer
 
         transformer, pooling, *rest = encoder
-        self._is_mean = getattr(pooling, "pooling_mode", None) == "mean"
+        # Without a product by the mask; where nothing that follows wants more than that.
+        self._is_mean = getattr(pooling, "pooling_mode", None) == "mean" and all(
+            getattr(module, "module_input_name", "sentence_embedding") == "sentence_embedding"
+            and type(module).__name__ != "Pooling"
+            for module in rest
+        )
         self._tail = rest if self._is_mean else [pooling, *rest]
         self._body = UnpaddedBert(transformer.auto_model, precision).eval()
         self.tokens_at_once = self._body.tokens_at_once
@@ -153,22 +165,18 @@ class UnpaddedEncoder:
         """Embed texts that lie one behind the other, by their token ids: (n, d), float32."""
         sizes = lengths.tolist()
         with torch.inference_mode():
+            if self._is_mean:
+                return self._finished({"sentence_embedding": self._body.means(torch.from_numpy(ids), sizes)})
             hidden = self._body.tokens(torch.from_numpy(ids), sizes)
-            found, start = [], 0
-            for length, group in itertools.groupby(sizes):
-                n = len(list(group))
-                rows = hidden[start : (start := start + n * length)].view(n, length, -1)
-                features: Any = {
-                    "token_embeddings": rows,
-                    "attention_mask": torch.ones(n, length, dtype=torch.int64),
-                }
-                if self._is_mean:
-                    # As the module does it, without a product by the mask.
-                    features["sentence_embedding"] = rows.mean(1)
-                for module in self._tail:
-                    features = module(features)
-                found.append(features["sentence_embedding"])
-            return torch.cat(found).float().numpy()
+            masks = ((rows, torch.ones(rows.shape[:2], dtype=torch.int64)) for rows in _of_equal_length(hidden, sizes))
+            parts = [self._finished({"token_embeddings": rows, "attention_mask": mask}) for rows, mask in masks]
+            return np.concatenate(parts)
+
+    def _finished(self, features: Any) -> np.ndarray:
+        for module in self._tail:
+            features = module(features)
+        found: np.ndarray = features["sentence_embedding"].float().numpy()
+        return found
 
     def agrees(self, encoder: Any, precision: str | None) -> bool:
         """Say whether it gives what the encoder gives that it was made of, tried on a few texts."""
@@ -185,6 +193,14 @@ class UnpaddedEncoder:
         cosines = (found * expected).sum(1) / np.maximum(sizes[0] * sizes[1], np.finfo(np.float64).tiny)
         near = _AGREEMENT[precision]
         return bool(cosines.min() >= near and np.abs(sizes[0] / sizes[1] - 1).max() <= 1 - near)
+
+
+def _of_equal_length(hidden: torch.Tensor, lengths: Sequence[int]) -> Iterator[torch.Tensor]:
+    """Cut the rows of texts into runs of texts of equal length: each (n, t, size)."""
+    start = 0
+    for length, group in itertools.groupby(lengths):
+        n = len(list(group))
+        yield hidden[start : (start := start + n * length)].view(n, length, -1)
 
 
 def unpadded_encoder(encoder: Any, precision: str | None) -> UnpaddedEncoder | None:

@@ -13,15 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_integer_kernels import CHUNK, MARGIN, WIDE_ROWS, compiled
-from .core_integer_tiles import LANES, QUERIES, ROWS, WIDTH
+from .core_integer_kernels import MARGIN, WIDE_ROWS, compiled, depth_of
+from .core_integer_tiles import LANES, QUERIES, WIDTH
 
 logger = logging.getLogger(__name__)
 
-# By bits: the most steps that a number may be, and the largest norm of a chunk, so that no sum of a chunk's products
-# exceeds 2^31 (Cauchy and Schwarz); numbers of 8 bits are too small to come near. And what is added to the steps of a
-# text's rows, which the processor wants without sign.
-_LIMITS = {16: (32_767.0, 46_000.0, 0.0), 8: (127.0, 1e30, 128.0)}
+# By bits: the most steps that a number may be; the largest norms of a chunk of a text's row and of one of a weight, so
+# that no sum of a chunk's products exceeds 2^31 (Cauchy and Schwarz); numbers of 8 bits are too small to come near. And
+# what is added to the steps of a text's rows, which the processor wants without sign.
+_LIMITS = {16: (32_767.0, 40_900.0, 52_400.0, 0.0), 8: (127.0, 1e30, 1e30, 128.0)}
+# Sizes are multiples of a line of steps of 8 bits.
+_LEAST = 4 * LANES
 # Tokens that a thread takes through all layers at once: few enough for its cache. And where the end is near, fewer, so
 # that threads end together.
 _TOKENS, _LEAST_TOKENS = 252, 60
@@ -31,8 +33,8 @@ class Linear(NamedTuple):
     """The same linear part, (t, k) to (t, n), of all layers.
 
     steps : ndarray of shape (layers, n * k), int16 or int8: the weights, in the order in which they are read
-    columns : ndarray of shape (layers, 3, n), float32: of each output the size of its steps, its bias, and where
-        its sums begin (int32, as it lies in memory)
+    columns : ndarray of shape (layers, 2 + blocks, n), float32: of each output the size of its steps, its bias, and
+        where its sums begin in each block (int32, as it lies in memory)
     """
 
     steps: np.ndarray
@@ -74,9 +76,9 @@ def has_kernels(bits: int) -> bool:
     features = binding.get_host_cpu_features()
     if not all(features.get(name, False) for name in ("avx512f", "avx512bw", "avx512vl", "avx512vnni")):
         return False
-    zeros = np.zeros((4, WIDTH), np.float32)
+    zeros = np.zeros((4, _LEAST), np.float32)
     project, other = (
-        round_linear([np.zeros((n, WIDTH), np.float32)], [np.zeros(n, np.float32)], bits) for n in (3 * WIDTH, WIDTH)
+        round_linear([np.zeros((n, _LEAST), np.float32)], [np.zeros(n, np.float32)], bits) for n in (3 * _LEAST, _LEAST)
     )
     layers = Layers(zeros, zeros, zeros[:2], zeros[None], project, other, other, other, heads=1, epsilon=1.0, bits=bits)
     try:
@@ -90,33 +92,36 @@ def has_kernels(bits: int) -> bool:
 
 def fits(d: int, wide: int, heads: int) -> bool:
     """Say whether the kernels do layers of such sizes."""
-    return d % WIDTH == 0 and wide % WIDTH == 0 and d % heads == 0 and d // heads % LANES == 0
+    return d % _LEAST == 0 and wide % _LEAST == 0 and d % heads == 0 and d // heads % LANES == 0
 
 
 def round_linear(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], bits: int) -> Linear:
     """Round the same linear part of all layers: weights (n, k) and biases (n,)."""
     rounded = [_round_weight(weight, bits) for weight in weights]
-    # Column by column of a tile, what one instruction multiplies side by side.
+    # In each panel of columns, in the order in which a row's steps are read: chunk by chunk in 16 bits, line by line in 8
+    # bits. And, column by column, what one instruction multiplies side by side.
+    lines = depth_of(weights[0].shape[1]) * bits // 32
+    order = (0, 2, 5, 3, 1, 4) if bits == 16 else (0, 2, 3, 5, 1, 4)
     packed = [
-        steps.reshape(len(steps) // WIDTH, WIDTH, -1, 32 // bits).transpose(0, 2, 1, 3).reshape(-1)
+        steps.reshape(len(steps) // WIDTH, WIDTH, -1, lines, 32 // bits, LANES).transpose(order).reshape(-1)
         for steps, _ in rounded
     ]
-    # Takes back what is added to the steps of a text's rows.
-    starts = [(-_LIMITS[bits][2] * steps.sum(1, dtype=np.int64)).astype(np.int32) for steps, _ in rounded]
-    columns = [
-        np.stack([sizes, bias, start.view(np.float32)])
-        for (_, sizes), bias, start in zip(rounded, biases, starts, strict=True)
-    ]
-    steps = _aligned((len(packed), len(packed[0])), packed[0].dtype)
-    steps[:] = packed
-    return Linear(steps, np.stack(columns))
+    columns = []
+    for (steps, sizes), bias in zip(rounded, biases, strict=True):
+        # Takes back what is added to the steps of a text's rows, in each chunk of 8 bits.
+        starts = -_LIMITS[bits][3] * steps.reshape(len(steps), -1, lines * 32 // bits * LANES).sum(2, dtype=np.int64)
+        columns.append(np.stack([sizes, bias, *starts.T.astype(np.int32, order="C").view(np.float32)]))
+    room = _aligned((len(packed), len(packed[0])), packed[0].dtype)
+    room[:] = packed
+    return Linear(room, np.stack(columns))
 
 
 def _round_weight(weight: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
     """Round each row of a weight to steps; returns them and their sizes."""
-    most, norm, _ = _LIMITS[bits]
+    most, _, norm, _ = _LIMITS[bits]
     weight = weight.astype(np.float64)
-    norms = np.sqrt(np.add.reduceat(weight**2, range(0, weight.shape[1], CHUNK), axis=1).max(1))
+    chunks = weight.reshape(len(weight), -1, depth_of(weight.shape[1]), LANES)
+    norms = np.sqrt((chunks**2).sum(2)).max((1, 2))
     sizes = np.maximum(np.maximum(np.abs(weight).max(1) / most, norms / norm), 1e-30)
     return np.rint(weight / sizes[:, None]).astype(f"int{bits}"), sizes.astype(np.float32)
 
@@ -126,7 +131,9 @@ def tokens_at_once(n_threads: int) -> int:
     return 32 * _TOKENS * n_threads
 
 
-def embed_tokens(layers: Layers, ids: np.ndarray, lengths: Sequence[int], n_threads: int) -> np.ndarray:
+def embed_tokens(
+    layers: Layers, ids: np.ndarray, lengths: Sequence[int], n_threads: int, *, is_pooled: bool = False
+) -> np.ndarray:
     """Give the contextual embeddings of texts that lie one behind the other: (t,) to (t, d), float32.
 
     Parameters
@@ -134,6 +141,7 @@ def embed_tokens(layers: Layers, ids: np.ndarray, lengths: Sequence[int], n_thre
     ids : ndarray of shape (t,), int32
     lengths : of each text
     n_threads : how many work at once; it does not change the numbers
+    is_pooled : give the mean of each text instead: (n, d)
 
     Raises
     ------
@@ -146,10 +154,11 @@ def embed_tokens(layers: Layers, ids: np.ndarray, lengths: Sequence[int], n_thre
         raise IndexError(f"ids must be from 0 to {len(layers.words) - 1}. Got {ids.min()} to {ids.max()}.")
     if sizes.max(initial=0) > len(layers.places):
         raise IndexError(f"lengths must be at most {len(layers.places)}. Got {sizes.max()}.")
-    kernel, found = compiled(), np.empty((len(ids), layers.words.shape[1]), np.float32)
+    kernel, found = compiled(), np.empty((len(sizes if is_pooled else ids), layers.words.shape[1]), np.float32)
     tables = (layers.words, layers.places, layers.first_norm, layers.norms)
     linears = tuple(map(tuple, (layers.project, layers.attended, layers.widen, layers.narrow)))
-    numbers = (layers.heads, np.float32(layers.epsilon), tuple(map(np.float32, _LIMITS[layers.bits])))
+    most_steps, norm, _, offset = map(np.float32, _LIMITS[layers.bits])
+    numbers = (layers.heads, np.float32(layers.epsilon), (most_steps, norm, offset))
     parts = _parts(sizes, n_threads)
     most = max((tokens.stop - tokens.start for _, tokens in parts), default=0)
     waiting = iter(parts)
@@ -158,7 +167,8 @@ def embed_tokens(layers: Layers, ids: np.ndarray, lengths: Sequence[int], n_thre
         room = _make_room(layers, most, int(sizes.max(initial=1)))
         # To take the next of a list is one step, so threads may do it at once.
         for texts, tokens in waiting:
-            kernel(ids[tokens], sizes[texts], tables, linears, *numbers, room, found[tokens])
+            own = found[texts if is_pooled else tokens]
+            kernel(ids[tokens], sizes[texts], tables, linears, *numbers, room, is_pooled, own)
 
     n_threads = min(n_threads, len(parts))
     if n_threads < 2:
@@ -188,19 +198,20 @@ def _parts(lengths: np.ndarray, n_threads: int) -> list[tuple[slice, slice]]:
 def _make_room(layers: Layers, tokens: int, longest: int) -> tuple[np.ndarray, ...]:
     """Make the arrays that a thread works in, for so many tokens at once and a text of so many."""
     d, wide = layers.words.shape[1], layers.widen.columns.shape[2]
-    rows, keys = tokens + MARGIN, -(-longest // LANES) * LANES
+    rows, wide_rows, keys = tokens + MARGIN, WIDE_ROWS + MARGIN, -(-longest // LANES) * LANES
+    blocks, n_sizes = [n // LANES // depth_of(n) for n in (d, wide)], LANES if layers.bits == 16 else 1
     steps: Any = np.int16 if layers.bits == 16 else np.uint8
     shapes: list[tuple[tuple[int, ...], Any]] = [
         ((rows, d), np.float32),
         ((rows, d), np.float32),
         ((rows, 3 * d), np.float32),
         ((rows, d), steps),
-        ((rows, -(-max(d, wide) // CHUNK)), np.float32),
-        ((WIDE_ROWS, wide), np.float32),
-        ((WIDE_ROWS, wide), steps),
+        ((rows, blocks[0] * n_sizes), np.float32),
+        ((wide_rows, wide // blocks[1]), np.float32),
+        ((wide_rows, wide), steps),
+        ((wide_rows, blocks[1] * n_sizes), np.float32),
         ((d // layers.heads * keys,), np.float32),
         ((QUERIES * keys,), np.float32),
-        ((ROWS, WIDTH), np.float32),
     ]
     return tuple(_aligned(shape, dtype) for shape, dtype in shapes)
 
