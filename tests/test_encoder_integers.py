@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tqdm.auto import tqdm
 
 from metrics._core import core_encoder, core_integer_kernels, core_integers, core_unpadded
 from tests.conftest import SETS
 
 needs_kernels = pytest.mark.skipif(
-    not core_integers.has_kernels(16), reason="the kernels need an x86 processor with AVX-512 VNNI, and numba"
+    not all(map(core_integers.has_kernels, (16, 8))),
+    reason="the kernels need an x86 processor with AVX-512 VNNI, and numba",
 )
 BITS = {None: 16, "int8": 8}
 LENGTHS = [1, 2, 15, 16, 17, 40, 3, 64, 7, 1]
@@ -86,18 +89,22 @@ def multiply(rows, weight, bias, bits):
     compiled = core_integer_kernels.compiled() and sys.modules["_text_metric_kernels"]
     linear = core_integers.round_linear([weight], [bias], bits)
     limits = tuple(map(np.float32, core_integers._LIMITS[bits]))
-    steps = core_integers._aligned(rows.shape, np.int16 if bits == 16 else np.uint8)
-    sizes = core_integers._aligned((len(rows), -(-rows.shape[1] // core_integer_kernels.CHUNK)), np.float32)
-    tile, out = (core_integers._aligned(shape, np.float32) for shape in ((6, 64), (len(rows), len(weight))))
+    # Of the rows behind the last, only what is there is written back.
+    room = (len(rows) + core_integer_kernels.MARGIN, rows.shape[1])
+    steps = core_integers._aligned(room, np.int16 if bits == 16 else np.uint8)
+    blocks = rows.shape[1] // 16 // core_integer_kernels.depth_of(rows.shape[1])
+    sizes = core_integers._aligned((len(rows), blocks * (16 if bits == 16 else 1)), np.float32)
+    out = core_integers._aligned((len(rows), len(weight)), np.float32)
     for row in range(len(rows)):
         compiled._round_row(rows[row], steps[row], sizes[row], limits)
-    compiled._multiply(steps, sizes, len(rows), linear.steps[0], linear.columns[0], tile, out)
+    assert not steps[len(rows) :].any()
+    compiled._multiply(steps, sizes, len(rows), linear.steps[0], linear.columns[0], 0, out)
     return out
 
 
 @needs_kernels
-@pytest.mark.parametrize(("bits", "near"), [(16, 3e-4), (8, 0.03)])
-@pytest.mark.parametrize("k", [64, 192, 256, 1536])
+@pytest.mark.parametrize(("bits", "near"), [(16, 2e-4), (8, 0.03)])
+@pytest.mark.parametrize("k", [64, 192, 256, 704, 1536])
 @pytest.mark.parametrize("kind", ["normal", "flat", "one", "far"])
 def test_products_are_right_where_sums_are_as_large_as_can_be(bits, near, k, kind):
     rng = np.random.default_rng(0)
@@ -116,17 +123,22 @@ def test_products_are_right_where_sums_are_as_large_as_can_be(bits, near, k, kin
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.integers(0, 10_000), st.sampled_from([1, 50, 192, 193, 600]), st.sampled_from([0, 1, 5]))
-def test_no_sum_of_a_chunk_can_exceed_32_bits(seed, n, power):
+@given(st.integers(0, 10_000), st.sampled_from([64, 192, 384, 704, 1536]), st.sampled_from([0, 1, 5]))
+def test_no_sum_of_a_chunk_can_exceed_32_bits(seed, k, power):
     rng = np.random.default_rng(seed)
-    weight = rng.normal(size=(3, n)) * np.exp(power * rng.normal(size=(3, n)))
+    weight = rng.normal(size=(3, k)) * np.exp(power * rng.normal(size=(3, k)))
     steps, sizes = core_integers._round_weight(weight, 16)
     assert steps.dtype == np.int16
-    for first in range(0, n, core_integer_kernels.CHUNK):
-        chunk = steps[:, first : first + core_integer_kernels.CHUNK].astype(np.float64)
-        # Text's rows are rounded to the same limit; so no product of norms is more.
-        assert (chunk**2).sum(1).max() < 2**31
+    depth = core_integer_kernels.depth_of(k)
+    norms = np.linalg.norm(steps.reshape(3, -1, depth, 16).astype(np.float64), axis=2)
+    # A text's rows, too, are rounded after they were held to their limit.
+    assert norms.max() * (core_integers._LIMITS[16][1] + math.sqrt(depth) / 2) < 2**31
     np.testing.assert_allclose(steps * sizes[:, None].astype(np.float64), weight, atol=0.51 * sizes.max())
+
+
+@pytest.mark.parametrize(("k", "depth"), [(64, 4), (128, 8), (384, 24), (704, 4), (768, 24), (1024, 16), (1536, 24)])
+def test_a_row_is_whole_blocks(k, depth):
+    assert core_integer_kernels.depth_of(k) == depth
 
 
 def test_gelu_is_that_of_torch():
@@ -192,7 +204,7 @@ def test_what_cannot_be_compiled_is_said(monkeypatch, caplog):
 @needs_kernels
 def test_what_does_not_agree_is_not_taken(monkeypatch, default_encoder):
     real = core_unpadded.embed_tokens
-    monkeypatch.setattr(core_unpadded, "embed_tokens", lambda *settings: real(*settings) ** 3)
+    monkeypatch.setattr(core_unpadded, "embed_tokens", lambda *parts, **settings: real(*parts, **settings) ** 3)
     fast = core_unpadded.unpadded_encoder(default_encoder, None)
     assert fast._body._integers is None
     assert core_unpadded.unpadded_encoder(default_encoder, "int8") is None
@@ -203,6 +215,64 @@ def default_encoder():
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(str(core_encoder.find_model("all-MiniLM-L6-v2").path), device="cpu")
+
+
+@needs_kernels
+@pytest.mark.parametrize("precision", BITS)
+def test_torch_serves_small_inputs_until_kernels_are_compiled(precision, monkeypatch):
+    bert, ids = make_bert(), make_ids(LENGTHS)
+    by_kernels = embed(bert, precision, ids, LENGTHS)
+    monkeypatch.setattr(core_unpadded, "are_compiled", lambda bits: False)
+    body = core_unpadded.UnpaddedBert(bert, precision)
+    body.prepare(core_unpadded._WORTH_COMPILING - 1)
+    by_torch = body.tokens(ids, LENGTHS).numpy()
+    assert body.tokens_at_once == core_unpadded.TOKENS
+    if precision is None:
+        exact = core_unpadded.UnpaddedBert(bert, "float32").tokens(ids, LENGTHS).numpy()
+        np.testing.assert_array_equal(by_torch, exact)
+    body.prepare(core_unpadded._WORTH_COMPILING)
+    np.testing.assert_array_equal(body.tokens(ids, LENGTHS).numpy(), by_kernels)
+    assert body.tokens_at_once > core_unpadded.TOKENS
+    assert 0 < farthest(by_kernels, by_torch) < (1e-3 if precision is None else 0.1)
+
+
+@needs_kernels
+def test_a_large_input_is_worth_compiling(monkeypatch, default_encoder):
+    monkeypatch.setattr(core_unpadded, "are_compiled", lambda bits: False)
+    monkeypatch.setattr(core_unpadded, "_WORTH_COMPILING", 30)
+    fast = core_unpadded.unpadded_encoder(default_encoder, None)
+    loaded = core_encoder.LoadedModel(default_encoder, "float32", threading.Lock(), fast)
+    texts = [text for members in SETS for text in members]
+    bar = tqdm(disable=True)
+    few, _ = core_encoder._encode_unique(loaded, texts[:2], None, bar)
+    assert fast._body._integers is None
+    many, _ = core_encoder._encode_unique(loaded, texts, None, bar)
+    assert fast._body._integers is not None
+    # All of an input goes one way.
+    again, _ = core_encoder._encode_unique(loaded, texts[:2], None, bar)
+    np.testing.assert_array_equal(again, many[:2])
+    assert 0 < np.abs(few - again).max() < 1e-4
+
+
+@needs_kernels
+def test_kernels_that_do_not_agree_leave_the_work_to_torch(monkeypatch):
+    monkeypatch.setattr(core_unpadded, "are_compiled", lambda bits: False)
+    bert, ids = make_bert(), make_ids(LENGTHS)
+    body = core_unpadded.UnpaddedBert(bert)
+    expected = body.tokens(ids, LENGTHS).numpy()
+    real = core_unpadded.embed_tokens
+    monkeypatch.setattr(core_unpadded, "embed_tokens", lambda *parts, **settings: real(*parts, **settings) ** 3)
+    body.prepare(10**6)
+    np.testing.assert_array_equal(body.tokens(ids, LENGTHS).numpy(), expected)
+
+
+@needs_kernels
+@pytest.mark.parametrize("precision", BITS)
+def test_means_are_those_of_the_tokens(precision):
+    bert, ids = make_bert(), make_ids(LENGTHS)
+    body = core_unpadded.UnpaddedBert(bert, precision)
+    expected = torch.stack([rows.mean(0) for rows in body.tokens(ids, LENGTHS).split(LENGTHS)])
+    np.testing.assert_allclose(body.means(ids, LENGTHS).numpy(), expected.numpy(), atol=1e-6)
 
 
 @needs_kernels
@@ -226,6 +296,7 @@ import json, sys
 import numpy as np
 sys.path.insert(0, sys.argv[1])
 import core_integers
+known = core_integers.are_compiled(16)
 zeros = np.zeros((4, 64), np.float32)
 project, other = (
     core_integers.round_linear([np.ones((n, 64), np.float32)], [np.ones(n, np.float32)], 16) for n in (192, 64)
@@ -233,7 +304,7 @@ project, other = (
 layers = core_integers.Layers(zeros, zeros, zeros[:2] + 1, zeros[None] + 1, project, *[other] * 3, 1, 1e-6, 16)
 found = core_integers.embed_tokens(layers, np.arange(4, dtype=np.int32), [4], 1)
 hits = sum(core_integers.compiled().stats.cache_hits.values())
-print(json.dumps([float(found.sum()), hits]))
+print(json.dumps([float(found.sum()), hits, known, core_integers.has_kernels(16) and core_integers.are_compiled(16)]))
 """
 
 
@@ -252,8 +323,9 @@ def test_copies_share_what_was_compiled(tmp_path):
         return json.loads(done.stdout)
 
     first, second = (run(folder, tmp_path / "cache") for folder in ("one", "another"))
-    assert (first, second) == ([second[0], 0], [first[0], 1])
+    assert (first, second) == ([second[0], 0, False, True], [first[0], 1, True, True])
     # Where nothing can be kept, it is compiled each time.
     (tmp_path / "file").write_text("")
     assert run("one", tmp_path / "file") == first
+    assert run("one", tmp_path / "file")[2] is False
     assert math.isfinite(first[0])

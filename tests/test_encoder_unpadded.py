@@ -79,7 +79,7 @@ def test_one_text_and_a_thousand(tiny_model, tiny_encoder):
 
 def test_more_texts_than_are_tokenized_at_once(tiny_model, tiny_encoder, monkeypatch):
     monkeypatch.setattr(core_encoder, "_TOKENIZED_AT_ONCE", 7)
-    monkeypatch.setattr(core_encoder.load_model(tiny_model, None, "cpu")[0].fast, "tokens_at_once", 50)
+    monkeypatch.setattr(type(core_encoder.load_model(tiny_model, None, "cpu")[0].fast), "tokens_at_once", 50)
     texts = [*letters(100), "a " * 100]
     with pytest.warns(UserWarning, match=r"1 of 101 different texts are longer than the 64 tokens .*longest has 102"):
         found = core_encoder.encode(texts, tiny_model, device="cpu").embeddings

@@ -291,6 +291,8 @@ def _encode_unpadded(
     ids, lengths, counts = map(np.concatenate, zip(*parts, strict=True))
     order = np.argsort(-lengths, kind="stable")
     starts, ends = np.cumsum(lengths) - lengths, np.cumsum(lengths[order])
+    with lock:
+        fast.prepare(int(ends[-1]))
     embeddings = None
     first = 0
     while first < len(order):

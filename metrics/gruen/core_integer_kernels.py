@@ -1,8 +1,8 @@
 """The layers of a BERT with products of whole numbers, as loops that numba compiles.
 
 Rows of floats are rounded to whole numbers of steps. Products of those are summed exactly, in 32 bits; all else is
-float32. A row is cut into blocks of vectors, and those into chunks, each of which has a step size of its own. In 16 bits,
-what the vectors of a block have in one lane is a chunk, so that 16 sizes are found side by side; in 8 bits, all of it.
+float32. A row is cut into blocks of vectors, and those into chunks, each of which has a step size of its own. In 16
+bits, what the vectors of a block have in one lane is a chunk, so that 16 sizes are found side by side; in 8 bits, all.
 """
 
 import functools
@@ -19,8 +19,8 @@ import numpy as np
 
 from .core_integer_tiles import LANES, QUERIES, ROWS, WIDTH, instructions
 
-# Vectors in a block, at most. The fewer products of 16 bits are summed before the sum becomes a float, the smaller steps
-# may be.
+# Vectors in a block, at most. The fewer products of 16 bits are summed before the sum becomes a float, the smaller may
+# steps be.
 _DEPTH = 24
 # Rows that go through the wide part of a layer at once: few enough for a processor's cache, and enough to be worth the
 # reading of the weights.
@@ -60,6 +60,20 @@ def compiled() -> Callable[..., None]:
     return entry
 
 
+def note_of(bits: int) -> Path | None:
+    """Name the file that says, if it is there, that what numba keeps will do here for steps of so many bits.
+
+    None if nothing can be written there.
+    """
+    from llvmlite import binding
+    from numba import __version__
+
+    file = _kept_source()
+    kind = f"{bits}-{binding.get_host_cpu_name()}-{sys.implementation.cache_tag}-{__version__}"
+    return file and file.with_name(f"{file.stem}-{kind}.compiled")
+
+
+@functools.cache
 def _kept_source() -> Path | None:
     """Put what is compiled into a folder of the user's, so that all copies of this file share what numba keeps there.
 
@@ -97,7 +111,9 @@ def _instruction(*values: Any) -> Any:
     raise TypeError("Only compiled functions have instructions.")
 
 
-round_block = integer_tile = float_tile = wide_float_tile = turn = shift_row = share_row = larger = float_of_bits = _instruction
+round_block = integer_tile = float_tile = wide_float_tile = turn = shift_row = share_row = larger = float_of_bits = (
+    _instruction
+)
 
 
 def depth_of(k: int) -> int:
@@ -175,22 +191,21 @@ def take_through_layers(
                 mixed[row, i] += hidden[row, i]
             _normalise(mixed[row], norms[layer, 2], norms[layer, 3], epsilon, hidden[row])
             _round_row(hidden[row], steps[row], sizes[row], limits)
-    row = 0
+    if not is_pooled:
+        for row in range(n):
+            for i in range(d):
+                found[row, i] = hidden[row, i]
+        return
+    start = 0
     for text, length in enumerate(lengths):
-        if is_pooled:
+        for i in range(d):
+            found[text, i] = 0
+        for row in range(start, start + length):
             for i in range(d):
-                found[text, i] = 0
-        for place in range(length):
-            if is_pooled:
-                for i in range(d):
-                    found[text, i] += hidden[row, i]
-            else:
-                for i in range(d):
-                    found[row, i] = hidden[row, i]
-            row += 1
-        if is_pooled:
-            for i in range(d):
-                found[text, i] /= np.float32(length)
+                found[text, i] += hidden[row, i]
+        for i in range(d):
+            found[text, i] /= np.float32(length)
+        start += length
 
 
 def _multiply(

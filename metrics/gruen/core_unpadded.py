@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from .core_integers import Layers, Linear, embed_tokens, fits, has_kernels, round_linear, tokens_at_once
+from .core_integers import Layers, Linear, are_compiled, embed_tokens, fits, has_kernels, round_linear, tokens_at_once
 
 # Tokens in a batch: enough to keep a processor busy, few enough to stay in its cache.
 TOKENS = 2048
@@ -25,6 +25,8 @@ _AGREEMENT = {None: 0.99999, "float32": 0.99999, "bfloat16": 0.99, "int8": 0.9}
 # Of whole numbers, where products are of those.
 _BITS = {None: 16, "int8": 8}
 _PROBES = ("", "A word.", " Upper and lower Case, with  blanks\tand an accent: café ", "one two three four five " * 8)
+# Tokens that are worth the seconds that kernels take to compile, once on a machine. Fewer are torch's work until then.
+_WORTH_COMPILING = 16_384
 # What may follow the transformer in a sentence encoder: modules that work on each text by itself.
 _TAIL = ("Pooling", "Dense", "Normalize")
 
@@ -40,16 +42,17 @@ class UnpaddedBert(nn.Module):
     precision : "float32", "bfloat16" or "int8": of the matrix products; everything else is float32. If None, what is
         fastest of float32 and what is as good.
 
-    Attributes
-    ----------
-    tokens_at_once : how many `tokens` is best called with
     """
 
     def __init__(self, bert: Any, precision: str | None = None) -> None:
         super().__init__()
         self.config, self.embeddings, self.pooler = bert.config, bert.embeddings, bert.pooler
-        self._integers = _integer_layers(bert, _BITS[precision]) if precision in _BITS else None
-        self.tokens_at_once = TOKENS if self._integers is None else tokens_at_once(torch.get_num_threads())
+        self._precision, self._integers, self._make_integers = precision, None, None
+        config = bert.config
+        if precision in _BITS and fits(config.hidden_size, config.intermediate_size, config.num_attention_heads):
+            self._make_integers = functools.partial(_integer_layers, bert, _BITS[precision])
+            if are_compiled(_BITS[precision]):
+                self._integers, self._make_integers = self._make_integers(), None
         table = bert.embeddings
         self._words = table.word_embeddings.weight.detach()
         self._places = table.position_embeddings.weight.detach() + table.token_type_embeddings.weight.detach()[0]
@@ -57,6 +60,30 @@ class UnpaddedBert(nn.Module):
         self._heads = bert.config.num_attention_heads
         in_torch = () if self._integers else bert.encoder.layer
         self._layers = [_layer(layer, precision or "float32") for layer in in_torch]
+
+    @property
+    def tokens_at_once(self) -> int:
+        """How many tokens `tokens` is best called with."""
+        return TOKENS if self._integers is None else tokens_at_once(torch.get_num_threads())
+
+    def prepare(self, n_tokens: int) -> None:
+        """Compile kernels that are not yet compiled, if so many tokens to come are worth it.
+
+        What comes after it may differ from what came before by as much as whole numbers do from floats.
+        """
+        if self._make_integers is None or n_tokens < _WORTH_COMPILING:
+            return
+        make, self._make_integers = self._make_integers, None
+        integers = make()
+        if integers is None:
+            return
+        ids = torch.arange(24) * 7 % len(self._words)
+        with torch.inference_mode():
+            expected, found = self.tokens(ids, [12, 12]), _by_integers(integers, ids, [12, 12])
+        if float(functional.cosine_similarity(found, expected).min()) >= _AGREEMENT[self._precision]:
+            # One after the other: another thread may be under way in torch.
+            self._integers = integers
+            self._layers = []
 
     def tokens(self, ids: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """Give the contextual embeddings of texts that lie one behind the other: (t,) to (t, size), float32.
@@ -67,7 +94,7 @@ class UnpaddedBert(nn.Module):
         lengths : of each text; equal ones should be neighbours, since those take part in one attention
         """
         if self._integers:
-            return torch.from_numpy(embed_tokens(self._integers, ids.int().numpy(), lengths, torch.get_num_threads()))
+            return _by_integers(self._integers, ids, lengths)
         runs = [(len(list(group)), length) for length, group in itertools.groupby(lengths) if length]
         if not runs:
             return self._words.new_empty(0, self._words.shape[1])
@@ -81,8 +108,7 @@ class UnpaddedBert(nn.Module):
     def means(self, ids: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """Give the means of what `tokens` gives over each text: (t,) to (n, size), float32."""
         if self._integers:
-            n_threads = torch.get_num_threads()
-            return torch.from_numpy(embed_tokens(self._integers, ids.int().numpy(), lengths, n_threads, is_pooled=True))
+            return _by_integers(self._integers, ids, lengths, is_pooled=True)
         return torch.cat([rows.mean(1) for rows in _of_equal_length(self.tokens(ids, lengths), lengths)])
 
     def _attend(self, projected: torch.Tensor, runs: list[tuple[int, int]]) -> torch.Tensor:
@@ -135,7 +161,6 @@ class UnpaddedEncoder:
         )
         self._tail = rest if self._is_mean else [pooling, *rest]
         self._body = UnpaddedBert(transformer.auto_model, precision).eval()
-        self.tokens_at_once = self._body.tokens_at_once
         self._limit = int(encoder.max_seq_length)
         # Copies, since a tokenizer of transformers changes the settings of its own from call to call.
         own = encoder.tokenizer
@@ -144,6 +169,15 @@ class UnpaddedEncoder:
             tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._cutting.enable_truncation(self._limit, direction=own.truncation_side)
+
+    @property
+    def tokens_at_once(self) -> int:
+        """How many tokens `embed` is best called with."""
+        return self._body.tokens_at_once
+
+    def prepare(self, n_tokens: int) -> None:
+        """Do what is worth doing before so many tokens."""
+        self._body.prepare(n_tokens)
 
     def tokenize(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Tokenize texts.
@@ -280,11 +314,23 @@ def is_known(model: Any) -> bool:
     )
 
 
+def prepare(model: Any, n_tokens: int) -> None:
+    """Do what is worth doing before so many tokens go through a model, if its body is unpadded."""
+    body = getattr(model, "bert", None)
+    if isinstance(body, UnpaddedBert):
+        body.prepare(n_tokens)
+
+
+def _by_integers(layers: Layers, ids: torch.Tensor, lengths: Sequence[int], is_pooled: bool = False) -> torch.Tensor:
+    n_threads = torch.get_num_threads()
+    return torch.from_numpy(embed_tokens(layers, ids.int().numpy(), lengths, n_threads, is_pooled=is_pooled))
+
+
 def _integer_layers(bert: Any, bits: int) -> Layers | None:
-    """Round a BERT to whole numbers; None where they are no faster here, or its sizes do not fit."""
-    config, layers, table = bert.config, bert.encoder.layer, bert.embeddings
-    if not fits(config.hidden_size, config.intermediate_size, config.num_attention_heads) or not has_kernels(bits):
+    """Round a BERT whose sizes fit to whole numbers; None where kernels do not run here."""
+    if not has_kernels(bits):
         return None
+    config, layers, table = bert.config, bert.encoder.layer, bert.embeddings
 
     def numbers(weight: torch.Tensor) -> np.ndarray:
         return np.ascontiguousarray(weight.detach().numpy())

@@ -15,7 +15,7 @@ import torch
 
 from .core_encoder import PRECISIONS, find_device, find_transformer, model_registry
 from .core_inputs import parse_choice
-from .core_unpadded import unpad_body
+from .core_unpadded import prepare, unpad_body
 from .gruen_backbone import SentenceScores, combine_windows, pad, progress_bar, token_batches, windows
 
 LM_MODEL = "bert-base-cased"
@@ -173,7 +173,7 @@ class BertBackbone:
                 return torch.softmax(self._sop.model(**inputs).sop_logits.double(), dim=-1)[:, 0]
 
             lengths = np.array(list(map(len, sequences)), dtype=np.int64)
-            return self._run(lengths, forward, "Order", batch_size, progress)
+            return self._run(self._sop, lengths, forward, "Order", batch_size, progress)
 
     def _losses(self, sentences: list[str], batch_size: int | None, progress: bool | None) -> np.ndarray:
         """Mean negative log-likelihood of each sentence's tokens, (n,)."""
@@ -192,7 +192,7 @@ class BertBackbone:
             return (losses * mask).sum(1) / mask.sum(1)
 
         lengths = np.array(list(map(len, pieces)), dtype=np.int64)
-        return self._run(lengths, forward, "Likelihood", batch_size, progress)
+        return self._run(self._lm, lengths, forward, "Likelihood", batch_size, progress)
 
     def _pseudo_losses(self, pieces: list[list[int]], batch_size: int | None, progress: bool | None) -> np.ndarray:
         """Mask each token of each window in turn, but for the special ones."""
@@ -212,7 +212,7 @@ class BertBackbone:
             return _token_losses(self._lm.model(**inputs).logits[rows, at], expected)
 
         lengths = np.array([len(pieces[i]) for i in owners], dtype=np.int64)
-        losses = self._run(lengths, forward, "Likelihood", batch_size, progress)
+        losses = self._run(self._lm, lengths, forward, "Likelihood", batch_size, progress)
         counts = np.bincount(owners, minlength=len(pieces))
         sums = np.bincount(owners, losses, len(pieces)) if len(owners) else np.zeros(len(pieces))
         # Where a tokenizer leaves nothing of a sentence, nothing of it is likely.
@@ -228,7 +228,7 @@ class BertBackbone:
                 return self._cola.model(**inputs).logits[:, self._acceptable].double()
 
             lengths = np.array(list(map(len, pieces)), dtype=np.int64)
-            values = self._run(lengths, forward, "Acceptability", batch_size, progress)
+            values = self._run(self._cola, lengths, forward, "Acceptability", batch_size, progress)
         return combine_windows(values, weights, owners, len(sentences))
 
     def _windows(
@@ -264,9 +264,16 @@ class BertBackbone:
         return torch.from_numpy(array).to(self._device)
 
     def _run(
-        self, lengths: np.ndarray, forward: Any, title: str, batch_size: int | None, progress: bool | None
+        self,
+        loaded: Loaded,
+        lengths: np.ndarray,
+        forward: Any,
+        title: str,
+        batch_size: int | None,
+        progress: bool | None,
     ) -> np.ndarray:
         """Run all sequences through a model, in batches of like length; returns (n,), float64, in their own order."""
+        prepare(loaded.model, int(lengths.sum()))
         values = np.empty(len(lengths))
         with torch.inference_mode(), progress_bar(len(lengths), title, "sequence", progress) as bar:
             for batch in token_batches(lengths, self._device, batch_size):

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from .core_encoder import DEFAULT_MODEL, PRECISIONS, find_device, find_model, model_registry
 from .core_inputs import parse_choice
-from .core_unpadded import unpad_body
+from .core_unpadded import prepare, unpad_body
 from .gruen_backbone import SentenceScores, combine_windows, pad, progress_bar, token_batches, windows
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
@@ -196,6 +196,7 @@ class CompactBackbone:
     ) -> Iterator[tuple[np.ndarray, torch.Tensor, torch.Tensor]]:
         """Yield batches of windows of like length: which they are, their token ids and their mask."""
         lengths = np.array(list(map(len, pieces)), dtype=np.int64)
+        prepare(self._loaded.model, int(lengths.sum()))
         with torch.inference_mode(), progress_bar(len(pieces), "Sentences", "sentence", progress) as bar:
             for batch in token_batches(lengths, self._device, batch_size):
                 ids, mask = (torch.from_numpy(part).to(self._device) for part in pad([pieces[i] for i in batch], 0))

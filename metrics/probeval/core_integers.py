@@ -13,20 +13,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_integer_kernels import MARGIN, WIDE_ROWS, compiled, depth_of
+from .core_integer_kernels import MARGIN, WIDE_ROWS, compiled, depth_of, note_of
 from .core_integer_tiles import LANES, QUERIES, WIDTH
 
 logger = logging.getLogger(__name__)
 
-# By bits: the most steps that a number may be; the largest norms of a chunk of a text's row and of one of a weight, so
-# that no sum of a chunk's products exceeds 2^31 (Cauchy and Schwarz); numbers of 8 bits are too small to come near. And
-# what is added to the steps of a text's rows, which the processor wants without sign.
-_LIMITS = {16: (32_767.0, 40_900.0, 52_400.0, 0.0), 8: (127.0, 1e30, 1e30, 128.0)}
+# By bits: the most steps that a number may be, the largest norm of a chunk of a text's row in steps, and what is added
+# to such a row's steps, which the processor wants without sign in 8 bits. And the largest norm of a weight's chunk: no
+# sum of a chunk's products exceeds 2^31 then (Cauchy and Schwarz). Numbers of 8 bits are too small to come near.
+_LIMITS = {16: (32_767.0, 40_900.0, 0.0), 8: (127.0, 1e30, 128.0)}
+_WEIGHT_NORM = {16: 52_400.0, 8: 1e30}
 # Sizes are multiples of a line of steps of 8 bits.
 _LEAST = 4 * LANES
 # Tokens that a thread takes through all layers at once: few enough for its cache. And where the end is near, fewer, so
 # that threads end together.
 _TOKENS, _LEAST_TOKENS = 252, 60
+
+# Bits of the kernels that this process has tried.
+_compiled_here: set[int] = set()
 
 
 class Linear(NamedTuple):
@@ -66,15 +70,28 @@ class Layers(NamedTuple):
     bits: int
 
 
-@functools.cache
-def has_kernels(bits: int) -> bool:
-    """Say whether the kernels run here, on an x86 with VNNI and with numba: they are tried once, and so compiled."""
+def have_tools() -> bool:
+    """Say whether kernels could run here: on an x86 with VNNI, and with numba."""
     if any(importlib.util.find_spec(name) is None for name in ("numba", "llvmlite")):
         return False
     from llvmlite import binding
 
     features = binding.get_host_cpu_features()
-    if not all(features.get(name, False) for name in ("avx512f", "avx512bw", "avx512vl", "avx512vnni")):
+    return all(features.get(name, False) for name in ("avx512f", "avx512bw", "avx512vl", "avx512vnni"))
+
+
+def are_compiled(bits: int) -> bool:
+    """Say whether the kernels are compiled already, now or in a process before; otherwise that takes seconds."""
+    if not have_tools():
+        return False
+    note = note_of(bits)
+    return bits in _compiled_here or (note is not None and note.exists())
+
+
+@functools.cache
+def has_kernels(bits: int) -> bool:
+    """Say whether the kernels run here: they are tried once, and so compiled."""
+    if not have_tools():
         return False
     zeros = np.zeros((4, _LEAST), np.float32)
     project, other = (
@@ -87,6 +104,10 @@ def has_kernels(bits: int) -> bool:
     except Exception:
         logger.warning("Kernels for whole numbers could not be compiled; torch does the work.", exc_info=True)
         return False
+    _compiled_here.add(bits)
+    note = note_of(bits)
+    if note is not None:
+        note.touch()
     return True
 
 
@@ -98,8 +119,8 @@ def fits(d: int, wide: int, heads: int) -> bool:
 def round_linear(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], bits: int) -> Linear:
     """Round the same linear part of all layers: weights (n, k) and biases (n,)."""
     rounded = [_round_weight(weight, bits) for weight in weights]
-    # In each panel of columns, in the order in which a row's steps are read: chunk by chunk in 16 bits, line by line in 8
-    # bits. And, column by column, what one instruction multiplies side by side.
+    # In each panel of columns, in the order in which a row's steps are read: chunk by chunk in 16 bits, line by line in
+    # 8 bits. And, column by column, what one instruction multiplies side by side.
     lines = depth_of(weights[0].shape[1]) * bits // 32
     order = (0, 2, 5, 3, 1, 4) if bits == 16 else (0, 2, 3, 5, 1, 4)
     packed = [
@@ -109,7 +130,7 @@ def round_linear(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], bi
     columns = []
     for (steps, sizes), bias in zip(rounded, biases, strict=True):
         # Takes back what is added to the steps of a text's rows, in each chunk of 8 bits.
-        starts = -_LIMITS[bits][3] * steps.reshape(len(steps), -1, lines * 32 // bits * LANES).sum(2, dtype=np.int64)
+        starts = -_LIMITS[bits][2] * steps.reshape(len(steps), -1, lines * 32 // bits * LANES).sum(2, dtype=np.int64)
         columns.append(np.stack([sizes, bias, *starts.T.astype(np.int32, order="C").view(np.float32)]))
     room = _aligned((len(packed), len(packed[0])), packed[0].dtype)
     room[:] = packed
@@ -118,7 +139,7 @@ def round_linear(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], bi
 
 def _round_weight(weight: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
     """Round each row of a weight to steps; returns them and their sizes."""
-    most, _, norm, _ = _LIMITS[bits]
+    most, norm = _LIMITS[bits][0], _WEIGHT_NORM[bits]
     weight = weight.astype(np.float64)
     chunks = weight.reshape(len(weight), -1, depth_of(weight.shape[1]), LANES)
     norms = np.sqrt((chunks**2).sum(2)).max((1, 2))
@@ -157,8 +178,7 @@ def embed_tokens(
     kernel, found = compiled(), np.empty((len(sizes if is_pooled else ids), layers.words.shape[1]), np.float32)
     tables = (layers.words, layers.places, layers.first_norm, layers.norms)
     linears = tuple(map(tuple, (layers.project, layers.attended, layers.widen, layers.narrow)))
-    most_steps, norm, _, offset = map(np.float32, _LIMITS[layers.bits])
-    numbers = (layers.heads, np.float32(layers.epsilon), (most_steps, norm, offset))
+    numbers = (layers.heads, np.float32(layers.epsilon), tuple(map(np.float32, _LIMITS[layers.bits])))
     parts = _parts(sizes, n_threads)
     most = max((tokens.stop - tokens.start for _, tokens in parts), default=0)
     waiting = iter(parts)

@@ -8,8 +8,8 @@ from typing import Any
 
 # A vector holds so many numbers of 32 bits; a tile of integer sums, and of float sums, so many rows.
 LANES, ROWS, QUERIES = 16, 6, 8
-# Vectors side by side in a tile of integer sums, and the columns that makes: its sums of a chunk and of all chunks, both
-# of which change, just fit into the registers.
+# Vectors side by side in a tile of integer sums, and the columns that makes: the sums of a chunk and those of all
+# chunks fit into the registers together.
 _VECTORS = 2
 WIDTH = _VECTORS * LANES
 _LINE = 4 * LANES
@@ -18,13 +18,14 @@ _Generate = Callable[[Any, Any, Any, Any], Any]
 
 
 def instructions() -> dict[str, Any]:
-    """Make functions for numba, by name. All but the last two take addresses, and distances in bytes.
-    `kind` is an array of the type of steps.
+    """Make functions for numba, by name.
+
+    All but the last two take addresses, and distances in bytes. `kind` is an array of the type of steps.
 
     round_block(row, depth, limits, kind, steps, sizes)
-        Round a block of `depth` vectors to whole numbers of steps. In 16 bits, what is in one lane is a chunk with a step
-        size of its own, and 32 bits take two numbers of it; in 8 bits, all is one chunk, and they take four of a lane.
-        It reads up to a line more than it writes.
+        Round a block of `depth` vectors to whole numbers of steps. In 16 bits, what is in one lane is a chunk with a
+        step size of its own, and 32 bits take two numbers of it; in 8 bits, all is one chunk, and they take four of a
+        lane. Behind a block's steps there must be room for LANES vectors; what is there stays.
         `limits` are the most steps that a number may be, the largest norm of a chunk in steps, and what is added.
     integer_tile(rows, row_bytes, weights, kind, n_chunks, n, sizes, size_bytes, columns, column_bytes, out, out_bytes)
         Multiply ROWS rows of such steps by WIDTH columns of weights, and write the floats to `out`. A chunk has n times
@@ -116,7 +117,9 @@ def instructions() -> dict[str, Any]:
 
         return types.void(*kinds), wrapped
 
-    def repeat(builder: Any, n: Any, begin: Sequence[Any], work: Callable[[Any, Sequence[Any]], list[Any]]) -> list[Any]:
+    def repeat(
+        builder: Any, n: Any, begin: Sequence[Any], work: Callable[[Any, Sequence[Any]], list[Any]]
+    ) -> list[Any]:
         """Do work n times, at least once: it takes the number of the turn and what the turn before gave."""
         before, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
         builder.branch(loop)
