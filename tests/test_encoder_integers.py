@@ -96,7 +96,7 @@ def multiply(rows, weight, bias, bits):
     sizes = core_integers._aligned((len(rows), blocks * (16 if bits == 16 else 1)), np.float32)
     out = core_integers._aligned((len(rows), len(weight)), np.float32)
     for row in range(len(rows)):
-        compiled._round_row(rows[row], steps[row], sizes[row], limits)
+        compiled._round_row(rows[row], linear.factors[0], steps[row], sizes[row], limits)
     assert not steps[len(rows) :].any()
     compiled._multiply(steps, sizes, len(rows), linear.steps[0], linear.columns[0], 0, out)
     return out
@@ -118,8 +118,27 @@ def test_products_are_right_where_sums_are_as_large_as_can_be(bits, near, k, kin
     weight = np.concatenate([rows, -rows, rng.normal(size=(40, k))]).astype(np.float32)
     bias = rng.normal(size=64).astype(np.float32)
     expected = rows.astype(np.float64) @ weight.T.astype(np.float64) + bias
-    sizes = np.outer(np.linalg.norm(rows.astype(np.float64), axis=1), np.linalg.norm(weight.astype(np.float64), axis=1))
+    # By what is rounded: rows and weight, made more even.
+    factors = core_integers._factors(weight).astype(np.float64)
+    sizes = np.outer(np.linalg.norm(rows * factors, axis=1), np.linalg.norm(weight / factors, axis=1))
     assert (np.abs(multiply(rows, weight, bias, bits) - expected) / sizes).max() < near
+
+
+def test_factors_make_the_columns_of_a_weight_more_even():
+    rng = np.random.default_rng(0)
+    weight = rng.normal(size=(40, 64)) * np.exp(rng.normal(size=64))
+    factors = core_integers._factors(weight)
+
+    def unevenness(matrix):
+        norms = np.linalg.norm(matrix, axis=0)
+        return norms.std() / norms.mean()
+
+    assert unevenness(weight / factors) < unevenness(weight) / 2
+    # A column of zeros is left to itself.
+    weight[:, 3] = 0
+    assert (core_integers._factors(weight) > 0).all()
+    np.testing.assert_array_equal(core_integers._factors(np.zeros((4, 64))) > 0, True)
+    assert np.isfinite(core_integers._factors(np.zeros((4, 64)))).all()
 
 
 @settings(deadline=None, max_examples=50)

@@ -22,11 +22,12 @@ def instructions() -> dict[str, Any]:
 
     All but the last two take addresses, and distances in bytes. `kind` is an array of the type of steps.
 
-    round_block(row, depth, limits, kind, steps, sizes)
-        Round a block of `depth` vectors to whole numbers of steps. In 16 bits, what is in one lane is a chunk with a
-        step size of its own, and 32 bits take two numbers of it; in 8 bits, all is one chunk, and they take four of a
-        lane. Behind a block's steps there must be room for LANES vectors; what is there stays.
-        `limits` are the most steps that a number may be, the largest norm of a chunk in steps, and what is added.
+    round_block(row, factors, depth, limits, kind, steps, sizes)
+        Multiply a block of `depth` vectors by factors, and round it to whole numbers of steps. In 16 bits, what is in
+        one lane is a chunk with a step size of its own, and 32 bits take two numbers of it; in 8 bits, all is one
+        chunk, and they take four of a lane. `limits` are the most steps that a number may be, the largest norm of a
+        chunk in steps, and what is added. Behind a block's steps there must be room for LANES vectors; what is there
+        stays.
     integer_tile(rows, row_bytes, weights, kind, n_chunks, n, sizes, size_bytes, columns, column_bytes, out, out_bytes)
         Multiply ROWS rows of such steps by WIDTH columns of weights, and write the floats to `out`. A chunk has n times
         32 bits; its products are summed exactly, and the sum taken by the chunk's and the column's size. `columns` are
@@ -165,15 +166,18 @@ def instructions() -> dict[str, Any]:
         return repeat(builder, n, begin, add_products)
 
     @intrinsic
-    def round_block(typing: Any, row: Any, depth: Any, limits: Any, kind: Any, steps: Any, sizes: Any) -> Any:
+    def round_block(
+        typing: Any, row: Any, factors: Any, depth: Any, limits: Any, kind: Any, steps: Any, sizes: Any
+    ) -> Any:
         bits = kind.dtype.bitwidth
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> None:
-            row, depth, limits, _, steps, sizes = values
+            row, factors, depth, limits, _, steps, sizes = values
             most, norm, offset = (spread(builder, builder.extract_value(limits, i)) for i in range(3))
 
             def numbers(i: Any) -> Any:
-                return load(builder, builder.add(row, builder.mul(i, int64(_LINE))), floats)
+                own, factor = (load(builder, step(builder, address, i, _LINE), floats) for address in (row, factors))
+                return builder.fmul(own, factor)
 
             def look(i: Any, found: Sequence[Any]) -> list[Any]:
                 number = numbers(i)
@@ -211,7 +215,7 @@ def instructions() -> dict[str, Any]:
                     to = step(builder, steps, builder.mul(n_lines, int64(4)), i)
                     store(builder, builder.select(is_own, chunk, load(builder, to, ints)), to)
 
-        return procedure(generate, row, depth, limits, kind, steps, sizes)
+        return procedure(generate, row, factors, depth, limits, kind, steps, sizes)
 
     @intrinsic
     def integer_tile(

@@ -335,13 +335,13 @@ def _integer_layers(bert: Any, bits: int) -> Layers | None:
     def numbers(weight: torch.Tensor) -> np.ndarray:
         return np.ascontiguousarray(weight.detach().numpy())
 
-    def linear(parts: list[list[Any]]) -> Linear:
+    def linear(parts: list[list[Any]], first: int = 0) -> Linear:
         """Put parts of a layer that read the same side by side, and round those of all layers."""
         weights, biases = (
             [np.concatenate([numbers(getattr(part, name)) for part in own]) for own in parts]
             for name in ("weight", "bias")
         )
-        return round_linear(weights, biases, bits)
+        return round_linear(weights, biases, bits, first)
 
     def norm(*norms: Any) -> np.ndarray:
         return np.stack([numbers(weight) for norm in norms for weight in (norm.weight, norm.bias)])
@@ -352,7 +352,8 @@ def _integer_layers(bert: Any, bits: int) -> Layers | None:
         first_norm=norm(table.LayerNorm),
         norms=np.stack([norm(layer.attention.output.LayerNorm, layer.output.LayerNorm) for layer in layers]),
         project=linear(
-            [[getattr(layer.attention.self, name) for name in ("query", "key", "value")] for layer in layers]
+            [[getattr(layer.attention.self, name) for name in ("query", "key", "value")] for layer in layers],
+            first=2 * config.hidden_size,
         ),
         attended=linear([[layer.attention.output.dense] for layer in layers]),
         widen=linear([[layer.intermediate.dense] for layer in layers]),

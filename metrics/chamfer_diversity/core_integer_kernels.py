@@ -128,7 +128,7 @@ def take_through_layers(
     ids: _Array,
     lengths: _Array,
     tables: tuple[_Array, _Array, _Array, _Array],
-    linears: tuple[tuple[_Array, _Array], ...],
+    linears: tuple[tuple[_Array, _Array, _Array], ...],
     heads: int,
     epsilon: float,
     limits: tuple[float, float, float],
@@ -143,7 +143,7 @@ def take_through_layers(
     ids : (t,), int32, and lengths : of each text, int64
     tables : the embeddings of tokens and of places; (2, d), weight and bias of their norm; (layers, 4, d), those of
         the two norms of each layer
-    linears : steps and columns of the layers' four linear parts, as `round_linear` gives them
+    linears : steps, columns and factors of the layers' four linear parts, as `round_linear` gives them
     limits : of the steps of a row, as `round_block` takes them
     room : arrays to work in, as `_make_room` makes them
     is_pooled : whether the mean of each text is wanted
@@ -160,7 +160,7 @@ def take_through_layers(
             for i in range(d):
                 mixed[row, i] = words[ids[row], i] + places[place, i]
             _normalise(mixed[row], first_norm[0], first_norm[1], epsilon, hidden[row])
-            _round_row(hidden[row], steps[row], sizes[row], limits)
+            _round_row(hidden[row], project[2][0], steps[row], sizes[row], limits)
             row += 1
     for layer in range(len(norms)):
         _multiply(steps, sizes, n_rows, project[0][layer], project[1][layer], 0, projected)
@@ -169,13 +169,13 @@ def take_through_layers(
             _attend(projected, start, length, heads, keys, scores, mixed)
             start += length
         for row in range(n):
-            _round_row(mixed[row], steps[row], sizes[row], limits)
+            _round_row(mixed[row], attended[2][layer], steps[row], sizes[row], limits)
         _multiply(steps, sizes, n_rows, attended[0][layer], attended[1][layer], 0, mixed)
         for row in range(n):
             for i in range(d):
                 mixed[row, i] += hidden[row, i]
             _normalise(mixed[row], norms[layer, 0], norms[layer, 1], epsilon, hidden[row])
-            _round_row(hidden[row], steps[row], sizes[row], limits)
+            _round_row(hidden[row], widen[2][layer], steps[row], sizes[row], limits)
         for first in range(0, n_rows, WIDE_ROWS):
             part = min(WIDE_ROWS, n_rows - first)
             for column in range(0, wide_steps.shape[1], block):
@@ -184,13 +184,14 @@ def take_through_layers(
                 for row in range(min(part, n - first)):
                     _gelu(wide[row])
                     size = wide_sizes[row, column // block * n_sizes :]
-                    _round_row(wide[row], wide_steps[row, column:], size, limits)
+                    _round_row(wide[row], narrow[2][layer, column:], wide_steps[row, column:], size, limits)
             _multiply(wide_steps, wide_sizes, part, narrow[0][layer], narrow[1][layer], 0, mixed[first:])
         for row in range(n):
             for i in range(d):
                 mixed[row, i] += hidden[row, i]
             _normalise(mixed[row], norms[layer, 2], norms[layer, 3], epsilon, hidden[row])
-            _round_row(hidden[row], steps[row], sizes[row], limits)
+            if layer + 1 < len(norms):
+                _round_row(hidden[row], project[2][layer + 1], steps[row], sizes[row], limits)
     if not is_pooled:
         for row in range(n):
             for i in range(d):
@@ -231,11 +232,12 @@ def _multiply(
             )
 
 
-def _round_row(row: _Array, steps: _Array, sizes: _Array, limits: tuple[float, float, float]) -> None:
+def _round_row(row: _Array, factors: _Array, steps: _Array, sizes: _Array, limits: tuple[float, float, float]) -> None:
     """Round a row to steps.
 
     Parameters
     ----------
+    factors : by which the row is multiplied before
     sizes : are written: of each chunk's steps
     limits : as `round_block` takes them
     """
@@ -244,7 +246,8 @@ def _round_row(row: _Array, steps: _Array, sizes: _Array, limits: tuple[float, f
     for block in range(len(row) // (depth * LANES)):
         first = block * depth * LANES
         to, size = steps.ctypes.data + first * steps.itemsize, sizes.ctypes.data + 4 * block * n_sizes
-        round_block(row.ctypes.data + 4 * first, depth, limits, steps, to, size)
+        factor = factors.ctypes.data + 4 * first
+        round_block(row.ctypes.data + 4 * first, factor, depth, limits, steps, to, size)
 
 
 def _normalise(row: _Array, weight: _Array, bias: _Array, epsilon: float, out: _Array) -> None:

@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 # sum of a chunk's products exceeds 2^31 then (Cauchy and Schwarz). Numbers of 8 bits are too small to come near.
 _LIMITS = {16: (32_767.0, 40_900.0, 0.0), 8: (127.0, 1e30, 128.0)}
 _WEIGHT_NORM = {16: 52_400.0, 8: 1e30}
+# How much of the differences between a weight's columns its rows take over.
+_EVENNESS = 0.65
 # Sizes are multiples of a line of steps of 8 bits.
 _LEAST = 4 * LANES
 # Tokens that a thread takes through all layers at once: few enough for its cache. And where the end is near, fewer, so
@@ -39,10 +41,12 @@ class Linear(NamedTuple):
     steps : ndarray of shape (layers, n * k), int16 or int8: the weights, in the order in which they are read
     columns : ndarray of shape (layers, 2 + blocks, n), float32: of each output the size of its steps, its bias, and
         where its sums begin in each block (int32, as it lies in memory)
+    factors : ndarray of shape (layers, k), float32: what the rows are multiplied by before they are rounded
     """
 
     steps: np.ndarray
     columns: np.ndarray
+    factors: np.ndarray
 
 
 class Layers(NamedTuple):
@@ -116,9 +120,15 @@ def fits(d: int, wide: int, heads: int) -> bool:
     return d % _LEAST == 0 and wide % _LEAST == 0 and d % heads == 0 and d // heads % LANES == 0
 
 
-def round_linear(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], bits: int) -> Linear:
-    """Round the same linear part of all layers: weights (n, k) and biases (n,)."""
-    rounded = [_round_weight(weight, bits) for weight in weights]
+def round_linear(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], bits: int, first: int = 0) -> Linear:
+    """Round the same linear part of all layers: weights (n, k) and biases (n,).
+
+    Parameters
+    ----------
+    first : of the outputs that matter most; they decide the factors
+    """
+    factors = np.stack([_factors(weight[first:]) for weight in weights])
+    rounded = [_round_weight(weight / own, bits) for weight, own in zip(weights, factors, strict=True)]
     # In each panel of columns, in the order in which a row's steps are read: chunk by chunk in 16 bits, line by line in
     # 8 bits. And, column by column, what one instruction multiplies side by side.
     lines = depth_of(weights[0].shape[1]) * bits // 32
@@ -134,7 +144,18 @@ def round_linear(weights: Sequence[np.ndarray], biases: Sequence[np.ndarray], bi
         columns.append(np.stack([sizes, bias, *starts.T.astype(np.int32, order="C").view(np.float32)]))
     room = _aligned((len(packed), len(packed[0])), packed[0].dtype)
     room[:] = packed
-    return Linear(room, np.stack(columns))
+    return Linear(room, np.stack(columns), factors)
+
+
+def _factors(weight: np.ndarray) -> np.ndarray:
+    """Find what to multiply rows by, and to divide a weight (n, k) by, so that its columns differ less: (k,).
+
+    Where rows are large, weights tend to be small. The nearer both are to even, the smaller are their steps.
+    """
+    norms = np.linalg.norm(weight.astype(np.float64), axis=0)
+    norms = np.maximum(norms, max(norms.mean() / 1000, 1e-30))
+    factors: np.ndarray = (norms / norms.mean()) ** _EVENNESS
+    return factors.astype(np.float32)
 
 
 def _round_weight(weight: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
