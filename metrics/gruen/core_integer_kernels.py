@@ -66,10 +66,9 @@ def note_of(bits: int) -> Path | None:
     None if nothing can be written there.
     """
     from llvmlite import binding
-    from numba import __version__
 
     file = _kept_source()
-    kind = f"{bits}-{binding.get_host_cpu_name()}-{sys.implementation.cache_tag}-{__version__}"
+    kind = f"{bits}-{binding.get_host_cpu_name()}-{sys.implementation.cache_tag}"
     return file and file.with_name(f"{file.stem}-{kind}.compiled")
 
 

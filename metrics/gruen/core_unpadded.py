@@ -2,7 +2,7 @@
 
 In float32 it is transformers' arithmetic in another order, and gives the same numbers to rounding. Where nothing is
 asked for, matrix products are of whole numbers of 16 bits, if the processor is faster at those: embeddings differ from
-float32's by cosines of less than 1e-6. Products in bfloat16 or int8 are the caller's choice. Every number is rounded by
+float32's by cosines of less than 1e-7. Products in bfloat16 or int8 are the caller's choice. Every number is rounded by
 itself, or with those of its own token, so a text's result does not depend on the texts beside it.
 """
 
@@ -41,7 +41,6 @@ class UnpaddedBert(nn.Module):
     bert : a transformers BertModel, in float32, for which `is_known` is true
     precision : "float32", "bfloat16" or "int8": of the matrix products; everything else is float32. If None, what is
         fastest of float32 and what is as good.
-
     """
 
     def __init__(self, bert: Any, precision: str | None = None) -> None:
@@ -81,9 +80,8 @@ class UnpaddedBert(nn.Module):
         with torch.inference_mode():
             expected, found = self.tokens(ids, [12, 12]), _by_integers(integers, ids, [12, 12])
         if float(functional.cosine_similarity(found, expected).min()) >= _AGREEMENT[self._precision]:
-            # One after the other: another thread may be under way in torch.
-            self._integers = integers
-            self._layers = []
+            # A thread that is under way in torch keeps the layers that it began with.
+            self._integers, self._layers = integers, []
 
     def tokens(self, ids: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """Give the contextual embeddings of texts that lie one behind the other: (t,) to (t, size), float32.

@@ -3,6 +3,7 @@
 Numbers are rounded to 16 bits, by step sizes fine enough to stand for float32, or to 8.
 """
 
+import contextlib
 import functools
 import importlib.util
 import logging
@@ -111,7 +112,8 @@ def has_kernels(bits: int) -> bool:
     _compiled_here.add(bits)
     note = note_of(bits)
     if note is not None:
-        note.touch()
+        with contextlib.suppress(OSError):
+            note.touch()
     return True
 
 
