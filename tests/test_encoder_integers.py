@@ -365,3 +365,38 @@ def test_copies_share_what_was_compiled(tmp_path):
     assert run("one", tmp_path / "file") == first
     assert run("one", tmp_path / "file")[2] is False
     assert math.isfinite(first[0])
+
+
+DIGITS = """
+import hashlib, json, sys
+from metrics._core import core_encoder, core_integers
+texts = json.loads(sys.argv[1])
+for bits, precision in ((16, None), (8, "int8")):
+    assert core_integers.has_kernels(bits)
+    rows = core_encoder.encode(texts, precision=precision, device="cpu").embeddings
+    print(hashlib.sha256(rows.tobytes()).hexdigest())
+"""
+
+
+@needs_kernels
+@pytest.mark.slow
+def test_every_digit_is_the_same_whatever_processor_the_kernels_are_compiled_for(tmp_path):
+    texts = [text for members in SETS for text in members]
+
+    def run(processor):
+        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / str(processor))}
+        # What it can do is that of the one at hand; how code is made for it is not.
+        environment |= {"NUMBA_CPU_NAME": processor} if processor else {}
+        done = subprocess.run(
+            [sys.executable, "-c", DIGITS, json.dumps(texts)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.split()
+
+    own = run(None)
+    assert len(set(own)) == 2
+    # Vectors of half the size are the first choice for these.
+    assert run("cascadelake") == run("sapphirerapids") == own

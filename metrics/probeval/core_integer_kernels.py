@@ -30,6 +30,10 @@ MARGIN = max(ROWS, QUERIES, LANES)
 # Beyond it, gelu is the identity, or 0, to 2e-6.
 _GELU_END = 5.0
 
+# What the compiler may do with floats: not what would make digits differ between processors, as estimates of quotients
+# and sums in another order do.
+_FREEDOMS = {"nnan", "ninf", "nsz", "contract"}
+
 _MODULE = "_text_metric_kernels"
 
 _Array = np.ndarray[Any, Any]
@@ -55,7 +59,9 @@ def compiled() -> Callable[..., None]:
         # As from the file beside which numba keeps them.
         code = function.__code__.replace(co_filename=str(file or function.__code__.co_filename))
         own = types.FunctionType(code, names, function.__name__)
-        names[function.__name__] = numba.njit(nogil=True, fastmath=True, error_model="numpy", cache=bool(file))(own)
+        names[function.__name__] = numba.njit(nogil=True, fastmath=_FREEDOMS, error_model="numpy", cache=bool(file))(
+            own
+        )
     entry: Callable[..., None] = names["take_through_layers"]
     return entry
 
@@ -110,9 +116,8 @@ def _instruction(*values: Any) -> Any:
     raise TypeError("Only compiled functions have instructions.")
 
 
-round_block = integer_tile = float_tile = wide_float_tile = turn = shift_row = share_row = larger = float_of_bits = (
-    _instruction
-)
+round_block = integer_tile = float_tile = wide_float_tile = turn = shift_row = share_row = _instruction
+normalise_row = larger = float_of_bits = _instruction
 
 
 def depth_of(k: int) -> int:
@@ -158,7 +163,7 @@ def take_through_layers(
         for place in range(length):
             for i in range(d):
                 mixed[row, i] = words[ids[row], i] + places[place, i]
-            _normalise(mixed[row], first_norm[0], first_norm[1], epsilon, hidden[row])
+            _normalise(mixed[row], first_norm, epsilon, hidden[row])
             _round_row(hidden[row], project[2][0], steps[row], sizes[row], limits)
             row += 1
     for layer in range(len(norms)):
@@ -173,7 +178,7 @@ def take_through_layers(
         for row in range(n):
             for i in range(d):
                 mixed[row, i] += hidden[row, i]
-            _normalise(mixed[row], norms[layer, 0], norms[layer, 1], epsilon, hidden[row])
+            _normalise(mixed[row], norms[layer], epsilon, hidden[row])
             _round_row(hidden[row], widen[2][layer], steps[row], sizes[row], limits)
         for first in range(0, n_rows, WIDE_ROWS):
             part = min(WIDE_ROWS, n_rows - first)
@@ -188,7 +193,7 @@ def take_through_layers(
         for row in range(n):
             for i in range(d):
                 mixed[row, i] += hidden[row, i]
-            _normalise(mixed[row], norms[layer, 2], norms[layer, 3], epsilon, hidden[row])
+            _normalise(mixed[row], norms[layer, 2:], epsilon, hidden[row])
             if layer + 1 < len(norms):
                 _round_row(hidden[row], project[2][layer + 1], steps[row], sizes[row], limits)
     if not is_pooled:
@@ -249,17 +254,9 @@ def _round_row(row: _Array, factors: _Array, steps: _Array, sizes: _Array, limit
         round_block(row.ctypes.data + 4 * first, factor, depth, limits, steps, to, size)
 
 
-def _normalise(row: _Array, weight: _Array, bias: _Array, epsilon: float, out: _Array) -> None:
-    """Do a layer norm."""
-    mean = variance = np.float32(0)
-    for i in range(len(row)):
-        mean += row[i]
-    mean /= np.float32(len(row))
-    for i in range(len(row)):
-        variance += (row[i] - mean) * (row[i] - mean)
-    per_spread = np.float32(1) / np.float32(math.sqrt(variance / np.float32(len(row)) + epsilon))
-    for i in range(len(row)):
-        out[i] = (row[i] - mean) * per_spread * weight[i] + bias[i]
+def _normalise(row: _Array, norm: _Array, epsilon: float, out: _Array) -> None:
+    """Do a layer norm: `norm` is its weights and its biases, one behind the other."""
+    normalise_row(row.ctypes.data, len(row) // LANES, norm.ctypes.data, epsilon, out.ctypes.data)
 
 
 def _gelu(row: _Array) -> None:

@@ -43,6 +43,8 @@ def instructions() -> dict[str, Any]:
         comes behind those becomes very small.
     share_row(row, n)
         Divide each float of a row of n vectors by their sum.
+    normalise_row(row, n, norm, epsilon, out)
+        Do a layer norm of a row of n vectors: `norm` are its weights, and then its biases.
     larger(float, float)
         The larger one, in a form that becomes vectors in a loop.
     float_of_bits(int32)
@@ -358,6 +360,39 @@ def instructions() -> dict[str, Any]:
         return procedure(generate, row, n)
 
     @intrinsic
+    def normalise_row(typing: Any, row: Any, n: Any, norm: Any, epsilon: Any, out: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> None:
+            row, n, norm, epsilon, out = values
+            count = spread(builder, builder.sitofp(builder.mul(n, int64(LANES)), float32))
+            biases = step(builder, norm, n, _LINE)
+
+            def mean_of(change: Callable[[Any], Any]) -> Any:
+                def look(i: Any, found: Sequence[Any]) -> list[Any]:
+                    return [added(builder, found[0], change(load(builder, step(builder, row, i, _LINE), floats)))]
+
+                (total,) = repeat(builder, n, none, look)
+                return builder.fdiv(of_all(builder, added, total), count)
+
+            def square(number: Any) -> Any:
+                apart = builder.fsub(number, mean)
+                return builder.fmul(apart, apart)
+
+            mean = mean_of(lambda number: number)
+            variance = added(builder, mean_of(square), spread(builder, epsilon))
+            deviation = builder.call(library(builder, f"llvm.sqrt.v{LANES}f32", floats, 1), (variance,))
+            per_deviation = builder.fdiv(floats([1.0] * LANES), deviation)
+
+            def scale(i: Any, _: Sequence[Any]) -> list[Any]:
+                own, weight, bias = (load(builder, step(builder, of, i, _LINE), floats) for of in (row, norm, biases))
+                scaled = builder.fmul(builder.fsub(own, mean), per_deviation)
+                store(builder, multiply_add(builder, scaled, weight, bias), step(builder, out, i, _LINE))
+                return []
+
+            repeat(builder, n, [], scale)
+
+        return procedure(generate, row, n, norm, epsilon, out)
+
+    @intrinsic
     def larger(typing: Any, left: Any, right: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             return builder.call(library(builder, "llvm.maxnum.f32", float32, 2), values, fastmath=("fast",))
@@ -379,6 +414,7 @@ def instructions() -> dict[str, Any]:
         "turn": turn,
         "shift_row": shift_row,
         "share_row": share_row,
+        "normalise_row": normalise_row,
         "larger": larger,
         "float_of_bits": float_of_bits,
     }
