@@ -389,6 +389,7 @@ def test_every_digit_is_the_same_whatever_processor_the_kernels_are_compiled_for
         environment |= {"NUMBA_CPU_NAME": processor} if processor else {}
         done = subprocess.run(
             [sys.executable, "-c", DIGITS, json.dumps(texts)],
+            cwd=Path(__file__).parents[1],
             env=environment,
             capture_output=True,
             text=True,

@@ -21,8 +21,8 @@ logger = logging.getLogger(__name__)
 
 # By bits: the most steps that a number may be, the largest norm of a chunk of a text's row in steps, and what is added
 # to such a row's steps, which the processor wants without sign in 8 bits. And the largest norm of a weight's chunk: no
-# sum of a chunk's products exceeds 2^31 then (Cauchy and Schwarz). It is the larger one, as what is lost of a weight is
-# lost in every text, and what is lost of rows evens out over tokens. Numbers of 8 bits are too small to come near.
+# sum of a chunk's products exceeds 2^31 then (Cauchy and Schwarz). Weights have the larger one: what they lose is lost
+# in every text, and what rows lose evens out over tokens. Numbers of 8 bits are too small to come near.
 _LIMITS = {16: (32_767.0, 37_650.0, 0.0), 8: (127.0, 1e30, 128.0)}
 _WEIGHT_NORM = {16: 57_000.0, 8: 1e30}
 # How much of the differences between a weight's columns its rows take over.

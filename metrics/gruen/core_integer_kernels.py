@@ -55,13 +55,12 @@ def compiled() -> Callable[..., None]:
     module = sys.modules[_MODULE] = types.ModuleType(_MODULE)
     names = vars(module)
     names.update({**globals(), **instructions(), "__name__": _MODULE})
+    compiler = numba.njit(nogil=True, fastmath=_FREEDOMS, error_model="numpy", cache=bool(file))
     for function in (depth_of, _multiply, _round_row, _normalise, _gelu, _exponentiate, _attend, take_through_layers):
         # As from the file beside which numba keeps them.
         code = function.__code__.replace(co_filename=str(file or function.__code__.co_filename))
         own = types.FunctionType(code, names, function.__name__)
-        names[function.__name__] = numba.njit(nogil=True, fastmath=_FREEDOMS, error_model="numpy", cache=bool(file))(
-            own
-        )
+        names[function.__name__] = compiler(own)
     entry: Callable[..., None] = names["take_through_layers"]
     return entry
 
