@@ -140,11 +140,11 @@ def test_no_set_is_large_enough():
 
 
 def test_rarefy_is_checked():
-    sets = core_inputs.parse_sets([["a", "b"], ["c", "d", "e"], ["f"]])
-    assert core_rarefaction.parse_rarefy(None, sets) is None
+    sizes = np.array([2, 3, 1])
+    assert core_rarefaction.parse_rarefy(None, sizes) is None
     with pytest.warns(UserWarning, match="2 of 3 sets have fewer than rarefy=3 texts"):
-        assert core_rarefaction.parse_rarefy(3, sets) == 3
+        assert core_rarefaction.parse_rarefy(3, sizes) == 3
     with pytest.raises(ValueError, match=r"rarefy must be at least 2: .* Got 1"):
-        core_rarefaction.parse_rarefy(1, sets, 2)
+        core_rarefaction.parse_rarefy(1, sizes, 2)
     with pytest.raises(TypeError, match="rarefy must be a whole number"):
-        core_rarefaction.parse_rarefy(2.5, sets)
+        core_rarefaction.parse_rarefy(2.5, sizes)

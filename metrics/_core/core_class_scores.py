@@ -90,7 +90,14 @@ def classes_without(
             texts = rows[start : start + step]
             rest = sets.shares_by_class(sets.set_of[texts], count)
             rest[np.arange(len(texts)), classes.of_text[texts]] -= sets.shares[texts]
-            scores[texts] = _score_rest(rest, order)
+            scores[texts] = _score_rest(np.maximum(rest, 0.0), order)
+    # Where one text has most of the probability, what is left of the difference has lost digits.
+    large = np.flatnonzero(sets.shares > 0.5)
+    if len(large):
+        others = _Sets(classes, sizes, np.where(sets.shares > 0.5, 0.0, sets.shares))
+        for text in large.tolist():
+            owner = others.set_of[text : text + 1]
+            scores[text] = _score_rest(others.shares_by_class(owner, int(classes.counts[owner[0]])), order)[0]
     if relation is not None:
         _group_anew(scores, sets, order, relation)
     return scores

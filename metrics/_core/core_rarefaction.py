@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import TextSets, parse_count
+from .core_inputs import parse_count
 
 # Subsets drawn where there are more.
 DRAWS = 200
 _SEED = 0
 # Texts of subsets scored at a time, which bounds the memory.
-_TEXTS_AT_ONCE = 2**18
+_TEXTS_AT_ONCE = 2**15
 
 
 class Expected(NamedTuple):
@@ -32,8 +32,12 @@ class Expected(NamedTuple):
     errors: np.ndarray
 
 
-def parse_rarefy(value: Any, sets: TextSets, least: int = 1) -> int | None:
+def parse_rarefy(value: Any, sizes: np.ndarray, least: int = 1) -> int | None:
     """Read the size to which sets are brought: an integer, at least `least`; None for the sets as they are.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (m,), the number of texts of each set that count
 
     Warns
     -----
@@ -45,12 +49,26 @@ def parse_rarefy(value: Any, sets: TextSets, least: int = 1) -> int | None:
     k = parse_count(value, "rarefy")
     if k < least:
         raise ValueError(f"rarefy must be at least {least}: the score is undefined for fewer texts. Got {k}.")
-    n_small = int((sets.sizes < k).sum())
+    n_small = int((sizes < k).sum())
     if n_small:
         warnings.warn(
-            f"{n_small} of {len(sets.sizes)} sets have fewer than rarefy={k} texts: they have no score.", stacklevel=4
+            f"{n_small} of {len(sizes)} sets have fewer than rarefy={k} texts: they have no score.", stacklevel=4
         )
     return k
+
+
+def check_rarefy(rarefy: Any, **others: Any) -> None:
+    """Raise an error if a setting is given that has no meaning for subsets drawn at random."""
+    for name, value in others.items():
+        if rarefy is not None and value is not None and value is not False:
+            raise ValueError(
+                f"{name} cannot be given with rarefy, which scores subsets drawn at random: leave one out."
+            )
+
+
+def rarefaction_settings(k: int | None) -> dict[str, object]:
+    """Give the entries of a signature: none where sets are scored as they are."""
+    return {} if k is None else {"rarefy": k, "draws": DRAWS, "draw_seed": _SEED}
 
 
 def chance_of_none(holders: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:
