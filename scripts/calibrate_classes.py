@@ -5,9 +5,10 @@
 
 Labels come from people or from how a sentence was made, never from an encoder:
 
-    answers     two answers to one question of Commonsense Frame Completion: the same if people put them into one cluster
-    sentences   a sentence and its paraphrase (the same): a sentence of a `para` set that is not in the original set, with
-                the original that is nearest by edit distance; two sentences of one original set (different)
+    answers     two answers to one question of Commonsense Frame Completion: the same if people put them into one
+                cluster
+    sentences   a sentence and its paraphrase (the same): a sentence of a `para` set that is not in the original set,
+                with the original that is nearest by edit distance; two sentences of one original set (different)
     nouns       a sentence and the same with its nouns shuffled (different): reported, not used for the choice
 
 The threshold is the one, to two digits, with the largest mean balanced accuracy over answers and sentences: on the

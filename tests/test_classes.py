@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics._core import core_class_scores, core_classes, core_inputs
@@ -38,6 +38,7 @@ def cases(draw):
     return texts, sizes, lambda a, b: a == b or (a, b) in alike or (b, a) in alike
 
 
+@settings(deadline=None)
 @given(cases(), st.sampled_from(core_classes.GROUPINGS))
 def test_equals_the_plain_loop(case, grouping):
     texts, sizes, same = case
@@ -79,6 +80,7 @@ def test_greedy_grouping_takes_the_first_match():
     assert reference.last_match_classes(3, lambda i, j: same(texts[i], texts[j])) == [0, 1, 1]
 
 
+@settings(deadline=None)
 @given(cases(), st.randoms())
 def test_the_order_of_a_set_does_not_change_complete_classes(case, random):
     texts, sizes, same = case
@@ -91,6 +93,7 @@ def test_the_order_of_a_set_does_not_change_complete_classes(case, random):
         start += size
 
 
+@settings(deadline=None)
 @given(cases())
 def test_every_complete_class_is_all_the_same(case):
     texts, sizes, same = case
@@ -101,6 +104,7 @@ def test_every_complete_class_is_all_the_same(case):
             assert a != b or i == j
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.sampled_from(ORDERS), st.data())
 def test_the_score_is_that_of_the_kernel_of_blocks(labels, q, data):
     weights = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=len(labels), max_size=len(labels))))
@@ -159,6 +163,7 @@ def test_equal_texts_with_rows_of_their_own_are_ordered_by_these(rng):
     assert core_inputs.content_ranks(["b", "a", "b"]).tolist() == [1, 0, 1]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 3), min_size=1, max_size=8),
     st.sampled_from([0.0, 0.3, 0.8, 1.0]),
@@ -180,6 +185,7 @@ def test_utility_of_noveltybench_by_hand():
     assert found == pytest.approx([0.2 / 0.488 * (0.9 + 0.64 * 0.5)])
 
 
+@settings(deadline=None)
 @given(cases(), st.sampled_from(core_classes.GROUPINGS), st.sampled_from(ORDERS), st.booleans(), st.data())
 def test_without_each_text_equals_the_plain_loop(case, grouping, q, weighted, data):
     texts, sizes, same = case

@@ -1,11 +1,14 @@
 """Scores of a set without each of its texts, against the plain loop."""
 
+import math
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics._core import core_contributions, core_neighbours, core_spectra
+from tests.conftest import SETS
 from tests.references import classes as reference
 from tests.references import diversity
 
@@ -87,6 +90,7 @@ def test_one_text_with_nearly_all_the_probability(rng, size):
     assert found[0] == pytest.approx(diversity.vendi(vectors[1:], 0.5), rel=1e-9)
 
 
+@settings(deadline=None)
 @given(st.integers(2, 12), st.integers(1, 5), st.integers(0, 2**32 - 1))
 def test_a_repeated_text_may_be_taken_out_of_mostly_one(n, d, seed):
     # Texts that coincide: eigenvalues that are zero, before and after.
@@ -117,3 +121,132 @@ def test_chamfer_of_a_large_set_in_blocks(rng, monkeypatch):
     monkeypatch.setattr(core_neighbours, "_ENTRIES", 420)
     blocks = core_neighbours.nearest_without(vectors, np.array([60]), block_rows=30)
     np.testing.assert_allclose(blocks, whole, rtol=1e-12)
+
+
+def first_letter(left, right):
+    return [a[0] == b[0] for a, b in zip(left, right, strict=True)]
+
+
+def gaussian(x):
+    return np.exp(-((x[:, None] - x[None]) ** 2).sum(-1))
+
+
+VECTORS = np.random.default_rng(3).standard_normal((sum(map(len, SETS)), 5))
+LABELS = [[text[-2] for text in members] for members in SETS]
+QUALITY = [[(7 * i + 3 * j) % 10 / 10 for j in range(len(members))] for i, members in enumerate(SETS)]
+WEIGHTS = [(np.arange(1, len(members) + 1) / np.arange(1, len(members) + 1).sum()).tolist() for members in SETS]
+
+PER_TEXT = ("embeddings", "quality", "weights", "classes")
+
+
+def without(settings, i, j):
+    """Take text j out of what a caller gives for set i alone."""
+    own = dict(settings)
+    for name in PER_TEXT:
+        if name in settings:
+            values = settings[name]
+            if name == "embeddings":
+                start = sum(map(len, SETS[:i]))
+                values = [values[start : start + len(SETS[i])]]
+                own[name] = np.delete(values[0], j, axis=0)
+                continue
+            rest = [value for place, value in enumerate(values[i]) if place != j]
+            own[name] = [[value / sum(rest) for value in rest]] if name == "weights" else [rest]
+    return own
+
+
+def plain_contributions(metric, settings, scores, key="scores"):
+    """Score each set anew without each of its texts."""
+    found = []
+    for i, members in enumerate(SETS):
+        found.append([])
+        for j in range(len(members)):
+            rest = members[:j] + members[j + 1 :]
+            if not rest or (metric.name == "chamfer_diversity" and len(rest) < 2):
+                found[-1].append(None)
+                continue
+            (score,) = metric.compute(predictions=[rest], **without(settings, i, j))[key]
+            found[-1].append(scores[i] - score)
+    return found
+
+
+def assert_close(found, expected):
+    assert [[value is None for value in row] for row in found] == [[value is None for value in row] for row in expected]
+    flat, wanted = ([value for row in rows for value in row if value is not None] for rows in (found, expected))
+    assert flat == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("vendi_embed", {}),
+        ("vendi_embed", {"q": [0.5, 2]}),
+        ("vendi_embed", {"embeddings": VECTORS, "q": 0}),
+        ("vendi_embed", {"embeddings": VECTORS, "weights": WEIGHTS}),
+        ("vendi_embed", {"embeddings": VECTORS, "quality": QUALITY}),
+        ("vendi_embed", {"embeddings": VECTORS, "quality": QUALITY, "min_quality": 0.4, "weights": WEIGHTS}),
+        ("vendi_embed", {"embeddings": VECTORS, "quality": QUALITY, "min_quality": 0.85}),
+        ("vendi_embed", {"embeddings": VECTORS, "kernel": gaussian}),
+        ("vendi_embed", {"kernel": "ngram", "weights": WEIGHTS, "quality": QUALITY}),
+        ("vendi_embed", {"kernel": "ngram", "quality": QUALITY, "min_quality": 0.4}),
+        ("vendi_embed", {"kernel": "classes", "classes": LABELS, "weights": WEIGHTS}),
+        ("vendi_embed", {"kernel": "classes", "same": 0.3, "embeddings": VECTORS, "q": 0}),
+        ("vendi_embed", {"kernel": "classes", "same": first_letter, "quality": QUALITY, "min_quality": 0.4}),
+        ("vendi_embed", {"kernel": "classes", "same": first_letter, "quality": QUALITY, "grouping": "greedy"}),
+        ("chamfer_diversity", {}),
+        ("chamfer_diversity", {"embeddings": VECTORS, "quality": QUALITY}),
+        ("chamfer_diversity", {"embeddings": VECTORS, "quality": QUALITY, "min_quality": 0.4}),
+        ("chamfer_diversity", {"embeddings": VECTORS, "quality": QUALITY, "min_quality": 0.85}),
+    ],
+)
+def test_contributions_equal_the_plain_loop(load, name, settings):
+    metric = load(name)
+    result = metric.compute(predictions=SETS, contributions=True, **settings)
+    plain = metric.compute(predictions=SETS, **settings)
+    assert {key: value for key, value in result.items() if not key.endswith("contributions")} == plain
+    assert_close(result["contributions"], plain_contributions(metric, settings, plain["scores"]))
+    if "quality" in settings:
+        expected = plain_contributions(metric, settings, plain["quality_scores"], "quality_scores")
+        assert_close(result["quality_contributions"], expected)
+
+
+def test_a_text_alone_adds_nothing_known(load):
+    result = load("vendi_embed").compute(predictions=[["x"], ["x", "y"]], kernel="ngram", contributions=True)
+    assert result["contributions"] == [[None], pytest.approx([1.0, 1.0])]
+    result = load("vendi_embed").compute(predictions=["x", "y"], kernel="ngram", weights=[1.0, 0.0], contributions=True)
+    assert result["contributions"] == [[None, 0.0]]
+    result = load("chamfer_diversity").compute(predictions=[["x"], ["x", "y"]], singletons="skip", contributions=True)
+    assert result["contributions"] == [[None], [None, None]]
+
+
+def test_a_contribution_may_be_negative(load):
+    # A third text between two that are opposed brings both nearer to a neighbour.
+    vectors = [[1, 0], [-1, 0], [0, 1]]
+    result = load("chamfer_diversity").compute(predictions=list("xyz"), embeddings=vectors, contributions=True)
+    assert result["contributions"][0][2] == pytest.approx(1 - 2)
+    assert not any(math.isnan(value) for value in result["contributions"][0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, {"kernel": "classes"}])
+def test_many_sets_are_at_least_five_times_as_fast_as_the_loop(load, rng, settings):
+    import time
+    import tracemalloc
+
+    metric = load("vendi_embed")
+    vectors = rng.standard_normal((80_000, 32)).astype(np.float32)
+    texts = [f"text {i}" for i in range(80_000)]
+    tracemalloc.start()
+    start = time.perf_counter()
+    metric.compute(predictions=texts, set_size=4, embeddings=vectors, contributions=True, **settings)
+    fast = time.perf_counter() - start
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    start = time.perf_counter()
+    for i in range(0, 400, 4):
+        metric.compute(predictions=texts[i : i + 4], embeddings=vectors[i : i + 4], **settings)
+        for j in range(4):
+            rest = [i + place for place in range(4) if place != j]
+            metric.compute(predictions=[texts[k] for k in rest], embeddings=vectors[rest], **settings)
+    assert (time.perf_counter() - start) * 200 > 5 * fast
+    assert peak < 400e6

@@ -5,14 +5,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metrics._core import core_inputs, core_neighbours, core_rarefaction
+from tests.conftest import SETS
 from tests.references import classes as reference
 from tests.references import diversity
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=8), st.data())
 def test_expected_number_of_classes(labels, data):
     k = data.draw(st.integers(1, len(labels)))
@@ -148,3 +150,171 @@ def test_rarefy_is_checked():
         core_rarefaction.parse_rarefy(1, sizes, 2)
     with pytest.raises(TypeError, match="rarefy must be a whole number"):
         core_rarefaction.parse_rarefy(2.5, sizes)
+
+
+VECTORS = np.random.default_rng(3).standard_normal((sum(map(len, SETS)), 5))
+LABELS = [[text[-2] for text in members] for members in SETS]
+QUALITY = [[(7 * i + 3 * j) % 10 / 10 for j in range(len(members))] for i, members in enumerate(SETS)]
+
+
+def gaussian(x):
+    return np.exp(-((x[:, None] - x[None]) ** 2).sum(-1))
+
+
+def brute_force(metric, settings, k, keys):
+    """Score all subsets of k texts of each set that count; None for a set with fewer."""
+    found = []
+    for i, members in enumerate(SETS):
+        start = sum(map(len, SETS[:i]))
+        quality = settings.get("quality", QUALITY)[i]
+        counted = [j for j in range(len(members)) if quality[j] >= settings.get("min_quality", 0)]
+        rows = []
+        for places in itertools.combinations(counted, k):
+            own = dict(settings)
+            if "embeddings" in settings:
+                own["embeddings"] = settings["embeddings"][[start + j for j in places]]
+            for name in ("classes", "quality"):
+                if name in settings:
+                    own[name] = [[settings[name][i][j] for j in places]]
+            result = metric.compute(predictions=[[members[j] for j in places]], **own)
+            rows.append([result[key] for key in keys])
+        found.append(np.mean(rows, axis=0) if rows else None)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore:.*fewer than rarefy")
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize(
+    ("name", "settings", "keys"),
+    [
+        ("vendi_embed", {"embeddings": VECTORS, "q": 0.5}, ["vendi_embed"]),
+        ("vendi_embed", {"embeddings": VECTORS, "quality": QUALITY}, ["vendi_embed", "quality_vendi_embed"]),
+        (
+            "vendi_embed",
+            {"embeddings": VECTORS, "quality": QUALITY, "min_quality": 0.2},
+            ["vendi_embed", "quality_vendi_embed"],
+        ),
+        ("vendi_embed", {"embeddings": VECTORS, "kernel": gaussian}, ["vendi_embed"]),
+        ("vendi_embed", {"kernel": "ngram", "q": 2}, ["vendi_embed"]),
+        ("vendi_embed", {"kernel": "classes", "classes": LABELS}, ["vendi_embed"]),
+        ("vendi_embed", {"kernel": "classes", "classes": LABELS, "q": 0}, ["vendi_embed"]),
+        (
+            "vendi_embed",
+            {"kernel": "classes", "classes": LABELS, "q": 0, "quality": QUALITY},
+            ["vendi_embed", "quality_vendi_embed"],
+        ),
+        (
+            "chamfer_diversity",
+            {"embeddings": VECTORS, "quality": QUALITY},
+            ["chamfer_diversity", "quality_chamfer_diversity", "mean_pairwise_distance"],
+        ),
+        (
+            "chamfer_diversity",
+            {"embeddings": VECTORS, "quality": QUALITY, "min_quality": 0.2},
+            ["chamfer_diversity", "quality_chamfer_diversity"],
+        ),
+        ("self_bleu", {"max_order": 2}, ["self_bleu_1", "self_bleu_2", "entropy_1", "entropy_2"]),
+        ("self_bleu", {"max_order": 2, "aggregate": "sentence"}, ["self_bleu_1", "self_bleu_2"]),
+    ],
+)
+def test_rarefied_scores_equal_brute_force(load, name, settings, keys, k):
+    metric = load(name)
+    result = metric.compute(predictions=SETS, rarefy=k, **settings)
+    expected = brute_force(metric, settings, k, keys)
+    missing = [row is None for row in expected]
+    assert [score is None for score in result["scores"]] == missing
+    assert result["n_too_small"] == sum(missing)
+    means = np.mean([row for row in expected if row is not None], axis=0)
+    assert [result[key] for key in keys] == pytest.approx(means, abs=1e-9)
+    assert f"|rarefy:{k}|" in result["signature"]
+
+
+def test_classes_are_those_of_the_whole_set(load):
+    # B is the same as A and C: together with A it is in A's class, also where only B and C are drawn.
+    vectors = np.array([[1.0, 0.0], [np.cos(0.5), np.sin(0.5)], [np.cos(1.0), np.sin(1.0)]])
+    settings = {"predictions": list("ABC"), "embeddings": vectors, "kernel": "classes", "same": 0.8, "q": [0, 1]}
+    result = load("vendi_embed").compute(rarefy=2, details=True, **settings)
+    assert result["vendi_embed"] == pytest.approx((1 + 2 + 2) / 3)
+    assert result["details"][0]["standard_errors"] == {"0": 0.0, "1": 0.0}
+    assert result["details"][0]["classes"] == [0, 0, 1]
+
+
+def test_distinct_is_a_ratio_of_expected_counts(load):
+    sets = [["a b c", "a b", "c c d e", "a e f"], ["a", "b b"]]
+    result = load("self_bleu").compute(predictions=sets, max_order=2, rarefy=2, details=True)
+    for order in (1, 2):
+        expected = []
+        for members in sets:
+
+            def counts(places, members=members, order=order):
+                pooled = diversity.pooled_ngrams([members[i].split() for i in places], order)
+                return [len(pooled), sum(pooled.values())]
+
+            distinct, total = reference.expected(counts, len(members), 2)
+            expected.append(distinct / total if total else 0.0)
+        assert [row[f"distinct_{order}"] for row in result["details"]] == pytest.approx(expected)
+        assert result[f"distinct_{order}"] == pytest.approx(np.mean(expected))
+
+
+@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "self_bleu"])
+def test_a_whole_set_is_its_own_only_subset(load, name):
+    settings = {"max_order": 2} if name == "self_bleu" else {"embeddings": VECTORS[:4]}
+    plain = load(name).compute(predictions=SETS[:1], **settings)
+    result = load(name).compute(predictions=SETS[:1], rarefy=4, **settings)
+    for key, value in plain.items():
+        if key != "signature":
+            assert result[key] == pytest.approx(value, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["vendi_embed", "self_bleu"])
+def test_a_sampled_score_has_a_standard_error(load, name, rng):
+    words = "abcdefgh"
+    texts = [" ".join(rng.choice(list(words), 5)) for _ in range(20)]
+    settings = {"kernel": "ngram"} if name == "vendi_embed" else {"max_order": 2}
+    result = load(name).compute(predictions=texts, rarefy=5, details=True, **settings)
+    (own,) = result["details"]
+    assert all(0 < error < 0.2 for error in own["standard_errors"].values())
+    shuffled = load(name).compute(predictions=rng.permutation(texts).tolist(), rarefy=5, **settings)
+    assert shuffled["scores"] == pytest.approx(result["scores"], abs=1e-9)
+    together = load(name).compute(predictions=[texts, texts[:7]], rarefy=5, **settings)
+    assert together["scores"][0] == pytest.approx(result["scores"][0], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "self_bleu"])
+def test_small_sets_have_no_score(load, name):
+    settings = {} if name == "self_bleu" else {"embeddings": VECTORS}
+    with pytest.warns(UserWarning, match="3 of 5 sets have fewer than rarefy=4 texts: they have no score"):
+        result = load(name).compute(predictions=SETS, rarefy=4, details=True, confidence=0.9, **settings)
+    assert [score is None for score in result["scores"]] == [False, True, True, False, True]
+    assert [row is None for row in result["details"]] == [False, True, True, False, True]
+    assert result["n_too_small"] == 3
+    assert result[name] == pytest.approx(np.mean([score for score in result["scores"] if score is not None]))
+    with pytest.warns(UserWarning, match="1 of 1 sets"):
+        result = load(name).compute(predictions=["one"], rarefy=2, confidence=0.9, details=True)
+    assert result[name] is None
+    assert result["scores"] == result["details"] == [None]
+    assert result["confidence_interval"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("vendi_embed", {"rarefy": 0}, "rarefy must be at least 1. Got 0"),
+        ("chamfer_diversity", {"rarefy": 1}, "rarefy must be at least 2: .* Got 1"),
+        ("self_bleu", {"rarefy": 1}, "rarefy must be at least 2: .* Got 1"),
+        ("self_bleu", {"rarefy": "2"}, "rarefy must be a whole number. Got str '2'"),
+        ("vendi_embed", {"rarefy": 2, "contributions": True}, "contributions cannot be given with rarefy"),
+        ("chamfer_diversity", {"rarefy": 2, "contributions": True}, "contributions cannot be given with rarefy"),
+        ("vendi_embed", {"rarefy": 2, "weights": [0.5, 0.5]}, "weights cannot be given with rarefy"),
+        (
+            "vendi_embed",
+            {"rarefy": 2, "kernel": "classes", "patience": 0.5, "quality": [1, 1]},
+            "patience cannot be given with rarefy",
+        ),
+        ("self_bleu", {"rarefy": 2, "aggregate": "corpus"}, "rarefy has no effect with aggregate='corpus'"),
+        ("chamfer_diversity", {"rarefy": 2, "singletons": "x"}, "singletons must be one of"),
+    ],
+)
+def test_errors_name_the_setting(load, name, settings, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        load(name).compute(predictions=["x", "y"], **settings)

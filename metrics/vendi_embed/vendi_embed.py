@@ -12,7 +12,7 @@ from .core_class_scores import Relation as Relation
 from .core_classes import Classes as Classes
 from .core_contributions import embedding_without as embedding_without
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import TextSets, mean_over_sets, parse_choice, parse_embeddings, parse_sets, spread
+from .core_inputs import TextSets, describe, mean_over_sets, parse_embeddings, parse_sets, spread
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_ngrams import Tokens as Tokens
@@ -154,8 +154,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
         orders = parse_orders(q)
         weighting = parse_weighting(sets, weights, quality, min_quality)
-        if not callable(kernel):
-            parse_choice(kernel, "kernel", ("embedding", "ngram", "classes"))
+        if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram", "classes")):
+            raise ValueError(f"kernel must be 'embedding', 'ngram', 'classes' or a callable. Got {describe(kernel)}.")
         class_settings = ClassSettings(classes, same, grouping, contexts, patience)
         class_settings.check(kernel, weighting.qualities)
         level = parse_confidence(confidence)
