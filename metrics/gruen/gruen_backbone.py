@@ -6,7 +6,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import torch
 
-from .core_encoder import EncoderSettings, find_device, progress_bar, token_batches
+from .core_encoder import EncoderSettings, progress_bar, token_batches
+from .core_models import find_device
 
 
 class SentenceScores(NamedTuple):
