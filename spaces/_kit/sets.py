@@ -91,6 +91,8 @@ def two_of(chosen: Sequence[int | None], n_sets: int) -> list[int]:
 
 def similarity(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
     """Return the cosine similarity of all pairs of texts: (n, n), float64."""
-    vectors = part(metric, "core_encoder").encode(list(texts), model).embeddings.astype(np.float64)
+    encoder = part(metric, "core_encoder")
+    settings = encoder.EncoderSettings(model=model)
+    vectors = encoder.encode(list(texts), settings).embeddings.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.clip(vectors @ vectors.T, -1.0, 1.0)
