@@ -179,7 +179,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         if kernel == "ngram":
             import nltk
 
-            batches = kernel_matrices(_ngram_kernels(sets), sets.sizes, probabilities, device=where)
+            batches = kernel_matrices(word_kernels(sets), sets.sizes, probabilities, device=where)
             settings = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
         else:
             vectors, settings = embed_sets(sets, embeddings, encoder)
@@ -249,7 +249,8 @@ def _shares_of_counted(shares: np.ndarray, counted: np.ndarray, sizes: np.ndarra
     return np.where(np.repeat(empty, sizes), shares, shares * counted / scale), empty
 
 
-def _ngram_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def word_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the n-gram kernel matrices of sets, in batches of equal size: the kernel of `kernel="ngram"`."""
     from nltk.tokenize import NLTKWordTokenizer
 
     # NLTK's tokenizer takes most of the time: each different text once.
