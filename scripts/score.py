@@ -60,10 +60,10 @@ sys.path.insert(0, str(ROOT))
 from metrics._core.core_confidence import confidence_interval, parse_confidence  # noqa: E402
 from metrics._core.core_signature import merge_signatures  # noqa: E402
 from metrics._core.core_trainer import QUESTIONS, TEXTS, MergedResult  # noqa: E402
-from scripts._score_one_set import STATISTICS, Statistic, StoredArrays, open_statistic  # noqa: E402
-from scripts._score_ray import OnRay  # noqa: E402
-from scripts._score_reading import Job, Reader, Source, UsageError, read_batches  # noqa: E402
-from scripts._score_work import Batch, Engine, OneProcess, Scorer, open_scorer  # noqa: E402
+from scripts._score.one_set import STATISTICS, Statistic, StoredArrays, open_statistic  # noqa: E402
+from scripts._score.ray_engine import OnRay  # noqa: E402
+from scripts._score.reading import Job, Reader, Source, UsageError, read_batches  # noqa: E402
+from scripts._score.work import Batch, Engine, OneProcess, Scorer, open_scorer  # noqa: E402
 
 EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
 _CONFIDENCE = 0.95

@@ -40,8 +40,8 @@ sys.path.insert(0, str(ROOT))
 from metrics.gruen.core_encoder import DEFAULT_MODEL, find_model  # noqa: E402
 from metrics.gruen.gruen_backbone import pad, token_batches  # noqa: E402
 from metrics.gruen.gruen_compact import ADAPTERS, WEIGHTS_FILE, CompactModel, sentence_values  # noqa: E402
-from scripts.gruen_corruptions import Renamer, Spoiler, documents, is_clean, learn_lexicon, split_words  # noqa: E402
-from scripts.gruen_teacher import Teacher  # noqa: E402
+from scripts._gruen_training.corruptions import Renamer, Spoiler, documents, is_clean, learn_lexicon, split_words  # noqa: E402
+from scripts._gruen_training.teacher import Teacher  # noqa: E402
 
 RANK = 32
 SCALE = 2.0

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts._files import write_text  # noqa: E402
-from scripts.gruen_corruptions import documents  # noqa: E402
+from scripts._gruen_training.corruptions import documents  # noqa: E402
 from scripts.train_gruen_compact import read_cola, read_corpus  # noqa: E402
 
 SEED = 99

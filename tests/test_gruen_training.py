@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from metrics.gruen.gruen_compact import CompactBackbone
-from scripts import gruen_teacher
 from scripts import train_gruen_compact as training
-from scripts.gruen_corruptions import Renamer, Spoiler, learn_lexicon, split_words
+from scripts._gruen_training import teacher as teaching
+from scripts._gruen_training.corruptions import Renamer, Spoiler, learn_lexicon, split_words
 
 TAGGED = """
 The/at dog/nn was/bedz barking/vbg at/in the/at gate/nn ./.
@@ -87,9 +87,9 @@ def test_names_made_of_common_words(lexicon):
 
 def test_a_teacher_learns_to_judge(tiny_model, monkeypatch):
     for name, value in (("RATE", 3e-3), ("HEAD_RATE", 3e-3), ("BATCH", 8), ("EPOCHS", 8)):
-        monkeypatch.setattr(gruen_teacher, name, value)
+        monkeypatch.setattr(teaching, name, value)
     rows = [("a b c", 1), ("a z c", 0), ("d a b a", 1), ("c d z b", 0)] * 48
-    teacher = gruen_teacher.Teacher(tiny_model, seed=0)
+    teacher = teaching.Teacher(tiny_model, seed=0)
     teacher.fit(rows, seed=0)
     after = teacher.judge(["a z z", "b c b d c b a a", "c d a"])
     assert after[0] < 0 < min(after[1:])
@@ -107,7 +107,7 @@ def test_training_gives_the_same_file_twice_and_the_backbone_reads_it(lexicon, t
     monkeypatch.setattr(training, "ROUNDS", ((1,),))
     monkeypatch.setattr(training, "JUDGED_SENTENCES", 50)
     monkeypatch.setattr(training, "TOTAL_SENTENCES", 100)
-    monkeypatch.setattr(gruen_teacher, "EPOCHS", 1)
+    monkeypatch.setattr(teaching, "EPOCHS", 1)
     monkeypatch.setattr(training, "TEACHER_THREADS", 1)
     words = [split_words(sentence) for sentence in SENTENCES] * 25
     judged = [(sentence, i % 2) for i, sentence in enumerate(SENTENCES)] * 25

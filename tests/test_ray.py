@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from metrics._core import core_ngrams, core_spectra
-from scripts import _score_one_set, _score_ray, score
+from scripts import score
+from scripts._score import one_set as merging
+from scripts._score import ray_engine
 from tests.conftest import METRICS
 from tests.test_score import WORDS, command, make_rows, outputs, read_jsonl, run_and_die, write_jsonl
 
@@ -77,8 +79,8 @@ def assert_same_numbers(summary, expected):
 @pytest.mark.parametrize(("metric", "settings"), ONE_SET)
 def test_a_file_that_is_one_set(load, tmp_path, monkeypatch, tiny_model, metric, settings):
     # Several tables, ranges of keys and blocks, of little data.
-    monkeypatch.setattr(_score_one_set, "_TABLE_ROWS", 300)
-    monkeypatch.setattr(_score_one_set, "_BLOCK_TEXTS", 120)
+    monkeypatch.setattr(merging, "_TABLE_ROWS", 300)
+    monkeypatch.setattr(merging, "_BLOCK_TEXTS", 120)
     settings = {**settings, **encoder(metric, tiny_model)}
     texts = write_texts(tmp_path / "data.jsonl", 400)
     assert score.main(one_set(tmp_path / "data.jsonl", metric, settings)) == 0
@@ -117,11 +119,11 @@ def test_one_set_goes_on_after_kills(load, tmp_path, tiny_model, metric):
 
 
 def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypatch, tiny_model):
-    monkeypatch.setattr(_score_one_set, "_BLOCK_TEXTS", 60)
+    monkeypatch.setattr(merging, "_BLOCK_TEXTS", 60)
     settings = encoder("chamfer_diversity", tiny_model)
     texts = write_texts(tmp_path / "data.jsonl", 300)
     words = one_set(tmp_path / "data.jsonl", "chamfer_diversity", settings)
-    write = _score_one_set.write_text
+    write = merging.write_text
 
     def stop(path, text):
         # The similarities of this pair are in the file; that it is done is not.
@@ -130,7 +132,7 @@ def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypat
         write(path, text)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_score_one_set, "write_text", stop)
+        patch.setattr(merging, "write_text", stop)
         assert score.main(words) == score.EXIT_INTERRUPTED
     assert score.main(words) == 0
     summary = json.loads((tmp_path / "out.json").read_text())
@@ -439,7 +441,7 @@ def assert_same_outputs(here, there):
 @pytest.mark.slow
 def test_a_cluster_goes_on_where_one_process_was_killed(load, cluster, tmp_path, monkeypatch, tiny_model):
     # Several blocks: pairs of them are compared by workers.
-    monkeypatch.setattr(_score_one_set, "_BLOCK_TEXTS", 60)
+    monkeypatch.setattr(merging, "_BLOCK_TEXTS", 60)
     settings = encoder("chamfer_diversity", tiny_model)
     texts = write_texts(tmp_path / "data.jsonl", 300)
     words = one_set(tmp_path / "data.jsonl", "chamfer_diversity", settings)
@@ -456,7 +458,7 @@ def test_a_cluster_goes_on_where_one_process_was_killed(load, cluster, tmp_path,
 def test_a_batch_that_kills_every_worker_ends_the_job(cluster, tmp_path, monkeypatch):
     from ray.exceptions import RayActorError
 
-    monkeypatch.setattr(_score_ray, "_RETRIES", 1)
+    monkeypatch.setattr(ray_engine, "_RETRIES", 1)
     rows = make_rows(60)
     rows[30]["texts"][0] = "poison"
     data = write_jsonl(tmp_path / "data.jsonl", rows)

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scripts import _score_reading, score
+from scripts import score
+from scripts._score import reading
 from tests.conftest import ROOT, SETS
 
 WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
@@ -337,7 +338,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         reader = score.Reader(score.parse_arguments(command(data)), "sets")
         tracemalloc.start()
         source = score.Source(data, None)
-        for batch in _score_reading.batches(reader.units(source.rows(0), 0), 500):
+        for batch in reading.batches(reader.units(source.rows(0), 0), 500):
             assert len(batch) == 250
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scripts._benchmark_cases import CASES, captions_file
+from scripts._benchmark.cases import CASES, captions_file
 
 # Each size is measured this often, or until its time is spent; but once at least.
 MAX_TURNS = 7

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 N_CAPTIONS = 20_000

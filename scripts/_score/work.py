@@ -10,9 +10,9 @@ import evaluate
 import numpy as np
 
 from metrics._core.core_trainer import QUESTIONS, TEXTS
-from scripts._score_reading import SHOWN, Job, Unit, UsageError
+from scripts._score.reading import SHOWN, Job, Unit, UsageError
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 # Arguments that the command itself makes, or has no place for.
 _NOT_SETTINGS = ("predictions", "references", "set_size", "details", "confidence")
 

@@ -36,8 +36,8 @@ from metrics._core.core_spectra import (
     vendi_from_sums,
 )
 from scripts._files import write_text
-from scripts._score_reading import Job, Unit, UsageError
-from scripts._score_work import Batch, Engine, Scorer, score_batch
+from scripts._score.reading import Job, Unit, UsageError
+from scripts._score.work import Batch, Engine, Scorer, score_batch
 
 Arrays = Mapping[str, np.ndarray]
 
