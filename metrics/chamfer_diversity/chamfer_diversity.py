@@ -6,6 +6,7 @@ import datasets
 import evaluate
 import numpy as np
 
+from .chamfer_diversity_parts import ChamferParts
 from .core_cache import parse_cache_dir
 from .core_confidence import confidence_interval, confidence_settings, parse_confidence
 from .core_encoder import DEFAULT_MODEL, embed_sets, matrix_device
@@ -24,6 +25,7 @@ from .core_integer_kernels import compiled as compiled
 from .core_integer_tiles import instructions as instructions
 from .core_integers import embed_tokens as embed_tokens
 from .core_metric import TextMetric
+from .core_parts import SetParts as SetParts
 from .core_signature import format_sizes, signature
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
 from .core_trainer import SETS
@@ -104,6 +106,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
     """Mean distance of each text of a set to its nearest neighbour, from sentence embeddings."""
 
     _items = SETS
+    _parts = ChamferParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(

@@ -15,6 +15,7 @@ from .core_integer_kernels import compiled as compiled
 from .core_integer_tiles import instructions as instructions
 from .core_integers import embed_tokens as embed_tokens
 from .core_metric import TextMetric
+from .core_parts import SetParts as SetParts
 from .core_signature import format_sizes, signature
 from .core_trainer import QUESTIONS
 from .core_unpadded import unpadded_encoder as unpadded_encoder
@@ -30,6 +31,7 @@ from .probeval_formats import (
     questions,
 )
 from .probeval_matching import WordNetMatcher, cluster_maximum
+from .probeval_parts import AnswerParts
 from .probeval_pipeline import (
     CLUSTERINGS,
     MATCHERS,
@@ -140,6 +142,7 @@ class Probeval(TextMetric, evaluate.Metric):
     labels_from_cfc = staticmethod(labels_from_cfc)
 
     _items = QUESTIONS
+    _parts = AnswerParts
 
     def _info(self) -> evaluate.MetricInfo:
         text, count = datasets.Value("string"), datasets.Value("int64")

@@ -24,6 +24,7 @@ from .core_integer_tiles import instructions as instructions
 from .core_integers import embed_tokens as embed_tokens
 from .core_metric import TextMetric
 from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
+from .core_parts import SetParts as SetParts
 from .core_signature import format_callable, format_order, format_sizes, signature
 from .core_spectra import (
     BLOCK_ROWS,
@@ -37,6 +38,7 @@ from .core_spectra import (
 )
 from .core_trainer import SETS
 from .core_unpadded import unpadded_encoder as unpadded_encoder
+from .vendi_embed_parts import VendiParts
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
@@ -117,6 +119,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
 
     _items = SETS
+    _parts = VendiParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(

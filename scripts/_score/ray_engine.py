@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from scripts._score.reading import UsageError
+from scripts._score.command import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 _CONNECT_SECONDS = 5
