@@ -25,7 +25,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from metrics._core.core_confidence import confidence_interval, parse_confidence  # noqa: E402
+from metrics._core.core_results import confidence_interval, parse_confidence  # noqa: E402
 from scripts._files import read_jsonl, write_text  # noqa: E402
 from scripts._settings import parse_settings  # noqa: E402
 from scripts._statistics import RESAMPLES, randomization_p  # noqa: E402

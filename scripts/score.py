@@ -43,7 +43,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # So that it runs from any directory.
 sys.path.insert(0, str(ROOT))
 
-from metrics._core.core_trainer import QUESTIONS  # noqa: E402
+from metrics._core.core_results import QUESTIONS  # noqa: E402
 from scripts._score.by_row import ByRow  # noqa: E402
 from scripts._score.command import Command, UsageError, parse_command  # noqa: E402
 from scripts._score.one_set import OneSet  # noqa: E402

@@ -46,8 +46,8 @@ from metrics.probeval.probeval_pipeline import (  # noqa: E402
     cluster,
     match,
     needs_embeddings,
+    resolve,
     score,
-    threshold_for,
 )
 from metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores  # noqa: E402
 from metrics.probeval.probeval_vectors import Embeddings, average_word_vectors  # noqa: E402
@@ -259,17 +259,7 @@ VIEWS: dict[str, Callable[[Question, dict[str, list], np.random.Generator], Pool
 
 def settings_for(clustering: str, matcher: str, parity: bool) -> Settings:
     """Give the default settings of a pipeline."""
-    return Settings(
-        clustering=clustering,
-        matcher=matcher,
-        threshold=threshold_for(matcher, parity),
-        linkage="average",
-        distance=0.95,
-        seed=0,
-        smoothing=1.0,
-        debias=False,
-        parity=parity,
-    )
+    return resolve(Settings(clustering=clustering, matcher=matcher, parity=parity), [])
 
 
 def correlations(
@@ -390,7 +380,7 @@ def main() -> int:
     if arguments.vectors:
         matrix, identity = average_word_vectors(texts, load_vectors(arguments.vectors))
     else:
-        encoded = encode(texts, arguments.model)
+        encoded = encode(texts, EncoderSettings(arguments.model))
         matrix, identity = encoded.embeddings, encoded.identity
     embeddings, wordnet = Embeddings(texts, matrix), WordNetMatcher(load_wordnet())
     pipelines = {

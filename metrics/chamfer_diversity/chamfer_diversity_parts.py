@@ -1,21 +1,14 @@
 """Chamfer diversity of one set from its parts: embeddings, compared block by block, and the sum of the unit vectors."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .core_encoder import embed_sets, matrix_device
-from .core_inputs import TextSets
+from .core_encoder import embed_part
+from .core_models import matrix_device
 from .core_parts import Arrays, SetParts
 from .core_spectra import mean_pairwise_from_sum, unit_sum
-
-
-def embed_part(texts: list[str], settings: Mapping[str, Any]) -> np.ndarray:
-    """Embed some texts of the set as `compute` does: ndarray of shape (n, d), rows finite and non-zero."""
-    part = TextSets(texts, np.array([len(texts)]), nested=False)
-    names = ("model", "precision", "batch_size", "device", "progress", "cache_dir")
-    return embed_sets(part, None, *(settings[name] for name in names))[0]
 
 
 class ChamferParts(SetParts):

@@ -4,76 +4,17 @@ import hashlib
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_confidence import confidence_interval, parse_confidence
 from .core_inputs import describe, parse_choice, parse_count
-from .core_signature import merge_signatures
+from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, confidence_interval, parse_confidence, result_numbers
 
-# What a metric scores: sets of texts, single texts, or the answers to questions beside people's.
-SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 _GROUPS = ("inputs", "labels")
 # What belongs to single texts, of which none is known before the model writes it; and what a log has no place for.
 _NOT_IN_TRAINING = {"predictions", "embeddings", "weights", "quality", "min_quality", "labels", "details"}
-
-
-class MergedResult:
-    """The results of the parts of some data, as one: counts add up, and means are weighted by what they are over.
-
-    Its whole state is `state`, plain numbers and strings, so that it can be kept in a file.
-    """
-
-    def __init__(self, state: dict[str, Any] | None = None) -> None:
-        self.state: dict[str, Any] = state or {"n_parts": 0, "counts": {}, "means": {}, "signature": ""}
-
-    def add(self, result: Mapping[str, Any], n_items_of: Callable[[Mapping[str, Any], str], int]) -> None:
-        """Take in the result of one part.
-
-        Parameters
-        ----------
-        result : what `compute` returned
-        n_items_of : tells over how many items of the result the mean of this name was taken
-
-        Raises
-        ------
-        ValueError
-            If it was scored in another way than those before it.
-        """
-        state = self.state
-        signature = result["signature"]
-        state["signature"] = merge_signatures(state["signature"], signature) if state["n_parts"] else signature
-        for name, value in _numbers(result):
-            if isinstance(value, int):
-                state["counts"][name] = state["counts"].get(name, 0) + value
-                continue
-            n_items = n_items_of(result, name)
-            total, weight, n_parts = state["means"].get(name, (0.0, 0, 0))
-            if value is not None:
-                total, weight = total + value * n_items, weight + n_items
-            state["means"][name] = (total, weight, n_parts + 1)
-        state["n_parts"] += 1
-
-    def result(self) -> dict[str, Any]:
-        """Give the numbers of the whole; a mean that a part does not have at all is left out."""
-        state = self.state
-        means = {
-            name: total / weight if weight else None
-            for name, (total, weight, n_parts) in state["means"].items()
-            if n_parts == state["n_parts"]
-        }
-        return {**means, **state["counts"], "signature": state["signature"]}
-
-
-def _numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, float | int | None]]:
-    """Find the numbers of a result, those of inner dicts under joined names."""
-    for name, value in result.items():
-        if isinstance(value, Mapping):
-            yield from _numbers(value, f"{prefix}{name}_")
-        elif isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
-            yield prefix + name, value
 
 
 class _Group(NamedTuple):
@@ -402,7 +343,7 @@ class TrainerMetric:
 
     def _named(self, result: Mapping[str, Any]) -> dict[str, float]:
         """Choose the numbers, and name them for a log; a mean over nothing is NaN under the metric's own name."""
-        named = {name: float(value) for name, value in _numbers(result) if value is not None}
+        named = {name: float(value) for name, value in result_numbers(result) if value is not None}
         named.setdefault(self._metric.name, math.nan)
         for name, value in result.items():
             if name.endswith("confidence_interval") and value is not None:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_encoder import model_registry
 from .core_inputs import describe
-from .core_signature import format_callable
+from .core_models import model_registry
+from .core_results import format_callable
 
 
 class WordVectors(NamedTuple):

@@ -21,7 +21,7 @@ class TextMetric:
 
     # Defined by each metric.
     _compute: Callable[..., dict[str, Any]]
-    # SETS, TEXTS or QUESTIONS of core_trainer.
+    # SETS, TEXTS or QUESTIONS of core_results.
     _items: str
     # Set by evaluate.EvaluationModule.
     writer: Any

@@ -7,7 +7,6 @@ import datasets
 import evaluate
 import numpy as np
 
-from .core_confidence import confidence_interval, confidence_settings, parse_confidence
 from .core_inputs import (
     find_scored_sets,
     mean_by_set,
@@ -32,8 +31,8 @@ from .core_ngrams import (
     number_tokens,
 )
 from .core_parts import SetParts as SetParts
-from .core_signature import format_sizes, signature
-from .core_trainer import SETS
+from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
+from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
 from .self_bleu_tokenizers import tokenize
 

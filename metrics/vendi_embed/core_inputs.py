@@ -282,7 +282,7 @@ def parse_min_quality(value: Any, qualities: np.ndarray | None) -> np.ndarray | 
 
 
 def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
-    """Read an (n, d) array of floats, a row for each text, all sets in turn.
+    """Read an (n, d) array of floats with a row for each text, set after set.
 
     Returns
     -------
@@ -295,22 +295,7 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     ValueError
         If its shape is wrong, or a row holds NaN or infinity or is all zero, which has no direction.
     """
-    if hasattr(embeddings, "detach"):
-        tensor = embeddings.detach().cpu()
-        embeddings = tensor.float().numpy() if tensor.element_size() < 4 else tensor.numpy()
-    try:
-        matrix = np.asarray(embeddings)
-        if matrix.dtype not in (np.float32, np.float64):
-            if matrix.dtype.kind not in "fiu":
-                raise TypeError
-            matrix = matrix.astype(np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be an (n, d) array of numbers. Got {describe(embeddings)}.") from None
-    if matrix.ndim != 2 or matrix.shape[1] == 0 or matrix.shape[0] != len(sets.texts):
-        raise ValueError(
-            f"{name} must have shape (n, d), with a row for each of the {len(sets.texts)} texts. "
-            f"Got shape {matrix.shape}."
-        )
+    matrix = parse_matrix(embeddings, len(sets.texts), name)
     extreme: list[int] = []
     for start in range(0, len(matrix), _BLOCK_ROWS):
         block = matrix[start : start + _BLOCK_ROWS]
@@ -328,6 +313,26 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
         # Such rows over- or underflow when squared; their direction does not change with their length.
         matrix = matrix.copy()
         matrix[extreme] /= np.abs(matrix[extreme]).max(axis=1, keepdims=True)
+    return matrix
+
+
+def parse_matrix(values: Any, n_rows: int, name: str) -> np.ndarray:
+    """Read an array of floats of shape (n_rows, d), as `parse_embeddings` does, whatever its numbers."""
+    if hasattr(values, "detach"):
+        tensor = values.detach().cpu()
+        values = tensor.float().numpy() if tensor.element_size() < 4 else tensor.numpy()
+    try:
+        matrix = np.asarray(values)
+        if matrix.dtype not in (np.float32, np.float64):
+            if matrix.dtype.kind not in "fiu":
+                raise TypeError
+            matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be an (n, d) array of numbers. Got {describe(values)}.") from None
+    if matrix.ndim != 2 or matrix.shape[1] == 0 or matrix.shape[0] != n_rows:
+        raise ValueError(
+            f"{name} must have shape (n, d), with a row for each of the {n_rows} texts. Got shape {matrix.shape}."
+        )
     return matrix
 
 

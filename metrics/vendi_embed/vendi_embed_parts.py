@@ -1,22 +1,15 @@
 """The Vendi score of one set from its parts: the sum of the outer products of the unit vectors, d by d."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .core_encoder import embed_sets, matrix_device
-from .core_inputs import TextSets
+from .core_encoder import embed_part
+from .core_models import matrix_device
 from .core_parts import Arrays, SetParts
-from .core_signature import format_order
+from .core_results import format_order
 from .core_spectra import gram_sums, parse_orders, vendi_from_sums
-
-
-def embed_part(texts: list[str], settings: Mapping[str, Any]) -> np.ndarray:
-    """Embed some texts of the set as `compute` does: ndarray of shape (n, d), rows finite and non-zero."""
-    part = TextSets(texts, np.array([len(texts)]), nested=False)
-    names = ("model", "precision", "batch_size", "device", "progress", "cache_dir")
-    return embed_sets(part, None, *(settings[name] for name in names))[0]
 
 
 class VendiParts(SetParts):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from metrics._core.core_trainer import MergedResult
+from metrics._core.core_results import MergedResult
 from scripts._score.command import Command, UsageError
 from scripts._score.output import output_schema, scored_rows, write_rows
 from scripts._score.rows import Source

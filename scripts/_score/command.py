@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from metrics._core.core_confidence import parse_confidence
+from metrics._core.core_results import parse_confidence
 from scripts._settings import parse_settings
 
 _CONFIDENCE = 0.95

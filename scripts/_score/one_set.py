@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from metrics._core.core_parts import Arrays
-from metrics._core.core_signature import merge_signatures
-from metrics._core.core_trainer import TEXTS, MergedResult
+from metrics._core.core_results import TEXTS, MergedResult, merge_signatures
 from scripts._score.command import Command, UsageError
 from scripts._score.rows import Source
 from scripts._score.second_pass import PASSES, Place, StoredArrays

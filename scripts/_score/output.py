@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metrics._core.core_trainer import TEXTS
+from metrics._core.core_results import TEXTS
 from scripts._score.command import UsageError
 from scripts._score.rows import Source
 from scripts._score.store import State, Store, written_whole

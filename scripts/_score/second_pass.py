@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from metrics._core.core_encoder import matrix_device
+from metrics._core.core_models import matrix_device
 from metrics._core.core_parts import Arrays
 from metrics._core.core_spectra import nearest_between
 from metrics.self_bleu.self_bleu_parts import CountSums, merge_counts, merge_lengths, sum_counts

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from metrics._core.core_confidence import confidence_interval
-from metrics._core.core_trainer import MergedResult
+from metrics._core.core_results import MergedResult, confidence_interval
 from scripts._score.store import State, Store
 
 # The interval is a bootstrap for at most this many scores, and normal for more, when the two hardly differ.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import evaluate
 import numpy as np
 
-from metrics._core.core_trainer import QUESTIONS, TEXTS
+from metrics._core.core_results import QUESTIONS, TEXTS
 from scripts._score.command import UsageError
 from scripts._score.rows import SHOWN
 from scripts._score.units import Job, Unit
