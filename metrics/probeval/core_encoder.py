@@ -135,7 +135,7 @@ def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tu
 
 
 def embed_part(texts: list[str], settings: Mapping[str, Any]) -> np.ndarray:
-    """Embed some texts of one set under the settings of `compute`: ndarray of shape (n, d), rows finite and non-zero."""
+    """Embed some texts of one set, under the settings of a `compute`: (n, d), every row finite and non-zero."""
     encoder = EncoderSettings(**{field.name: settings[field.name] for field in fields(EncoderSettings)})
     return embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)[0]
 

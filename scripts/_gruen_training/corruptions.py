@@ -1,20 +1,19 @@
-"""Clean sentences of public text, and the ways to spoil them: what the compact backbone of `gruen` learns from."""
+"""Corruptions of sentences: the errors that the compact backbone of `gruen` learns to find."""
 
 import random
-import re
-import zipfile
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import NamedTuple
 
-_FINITE = ("am", "is", "are", "was", "were", "has", "have", "had", "do", "does", "did")
-_MODALS = ("will", "would", "can", "could", "shall", "should", "may", "might", "must")
-AUXILIARIES = frozenset((*_FINITE, *_MODALS, "be", "been", "being"))
-DETERMINERS = ("the", "a", "an", "this", "that", "these", "those", "his", "her", "their", "its", "my", "your", "our")
-PREPOSITIONS = ("of", "in", "to", "for", "with", "on", "at", "by", "from", "into", "about", "over", "after", "under")
-CONJUNCTIONS = ("and", "but", "or", "that", "which", "who", "because", "if", "when", "while", "as", "than")
-FUNCTION_WORDS = frozenset(DETERMINERS + PREPOSITIONS + CONJUNCTIONS) | AUXILIARIES
+from scripts._gruen_training.lexicon import (
+    AUXILIARIES,
+    CONJUNCTIONS,
+    DETERMINERS,
+    FUNCTION_WORDS,
+    PREPOSITIONS,
+    WORD,
+    Lexicon,
+)
+
 # The other number of the same word.
 _AGREEMENT = {
     "is": ("are", "am"), "are": ("is",), "was": ("were",), "were": ("was",), "has": ("have",), "have": ("has",),
@@ -27,226 +26,28 @@ _PRONOUN_CASE = {
     "he": "him", "him": "he", "she": "her", "they": "them", "them": "they", "i": "me", "me": "i", "we": "us",
     "us": "we", "himself": "hisself", "who": "whom",
 }  # fmt: skip
-_END = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[\"'(]*[A-Z])")
-_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*%?|\w+(?:['’-]\w+)*|[^\w\s]")
-_WORD = re.compile(r"\w")
 
 
-class Spoiled(NamedTuple):
-    """A spoiled sentence; `wrong` marks the words that show it."""
+class Corrupted(NamedTuple):
+    """A corrupted sentence.
+
+    wrong : for each word, whether it shows the corruption
+    how : the kind of corruption
+    """
 
     words: list[str]
     wrong: list[bool]
     how: str
 
 
-class Lexicon(NamedTuple):
-    """What Brown's tags say of words: forms of a verb or a noun, by form, and the nouns."""
-
-    verb_forms: dict[str, tuple[str, ...]]
-    agreement: dict[str, tuple[str, ...]]
-    noun_number: dict[str, str]
-    nouns: frozenset[str]
-    verbs: frozenset[str]
-    frequent: tuple[str, ...]
-
-
-def split_words(text: str) -> list[str]:
-    """Words and marks of a text."""
-    return _TOKEN.findall(text)
-
-
-def read_brown(path: Path) -> Iterator[list[list[list[tuple[str, str]]]]]:
-    """Yield the documents of the tagged Brown corpus: paragraphs of sentences of (word, tag)."""
-    with zipfile.ZipFile(path) as archive:
-        for name in sorted(archive.namelist()):
-            if not re.fullmatch(r"brown/c[a-r]\d\d", name):
-                continue
-            paragraphs: list[list[list[tuple[str, str]]]] = [[]]
-            for line in archive.read(name).decode("utf-8").split("\n"):
-                pairs = [token.rsplit("/", 1) for token in line.split()]
-                if pairs:
-                    sentence = [(word, tag) for word, tag in pairs if word not in ("``", "''")]
-                    if sentence:
-                        paragraphs[-1].append(sentence)
-                # Two empty lines and more stand between paragraphs; here, an indented line begins one.
-            yield [paragraph for paragraph in paragraphs if paragraph]
-
-
-def read_plain(path: Path, pattern: str, tokenized: bool = False) -> Iterator[list[str]]:
-    """Yield documents as lists of sentences, from the files of an archive whose names match."""
-    with zipfile.ZipFile(path) as archive:
-        for name in sorted(archive.namelist()):
-            if re.search(pattern, name):
-                text = archive.read(name).decode("utf-8", errors="replace")
-                lines = [" ".join(line.split()) for line in text.split("\n")]
-                yield [sentence for line in lines if line for sentence in ([line] if tokenized else _END.split(line))]
-
-
-def documents(folder: Path) -> list[list[list[str]]]:
-    """Documents of all corpora, each a list of sentences, each a list of words.
-
-    Overheard talk has its speakers taken off.
-    """
-    found = [
-        [[word for word, _ in sentence] for paragraph in document for sentence in paragraph]
-        for document in read_brown(folder / "brown.zip")
-    ]
-    for archive, pattern, tokenized in (
-        ("abc.zip", r"\.txt$", False),
-        ("state_union.zip", r"\.txt$", False),
-        ("movie_reviews.zip", r"\.txt$", True),
-        ("webtext.zip", r"(overheard|wine)\.txt$", False),
-    ):
-        for document in read_plain(folder / archive, pattern, tokenized):
-            found.append([split_words(re.sub(r"^[A-Z][\w #']{0,20}: ", "", sentence)) for sentence in document])
-    return found
-
-
-def is_clean(words: list[str], lexicon: "Lexicon") -> bool:
-    """Say whether this looks like a whole sentence of ordinary length."""
-    if not 4 <= len(words) <= 34 or words[-1] not in ".!?" or not words[0][0].isalpha():
-        return False
-    lower = [word.lower() for word in words]
-    real = sum(bool(_WORD.match(word)) for word in words)
-    if real < 0.75 * len(words) or any(mark in words for mark in ("(", ")", "[", "]", "*", "--", ":", "/", "=", "_")):
-        return False
-    return any(word in AUXILIARIES or word in lexicon.verbs for word in lower)
-
-
-def learn_lexicon(path: Path) -> Lexicon:
-    """Read forms of words off Brown's tags."""
-    tags: dict[str, Counter[str]] = defaultdict(Counter)
-    for document in read_brown(path):
-        for paragraph in document:
-            for sentence in paragraph:
-                for word, tag in sentence:
-                    tags[word.lower()][tag.split("-")[0].rstrip("*$")] += 1
-    sure = {}
-    for word, counts in tags.items():
-        tag, count = counts.most_common(1)[0]
-        if word.isalpha() and count >= 0.6 * counts.total():
-            sure[word] = tag
-    base = {word for word, counts in tags.items() if counts["vb"] >= 1 and word.isalpha()}
-    forms: dict[str, set[str]] = defaultdict(set)
-    agreement: dict[str, tuple[str, ...]] = {}
-    for word, counts in tags.items():
-        if not word.isalpha() or len(word) < 3 or word in AUXILIARIES:
-            continue
-        for tag, endings in (("vbz", ("s", "es", "ies")), ("vbg", ("ing",)), ("vbd", ("ed", "d"))):
-            if counts[tag] < 0.3 * counts.total() or not counts[tag]:
-                continue
-            for ending in endings:
-                if word.endswith(ending):
-                    stem = word[: -len(ending)]
-                    for root in (stem, stem + "e", stem[:-1], stem + "y"):
-                        if root in base and len(root) > 2:
-                            forms[root].add(word)
-                            if tag == "vbz":
-                                agreement[word] = (root,)
-                                if sure.get(root) == "vb":
-                                    agreement[root] = (word,)
-    verb_forms: dict[str, tuple[str, ...]] = {}
-    for root, others in forms.items():
-        family = {root, *others}
-        for word in family:
-            if sure.get(word, "").startswith("vb"):
-                verb_forms[word] = tuple(sorted(family - {word}))
-    noun_number = {}
-    for word, tag in sure.items():
-        if tag == "nns" and word.endswith("s") and sure.get(word[:-1]) == "nn":
-            noun_number[word], noun_number[word[:-1]] = word[:-1], word
-    nouns = frozenset(word for word, tag in sure.items() if tag in ("nn", "nns", "np", "ppss", "pps", "ppo"))
-    verbs = frozenset(word for word, tag in sure.items() if tag in ("vbz", "vbd"))
-    frequent = tuple(word for word, counts in tags.items() if word.isalpha() and counts.total() >= 20)
-    agreement.update({word: forms_ for word, forms_ in agreement.items() if word not in _AGREEMENT})
-    return Lexicon(verb_forms, agreement, noun_number, nouns, verbs, frequent)
-
-
-class Renamer:
-    """Put other names, and the placeholder of delexicalized text, in the place of names, pronouns and nouns; seeded.
-
-    What is right stays right: a judge of grammar should not mind a name that it has never read.
-
-    Parameters
-    ----------
-    made : the share of new names that are made of common words, up to 0.6
-    """
-
-    def __init__(self, lexicon: Lexicon, sentences: list[list[str]], seed: int, made: float = 0.0) -> None:
-        self.nouns = lexicon.nouns
-        self.random = random.Random(seed)
-        self.made = made
-        self.common = [word for word in lexicon.frequent if word in lexicon.noun_number]
-        runs = (words[start:end] for words in sentences for start, end in _names(words))
-        self.names = [list(run) for run in dict.fromkeys(map(tuple, runs)) if len(run) <= 4]
-
-    def rename(self, words: list[str]) -> list[str]:
-        """Change about half of the names, and some of the rest."""
-        renamed: list[str] = []
-        names = dict(_names(words))
-        i = 0
-        while i < len(words):
-            end = names.get(i)
-            if end is None and self._stands_for_a_name(words, i) and self.random.random() < 0.4:
-                end = i + (1 if i == 0 else 2)
-            elif end is not None and self.random.random() < 0.4:
-                end = None
-            if end is None:
-                renamed.append(words[i])
-                i += 1
-            else:
-                renamed += self._name()
-                i = end
-        return renamed
-
-    def _name(self) -> list[str]:
-        """Draw the placeholder, a name that occurs, or one made of common words: "the river house", "inn on castro"."""
-        kind = self.random.random()
-        if kind < 0.4 - self.made / 3:
-            return ["X"]
-        if kind < 1 - self.made:
-            return self.random.choice(self.names)
-        words = [self.random.choice(self.common) for _ in range(self.random.choice((2, 2, 2, 3)))]
-        if self.random.random() < 0.3:
-            words[-1:] = self.random.choice(self.names)[:1]
-        if self.random.random() < 0.4:
-            words.insert(1, self.random.choice(("on", "in", "of", "at", "by", "and")))
-        return ["the", *words] if self.random.random() < 0.2 else words
-
-    def _stands_for_a_name(self, words: list[str], i: int) -> bool:
-        """Say whether a name can stand here: for a pronoun that begins, or a determiner and its noun."""
-        if i == 0:
-            return words[0].lower() in ("he", "she", "it")
-        return (
-            i + 2 < len(words)
-            and words[i].lower() in ("the", "his", "her", "their", "our")
-            and words[i + 1].lower() in self.nouns
-            # Not before a verb: the name might be of the other number.
-            and (words[i + 2].lower() in PREPOSITIONS or not words[i + 2].isalpha())
-        )
-
-
-def _names(words: list[str]) -> list[tuple[int, int]]:
-    """Find the runs of capitalized words behind the first: start and end of each."""
-    found: list[tuple[int, int]] = []
-    for i in range(1, len(words)):
-        if words[i][0].isupper() and words[i].isalpha() and words[i] != "I" and words[i].lower() not in FUNCTION_WORDS:
-            if found and found[-1][1] == i:
-                found[-1] = (found[-1][0], i + 1)
-            else:
-                found.append((i, i + 1))
-    return found
-
-
-class Spoiler:
-    """Spoil sentences in ways that people and models do; seeded."""
+class Corruptor:
+    """Corrupt sentences by errors that people and models make; seeded."""
 
     def __init__(self, lexicon: Lexicon, seed: int) -> None:
         self.lexicon = lexicon
         self.random = random.Random(seed)
-        # Of each: how often it is tried, for what is hard to learn more often.
-        self.ways: dict[str, tuple[float, Callable[[list[str]], tuple[list[str], list[bool]] | None]]] = {
+        # The relative frequency of each kind: larger for errors that are hard to learn.
+        self.kinds: dict[str, tuple[float, Callable[[list[str]], tuple[list[str], list[bool]] | None]]] = {
             "shuffled": (1.0, self._shuffle),
             "shuffled span": (1.2, self._shuffle_span),
             "moved word": (0.8, self._move),
@@ -268,31 +69,31 @@ class Spoiler:
         }
         self.other: list[str] = []
 
-    def spoil(self, words: list[str], how: str | None = None) -> Spoiled | None:
-        """Spoil a sentence in one way, or in a way drawn by chance; None if it does not apply."""
+    def corrupt(self, words: list[str], how: str | None = None) -> Corrupted | None:
+        """Corrupt a sentence by one kind, or by a random one; None if it does not apply."""
         for _ in range(8):
-            way = how or self.random.choices(list(self.ways), [weight for weight, _ in self.ways.values()])[0]
-            result = self.ways[way][1](words)
+            kind = how or self.random.choices(list(self.kinds), [weight for weight, _ in self.kinds.values()])[0]
+            result = self.kinds[kind][1](words)
             if result is not None and [w.lower() for w in result[0]] != [w.lower() for w in words]:
-                spoiled, wrong = result
-                # Once in a while, a second fault.
+                corrupted, wrong = result
+                # Sometimes, a second error.
                 if how is None and self.random.random() < 0.2:
                     again = self.random.choice(
                         (self._shuffle_span, self._drop_function_word, self._repeat_word, self._agree)
                     )
-                    twice = again(spoiled)
+                    twice = again(corrupted)
                     if twice is not None:
-                        return Spoiled(twice[0], twice[1], way)
+                        return Corrupted(twice[0], twice[1], kind)
                 self.other = words
-                return Spoiled(spoiled, wrong, way)
+                return Corrupted(corrupted, wrong, kind)
             if how:
                 return None
         return None
 
     def _body(self, words: list[str]) -> tuple[list[str], list[str]]:
-        """Split off the marks at the end."""
+        """Split off the punctuation at the end."""
         end = len(words)
-        while end and not _WORD.match(words[end - 1]):
+        while end and not WORD.match(words[end - 1]):
             end -= 1
         return words[:end], words[end:]
 
@@ -373,7 +174,7 @@ class Spoiler:
         word = self.random.choice(known[words[at].lower()])
         if word in ("have", "do") and at and words[at - 1].lower() in AUXILIARIES | {"to"}:
             return None
-        # "will have", "to go", "make him go": a bare form there is right, and its s form is wrong, which is as well.
+        # After "will", "to" or "make him" the bare form is right and the s-form wrong: an error all the same.
         return self._replace(words, at, word)
 
     def _verb_form(self, words: list[str]) -> tuple[list[str], list[bool]] | None:
@@ -381,7 +182,7 @@ class Spoiler:
         if at is None:
             return None
         forms = self.lexicon.verb_forms[words[at].lower()]
-        # A past for a present may well be right.
+        # A past tense in place of a present one may be right.
         both = {words[at].lower()[-1:], *(form[-1:] for form in forms)}
         forms = tuple(form for form in forms if form.endswith("ing") or words[at].lower().endswith("ing")) or (
             forms if "d" not in both else ()
@@ -406,7 +207,7 @@ class Spoiler:
         return None if at is None else self._replace(words, at, _PRONOUN_CASE[words[at].lower()])
 
     def _repeat_word(self, words: list[str]) -> tuple[list[str], list[bool]] | None:
-        at = self._pick(words, lambda word: bool(_WORD.match(word)) and word not in ("that", "had", "very", "so", "no"))
+        at = self._pick(words, lambda word: bool(WORD.match(word)) and word not in ("that", "had", "very", "so", "no"))
         if at is None:
             return None
         twice = [*words[: at + 1], words[at].lower(), *words[at + 1 :]]
