@@ -21,9 +21,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from metrics.gruen.core_models import DEFAULT_MODEL  # noqa: E402
-
 from metrics.gruen.core_encoder import EncoderSettings, encode  # noqa: E402
+from metrics.gruen.core_models import DEFAULT_MODEL  # noqa: E402
 from metrics.gruen.gruen_focus import COSINE_THRESHOLD, DIGRESSION_THRESHOLD, embedding_breaks  # noqa: E402
 from metrics.gruen.gruen_text import split_texts  # noqa: E402
 
