@@ -748,7 +748,7 @@ def test_cfc_plain_answers(probeval):
     assert probeval.compute(**read)["n_answers"] == [3]
     with pytest.raises(ValueError, match="predictions has question 'q9', which is not among the targets"):
         probeval.from_cfc(TARGETS, {"q9": ["owner"]})
-    with pytest.raises(ValueError, match=r"targets\[0\] is no record of answer clusters"):
+    with pytest.raises(ValueError, match=r"targets\[0\] is not a record of answer clusters"):
         probeval.from_cfc([{"id": 3}], given)
 
 

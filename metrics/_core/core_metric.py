@@ -73,7 +73,8 @@ class TextMetric:
             if sets.nested != nested_before:
                 forms = ("texts", "sets of texts")
                 raise ValueError(
-                    f"predictions must have the same form in all batches. Got {forms[sets.nested]} after {forms[nested_before]}."
+                    "predictions must have the same form in all batches. "
+                    f"Got {forms[sets.nested]} after {forms[nested_before]}."
                 )
         return {"predictions": [list(members) for members in predictions] if sets.nested else sets.texts}
 

@@ -211,7 +211,7 @@ class TrainerMetric:
         inputs: list[np.ndarray] | None,
         compute_result: bool | None,
     ) -> int:
-        """Count the examples, without the repeats with which a loader completes the last batch of several processes."""
+        """Count the examples, without the repeats that complete the last batch of several processes."""
         n_processes = _n_processes()
         if compute_result is None:
             length, self._dataset_length = self._dataset_length, None
@@ -247,8 +247,8 @@ class TrainerMetric:
             return min(n_examples, loader.remainder)
         if n_processes > 1:
             raise ValueError(
-                f"predictions may hold repeats that complete the last batch of {n_processes} processes, and their number "
-                "is unknown: the dataset has no length. Give it one, or set "
+                f"predictions may hold repeats that complete the last batch of {n_processes} processes, and their "
+                "number is unknown: the dataset has no length. Give it one, or set "
                 "accelerator_config={'dispatch_batches': True}."
             )
         return n_examples

@@ -129,7 +129,7 @@ def needs_wordnet(settings: Settings) -> bool:
 
 
 def cluster(question: Question, settings: Settings, embeddings: Embeddings | None) -> Clusters:
-    """Cluster the gold answers of a question; the clusters found are named c_1, c_2, ... in order of decreasing mass."""
+    """Cluster the gold answers of a question; found clusters are named c_1, c_2, ... in order of decreasing mass."""
     if settings.clustering == "human":
         assert question.clusters is not None
         return Clusters(question.clusters, question.gold_counts)
