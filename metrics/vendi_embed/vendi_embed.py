@@ -21,6 +21,7 @@ from .core_inputs import (
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
+from .core_parts import SetParts as SetParts
 from .core_results import (
     SETS,
     confidence_interval,
@@ -42,6 +43,7 @@ from .core_spectra import (
     vendi_scores,
 )
 from .core_trainer import TrainerMetric as TrainerMetric
+from .vendi_embed_parts import VendiParts
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
@@ -122,6 +124,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
 
     _items = SETS
+    _parts = VendiParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
