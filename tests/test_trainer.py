@@ -240,6 +240,8 @@ def test_predictions_that_cannot_be_read(load, tokenizer, predictions, error, me
     [
         ("vendi_embed", {"orders": 2}, TypeError, "vendi_embed has no argument 'orders': it has predictions, q,"),
         ("vendi_embed", {"embeddings": [[1]]}, ValueError, "embeddings cannot be given to for_trainer"),
+        ("vendi_embed", {"classes": [1]}, ValueError, "classes cannot be given to for_trainer"),
+        ("chamfer_diversity", {"contributions": True}, ValueError, "contributions cannot be given to for_trainer"),
         ("self_bleu", {"details": True}, ValueError, "details cannot be given"),
         ("self_bleu", {"set_size": 0}, ValueError, r"set_size must be at least 1\. Got 0"),
         ("self_bleu", {"set_size": 2, "group_by": "inputs"}, ValueError, "pass one of them"),
@@ -277,7 +279,7 @@ def test_what_batches_cannot_give(load, tokenizer):
     compute_metrics = load("vendi_embed").for_trainer(tokenizer, group_by="inputs", kernel="ngram")
     for part in parts[:2]:
         compute_metrics(part, compute_result=False)
-    with pytest.raises(ValueError, match="group_by='inputs': a group comes again after others"):
+    with pytest.raises(ValueError, match="group_by='inputs': a group recurs after others"):
         compute_metrics(parts[2], compute_result=True)
     # And it starts anew.
     assert compute_metrics(parts[2], compute_result=True)["vendi_embed"] > 1
@@ -297,7 +299,7 @@ def test_what_batches_cannot_give(load, tokenizer):
     parts = list(batches(evaluation(tokenizer), 4))
     for part in parts[:2]:
         mixed(part, compute_result=False)
-    with pytest.raises(ValueError, match="parts of the data were scored in different ways"):
+    with pytest.raises(ValueError, match="parts of the data were scored under different settings"):
         mixed(parts[2], compute_result=True)
 
 

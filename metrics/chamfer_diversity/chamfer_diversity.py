@@ -6,6 +6,7 @@ import datasets
 import evaluate
 import numpy as np
 
+from .chamfer_diversity_parts import ChamferParts
 from .core_cache import TextCache as TextCache
 from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import (
@@ -23,6 +24,7 @@ from .core_inputs import (
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_neighbours import expected_nearest, nearest_without
+from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
@@ -103,6 +105,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
     """Mean distance of each text of a set to its nearest neighbour, from sentence embeddings."""
 
     _items = SETS
+    _parts = ChamferParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
@@ -233,7 +236,8 @@ def _contributions(
     whole = np.repeat(np.array([0.0 if score is None else score for score in scores]), sizes)
     rest = whole.copy()
     rest[rows] = np.nan_to_num(without)
-    added: np.ndarray = np.where(np.repeat(sizes < 3, sizes), None, (whole - rest).astype(object))
+    added = (whole - rest).astype(object)
+    added[np.repeat(sizes < 3, sizes)] = None
     return [part.tolist() for part in split_by_set(added, sizes)]
 
 

@@ -16,6 +16,7 @@ from .core_inputs import TextSets, describe, mean_over_sets, parse_embeddings, p
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_ngrams import Tokens as Tokens
+from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
 from .core_results import (
     SETS,
@@ -31,7 +32,9 @@ from .core_spectra import parse_orders
 from .core_trainer import TrainerMetric as TrainerMetric
 from .vendi_embed_classes import ClassSettings, make_classes
 from .vendi_embed_kernels import ClassKernel, EmbeddingKernel, FunctionKernel, Kernel, NgramKernel
+from .vendi_embed_kernels import word_kernels as word_kernels
 from .vendi_embed_nli import LoadedNli as LoadedNli
+from .vendi_embed_parts import VendiParts
 from .vendi_embed_scores import Weighting, by_set, mean_quality, parse_weighting, rarefied, text_contributions
 
 _DESCRIPTION = """\
@@ -110,6 +113,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
 
     _items = SETS
+    _parts = VendiParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(

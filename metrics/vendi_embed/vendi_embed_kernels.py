@@ -10,7 +10,7 @@ from .core_class_scores import Relation, class_shares, classes_without, utility,
 from .core_classes import Classes, number_classes
 from .core_contributions import embedding_without, function_without, kernel_without
 from .core_inputs import TextSets, split_by_set
-from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
+from .core_ngrams import NgramTable, ngram_kernels, ngram_tables, number_tokens
 from .core_spectra import (
     BLOCK_ROWS,
     Matrices,
@@ -114,13 +114,8 @@ class NgramKernel(MatrixKernel):
     """Mean of the cosines of 1- to 4-gram counts."""
 
     def __init__(self, sets: TextSets, device: str) -> None:
-        from nltk.tokenize import NLTKWordTokenizer
-
         super().__init__(sets.sizes, device)
-        # NLTK's tokenizer takes most of the time: each different text once.
-        words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
-        tokens = number_tokens([words[text] for text in sets.texts])
-        self._tables = list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
+        self._tables = _word_tables(sets)
         self._entries: np.ndarray | None = None
 
     def _kernels(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -149,6 +144,20 @@ class NgramKernel(MatrixKernel):
         return vendi_scores(
             kernel_matrices(batch, np.full(len(rows), rows.shape[1]), device=self.device), len(rows), orders
         )
+
+
+def word_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the n-gram kernel matrices of sets, in batches of equal size: the kernel of `kernel="ngram"`."""
+    return ngram_kernels(_word_tables(sets), sets.sizes, BLOCK_ROWS)
+
+
+def _word_tables(sets: TextSets) -> list[NgramTable]:
+    from nltk.tokenize import NLTKWordTokenizer
+
+    # NLTK's tokenizer takes most of the time: each different text once.
+    words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
+    tokens = number_tokens([words[text] for text in sets.texts])
+    return list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
 
 
 class ClassKernel(Kernel):
