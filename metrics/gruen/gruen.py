@@ -160,7 +160,7 @@ class Gruen(TextMetric, evaluate.Metric):
         precision: str | None = None,
         batch_size: int | None = None,
         device: str | None = None,
-        cache_dir: str | os.PathLike[str] | None = None,
+        cache_dir: Any = None,
         confidence: float | None = None,
         details: bool = False,
         progress: bool | None = None,
