@@ -457,7 +457,7 @@ def test_other_scripts_are_a_warning(load):
         ("text", TypeError, "must be a list of texts. Got a bare string"),
         (5, TypeError, "predictions must be a list of texts. Got int 5"),
         ([], ValueError, "predictions is empty"),
-        (["fine", "half \ud83d"], ValueError, r"predictions\[1\] holds half of a surrogate pair"),
+        (["fine", "half \ud83d"], ValueError, r"predictions\[1\] holds an unpaired surrogate"),
     ],
 )
 def test_what_is_no_text_is_refused(load, predictions, error, message):
