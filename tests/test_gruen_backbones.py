@@ -438,6 +438,42 @@ def test_the_loss_of_a_token_is_near_the_cross_entropy_over_the_vocabulary(examp
     assert np.mean(estimated - exact) == pytest.approx(0, abs=0.15)
 
 
+SENTENCES = [
+    "It rains.",
+    "The old man walked slowly along the river and looked at the boats.",
+    "Dog the sofa on sleeps.",
+    "He go to school every days with his sister, who like it " + "very much and " * 60 + "so on.",
+    "x",
+]
+
+
+def compact(**settings):
+    return CompactBackbone(GRUEN / WEIGHTS, WEIGHTS_SHA256, EncoderSettings(device="cpu", **settings))
+
+
+def test_the_compact_backbone_scores_a_sentence_the_same_alone_and_in_company():
+    expected = compact().score_sentences(SENTENCES)
+    together = [compact(batch_size=n).score_sentences(SENTENCES) for n in (2, 100)]
+    alone = [compact().score_sentences([sentence]) for sentence in SENTENCES]
+    for name in ("likelihood", "acceptability"):
+        for found in together:
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=2e-6)
+        np.testing.assert_allclose(
+            np.concatenate([getattr(one, name) for one in alone]), getattr(expected, name), atol=2e-6
+        )
+    assert [one.suspects[0] for one in alone] == expected.suspects == together[0].suspects
+    assert expected.suspects[2]
+
+
+@pytest.mark.parametrize(("precision", "near"), [("float32", 0), ("bfloat16", 0.03), ("float16", 0.003)])
+def test_the_compact_backbone_in_each_precision(precision, near):
+    exact, rounded = compact().score_sentences(SENTENCES), compact(precision=precision)
+    found = rounded.score_sentences(SENTENCES)
+    assert rounded.identity["precision"] == precision
+    np.testing.assert_allclose(found.acceptability, exact.acceptability, atol=near)
+    assert (np.abs(found.loss - exact.loss).max() > 1e-4) == (precision != "float32")
+
+
 def test_a_component_that_the_backbone_lacks_is_an_error(load):
     judge = load("gruen").compute(predictions=TEXTS)
     if judge["coherence"] is None:
