@@ -30,7 +30,6 @@ from .gruen_components import (
     non_redundancy,
     total,
 )
-from .gruen_focus import COSINE_THRESHOLD as COSINE_THRESHOLD
 from .gruen_focus import WordMover
 from .gruen_redundancy import find_redundancy as find_redundancy
 from .gruen_sentences import score_sentences, split
