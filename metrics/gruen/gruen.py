@@ -84,14 +84,14 @@ Args:
         a list of n strings and returns an array of shape (n, d). The signature reports an encoder as
         `given(<class>)`.
     precision (`str`): floating-point type of all models: `"float32"`, `"bfloat16"` or `"float16"`. By default the
-        type in which the weights are stored. Cannot be combined with an encoder object.
+        type in which the weights are stored. If `model` is an encoder object, it applies to the backbone only.
     batch_size (`int`), device (`str`): batch size and torch device of the models. They change scores by rounding
         only.
     cache_dir (`str` or path): folder in which embeddings and sentence scores are cached, keyed by the models'
         weights, the precision and the sentence. Processes can share it. It does not change scores or signatures. With
-        `parity`, only embeddings are cached; coherence and the suspects of `details` are never cached. Cannot be
-        combined with an encoder object. Not to be confused with the `cache_dir` of `evaluate.load`, which holds the
-        code of the module.
+        `parity`, only embeddings are cached; coherence and the suspects of `details` are never cached. If `model` is
+        an encoder object, its embeddings are not cached. Not to be confused with the `cache_dir` of `evaluate.load`,
+        which holds the code of the module.
     confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over texts: 1000 resamples
         with a fixed seed.
     details (`bool`, default `False`): also return, for each text, its sentences with their scores and the reasons for

@@ -91,8 +91,8 @@ Args:
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
-    batch_size (`int`), device (`str`): batch size and torch device of the encoder. They change scores by rounding
-        only.
+    batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
+        the encoder. They change scores by rounding only.
     cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision and
         the text. Processes can share it. It does not change scores or signatures. If all embeddings are cached, the
         model is not loaded. Cannot be combined with an encoder object. Not to be confused with the `cache_dir` of
