@@ -87,7 +87,7 @@ Returns:
         text's distance multiplied by its quality, in [0, 2]. Higher is better and more diverse.
     quality_confidence_interval (`list[float]`): only with `quality` and `confidence`. `[low, high]` of
         `quality_chamfer_diversity`.
-    n_counted (`list[int]`): only with `min_quality`. Number of texts of each set that reach it.
+    n_counted (`list[int]`): only with `min_quality`. Number of texts in each set that reach it.
     n_singletons (`int`): only with `singletons="skip"`. Number of sets left out.
     details (`list[dict]`): only with `details=True`. For each set `mean_pairwise_distance`, `distances` and
         `neighbours`: the index within the set, from 0, of each text's nearest neighbour. None for a set that is left

@@ -74,9 +74,9 @@ Args:
     predictions (`list`): the model's answers to each question, as a list of strings, in which repeated answers are
         counted; a list of `{"text", "count"}`; a dict from answers to counts; or `{"id", "answers"}` with one of
         these. All predictions can be a dict from question ids to answers. A flat list of strings is one question.
-    references (`list`): people's answers to each question, in the same forms. An answer may have a `"cluster"`
-        (string or integer) and a question may have its `"question"`. References are matched to predictions by id, or
-        by position if there are no ids.
+    references (`list`): people's answers to each question, in the same forms. An answer may have a `"cluster"`, a
+        string or an integer; an item may have the text of its `"question"`. References are matched to predictions by
+        id, or by position if there are no ids.
     clustering (`str`, default `"auto"`): `"human"`: people's clusters. `"hac"`: agglomerative clustering of
         normalized embeddings. `"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: one cluster for
         each distinct answer. `"auto"`: `"human"` if every reference answer of every question has a cluster, otherwise

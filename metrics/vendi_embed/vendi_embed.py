@@ -111,7 +111,7 @@ Returns:
         weighted by `weights`, times its Vendi score, in [0, size of the set]. Higher is better and more diverse.
     quality_confidence_interval (`list[float]`): only with `quality` and `confidence`. `[low, high]` of
         `quality_vendi_embed`.
-    n_counted (`list[int]`): only with `min_quality`. Number of texts of each set that reach it.
+    n_counted (`list[int]`): only with `min_quality`. Number of texts in each set that reach it.
     details (`list[dict]`): only with `details=True`. For each set `size`, `by_order` and `eigenvalues`, which are
         non-negative, sum to 1 and are sorted in descending order.
     signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
