@@ -5,8 +5,8 @@ Each different text is encoded once, in order of length over all sets, in batche
 
 import logging
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +36,7 @@ class EncoderSettings:
     precision : torch dtype of the encoder, "float32", "bfloat16" or "float16"; as the model is stored if None
     batch_size : texts in a batch; as many as fit a token budget if None. It does not change the embeddings.
     device : a torch device; the fastest available if None
-    cache_dir : folder in which embeddings are kept between runs
+    cache_dir : path of a folder in which embeddings are kept between runs, or None
     progress : show a progress bar; if None, only where logging is at INFO or below
 
     Raises
@@ -49,7 +49,7 @@ class EncoderSettings:
     precision: str | None = None
     batch_size: int | None = None
     device: str | None = None
-    cache_dir: Path | None = None
+    cache_dir: Any = None
     progress: bool | None = None
 
     def __post_init__(self) -> None:
@@ -132,6 +132,12 @@ def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tu
         return parse_embeddings(embeddings, sets), {"embeddings": "given"}
     matrix, signed = encode(sets.texts, settings)
     return parse_embeddings(matrix, sets, f"the embeddings by model {signed['model']}:"), signed
+
+
+def embed_part(texts: list[str], settings: Mapping[str, Any]) -> np.ndarray:
+    """Embed some texts of one set, under the settings of a `compute`: (n, d), every row finite and non-zero."""
+    encoder = EncoderSettings(**{field.name: settings[field.name] for field in fields(EncoderSettings)})
+    return embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)[0]
 
 
 def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:

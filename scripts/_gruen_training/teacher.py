@@ -1,7 +1,7 @@
-"""A larger encoder that learns to judge as CoLA's authors do, and then teaches `gruen`'s compact backbone.
+"""A larger encoder that is fine-tuned on CoLA, and then teaches the compact backbone of `gruen`.
 
-It is fine-tuned whole, but for its embeddings, on the Corpus of Linguistic Acceptability, and gives logits to any
-sentences: many more than CoLA has. See `train_gruen_compact.py`.
+All of it but the embeddings is fine-tuned on the Corpus of Linguistic Acceptability. Its logits for many more sentences
+than CoLA has are what the backbone learns from. See `train_gruen_compact.py`.
 """
 
 import random
@@ -75,7 +75,7 @@ class Teacher(nn.Module):
         smoothed = 0.7
         step = 0
         while step < steps:
-            for batch in batches_of_like_length(rows, shuffler):
+            for batch in batches_of_similar_length(rows, shuffler):
                 labels = torch.tensor([float(label) for _, label in batch])
                 loss = functional.binary_cross_entropy_with_logits(self([sentence for sentence, _ in batch]), labels)
                 loss.backward()
@@ -90,7 +90,7 @@ class Teacher(nn.Module):
 
     @torch.inference_mode()
     def judge(self, sentences: Sequence[str]) -> np.ndarray:
-        """Give the logits of sentences: (n,)."""
+        """Return the logits of sentences: (n,)."""
         self.eval()
         order = np.argsort([len(sentence) for sentence in sentences], kind="stable")
         logits = np.empty(len(sentences), dtype=np.float32)
@@ -100,8 +100,8 @@ class Teacher(nn.Module):
         return logits
 
 
-def batches_of_like_length(rows: Sequence[tuple[str, int]], shuffler: random.Random) -> list[list[tuple[str, int]]]:
-    """Cut rows into full batches, each of sentences of like length, in an order of chance."""
+def batches_of_similar_length(rows: Sequence[tuple[str, int]], shuffler: random.Random) -> list[list[tuple[str, int]]]:
+    """Make full batches of sentences of similar length, in random order."""
     order = shuffler.sample(range(len(rows)), len(rows))
     wide = 16 * BATCH
     order = [

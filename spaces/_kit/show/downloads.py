@@ -1,4 +1,4 @@
-"""Results to take away, as links that hold the file: nothing that a visitor wrote is put on the server's disk."""
+"""Downloads of results as data URLs, so that no text of a visitor is written to the server's disk."""
 
 import base64
 import csv
@@ -9,12 +9,12 @@ from typing import Any
 
 from .panels import escape
 
-# A spreadsheet takes a cell that begins with one of these for a formula, and runs it.
+# A spreadsheet evaluates a cell that begins with one of these as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠", "|", "%")
 
 
 def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Write a table as CSV in which no text can be a formula."""
+    """Format a table as CSV in which no spreadsheet finds a formula."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([_harmless(cell) for cell in headers])
@@ -29,12 +29,12 @@ def _harmless(cell: Any) -> Any:
 
 
 def links(name: str, headers: Sequence[str], rows: Sequence[Sequence[Any]], report: dict[str, Any]) -> str:
-    """Make the two links, to the table as CSV and to the whole report as JSON."""
-    # The byte order mark tells spreadsheets that this is UTF-8.
+    """Return links to the table as CSV and to the full report as JSON."""
+    # Spreadsheets recognize UTF-8 by the byte order mark.
     table = "\ufeff" + csv_text(headers, rows)
     whole = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False)
     return (
-        '<p class="tm-downloads"><span>Take it with you</span>'
+        '<p class="tm-downloads"><span>Download</span>'
         + _link(f"{name}.csv", "text/csv", table, "Table as CSV")
         + _link(f"{name}.json", "application/json", whole, "Result as JSON")
         + "</p>"

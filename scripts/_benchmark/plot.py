@@ -10,7 +10,7 @@ from html import escape
 from string import Template
 from typing import Any, NamedTuple
 
-from scripts._benchmark_report import growth, points
+from scripts._benchmark.report import growth, points
 
 _COLUMNS = 3
 _MARGIN, _GAP, _HEAD, _FOOT = 28, 36, 112, 34

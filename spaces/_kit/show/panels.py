@@ -1,23 +1,23 @@
-"""Pieces of HTML for results. All that a visitor wrote goes through `escape`."""
+"""HTML for results. All text of a visitor passes through `escape`."""
 
 import html
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# Beside what HTML needs: braces, dollars and backticks mean something to the templates of Gradio.
+# Braces, dollars and backticks are syntax in the templates of Gradio.
 _TEMPLATE = str.maketrans({"{": "&#123;", "}": "&#125;", "$": "&#36;", "`": "&#96;"})
 
 _WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
 
 class Card(NamedTuple):
-    """One large number and what it means.
+    """A score and its interpretation.
 
-    name : whose number it is; "" if there is only one
-    value : the score in full; what is shown is `shown`
-    meter : where it lies between its ends, in [0, 1]
-    ends : what the two ends mean
-    series : which of the colours, 0, 1, ...
+    name : of the set; "" if there is only one
+    value : the score in full precision; `shown` is displayed
+    meter : position between the two ends, in [0, 1]
+    ends : labels of the two ends
+    series : index of the colour
     """
 
     name: str
@@ -31,17 +31,17 @@ class Card(NamedTuple):
 
 
 def escape(text: str) -> str:
-    """Make text safe in HTML, in attributes too."""
+    """Escape text for HTML, attributes included."""
     return html.escape(str(text), quote=True).translate(_TEMPLATE)
 
 
 def in_words(number: int) -> str:
-    """Write a small number as a word."""
+    """Spell out a small integer."""
     return _WORDS[number] if 0 <= number < len(_WORDS) else f"{number:,}"
 
 
 def shorten(text: str, length: int = 70) -> str:
-    """Cut a text for a label."""
+    """Truncate a text for a label."""
     text = " ".join(text.split())
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
@@ -49,7 +49,7 @@ def shorten(text: str, length: int = 70) -> str:
 def answer(
     cards: Sequence[Card], verdict: str = "", notes: Sequence[str] = (), signature: str = "", facts: str = ""
 ) -> str:
-    """Show the answer: the large numbers, what they mean, what to be careful of, and how it was computed."""
+    """Return the answer: scores with their interpretation, caveats and the signature."""
     parts = ['<section class="tm-answer" aria-label="The answer">']
     if verdict:
         parts.append(f'<p class="tm-verdict">{escape(verdict)}</p>')
@@ -79,7 +79,7 @@ def _card(card: Card) -> str:
 
 
 def tiles(facts: Sequence[tuple[str, str, str]]) -> str:
-    """Show a row of small facts: the number, its name, and what it means."""
+    """Return a row of facts: value, name and explanation of each."""
     cells = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd><dd>{escape(meaning)}</dd></div>"
         for value, name, meaning in facts
@@ -88,12 +88,12 @@ def tiles(facts: Sequence[tuple[str, str, str]]) -> str:
 
 
 def note(text: str) -> str:
-    """Show something to be careful of."""
+    """Return a caveat."""
     return f'<p class="tm-note">{escape(text)}</p>'
 
 
 def mark(text: str, tip: str, strength: float, series: int = 0) -> str:
-    """Mark a piece of text, the stronger the more it matters; the tip says why, to pointer, keyboard and finger."""
+    """Highlight a piece of text by strength in [0, 1]; the tip opens by pointer, keyboard and touch."""
     return (
         f'<mark class="tm-mark tm-series-{series}" tabindex="0" data-tip="{escape(tip)}" style="{_strength(strength)}">'
         f'{escape(text)}<span class="tm-sr"> ({escape(tip)}) </span></mark>'
@@ -105,7 +105,7 @@ def _strength(strength: float) -> str:
 
 
 def texts(lines: Sequence[str], key: Sequence[tuple[str, float]] = (), series: int = 0) -> str:
-    """List texts that are marked already, with a key to the marks below."""
+    """Return a numbered list of highlighted texts, with a legend."""
     items = "".join(f"<li><b>{i}</b><span>{line}</span></li>" for i, line in enumerate(lines, 1))
     return f'<ol class="tm-texts">{items}</ol>{_key(key, series)}'
 
@@ -121,7 +121,7 @@ def _key(key: Sequence[tuple[str, float]], series: int) -> str:
 def sentence(
     place: int, text: str, tip: str, strength: float, linked: Sequence[int] = (), is_lost: bool = False
 ) -> str:
-    """Mark a sentence of a passage, with links to those that it repeats."""
+    """Highlight a sentence of a passage, with links to the sentences that it repeats."""
     links = "".join(
         f'<a class="tm-link" href="#sentence-{j + 1}" aria-label="Repeats sentence {j + 1}">↔ {j + 1}</a>'
         for j in linked
@@ -131,20 +131,20 @@ def sentence(
 
 
 def passage(pieces: Sequence[str], key: Sequence[tuple[str, float]]) -> str:
-    """Set sentences one after another, with a key to their marks below."""
+    """Return a passage of highlighted sentences, with a legend."""
     return f'<p class="tm-passage">{" ".join(pieces)}</p>{_key(key, 1)}'
 
 
 def ledger(items: Sequence[tuple[str, str]], nothing: str) -> str:
-    """List points and what they are for."""
+    """Return a list of deductions and their reasons."""
     rows = "".join(f"<li><b>{escape(points)}</b><span>{escape(text)}</span></li>" for points, text in items)
     return f'<ul class="tm-ledger">{rows}</ul>' if items else f'<p class="tm-nothing">{escape(nothing)}</p>'
 
 
 def groups(blocks: Sequence[tuple[str, Sequence[tuple[str, Sequence[tuple[str, float]], int]]]]) -> str:
-    """Show named groups; in each, what every side said and how often.
+    """Return named groups with the counted answers of each side.
 
-    blocks : name, and for each side its name, its texts with counts, and its series
+    blocks : name of the group, and for each side its name, its texts with counts, and its series
     """
     parts = []
     for name, sides in blocks:
@@ -160,31 +160,31 @@ def groups(blocks: Sequence[tuple[str, Sequence[tuple[str, Sequence[tuple[str, f
 
 
 def error(text: str) -> str:
-    """Say what went wrong, where the answer would be."""
+    """Return an error message in place of the answer."""
     return (
         f'<section class="tm-message tm-error" role="alert"><h2>That did not work</h2><p>{escape(text)}</p></section>'
     )
 
 
 def message(title: str, text: str) -> str:
-    """Say something where the answer would be."""
+    """Return a message in place of the answer."""
     return f'<section class="tm-message"><h2>{escape(title)}</h2><p>{escape(text)}</p></section>'
 
 
 def empty(steps: Sequence[str]) -> str:
-    """Say what to do while there is no result."""
+    """Return the instructions shown before the first result."""
     items = "".join(f"<li>{escape(step)}</li>" for step in steps)
     return f'<section class="tm-message tm-empty"><h2>Nothing scored yet</h2><ol>{items}</ol></section>'
 
 
 def heading(title: str, caption: str = "") -> str:
-    """Head a picture: what it is, and what is to be seen in it."""
+    """Return the title and caption of a panel."""
     below = f"<p>{escape(caption)}</p>" if caption else ""
     return f'<header class="tm-heading"><h2>{escape(title)}</h2>{below}</header>'
 
 
 def banner(title: str, lead: str, name: str) -> str:
-    """Open the page."""
+    """Return the head of the page."""
     return (
         f'<header class="tm-banner"><p class="tm-eyebrow">{escape(name)}</p><h1>{escape(title)}</h1>'
         f"<p>{escape(lead)}</p></header>"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from metrics._core import core_confidence
-from metrics._core.core_confidence import confidence_interval, parse_confidence
+from metrics._core import core_results
+from metrics._core.core_results import confidence_interval, parse_confidence
 from tests.conftest import SET_METRICS, SETS
 
 PEOPLE = [["a kettle"] * 12 + ["a pot"] * 5, ["red"] * 6 + ["blue"] * 6, ["a dog", "a cat", "a cow"]]
@@ -115,7 +115,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says(rng):
 def test_how_many_are_drawn_at_a_time_does_not_matter(rng, monkeypatch):
     values = rng.random(100)
     expected = confidence_interval(0.95, values)
-    monkeypatch.setattr(core_confidence, "_DRAWN_AT_ONCE", 1)
+    monkeypatch.setattr(core_results, "_DRAWN_AT_ONCE", 1)
     assert confidence_interval(0.95, values) == expected
 
 

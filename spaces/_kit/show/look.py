@@ -1,4 +1,4 @@
-"""One look for all demos: colours, type, and the style sheet."""
+"""The theme of all demos: colours, fonts and the style sheet."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ STYLE = Path(__file__).with_name("style.css")
 
 
 def theme() -> gr.themes.Base:
-    """Make the theme. Its fonts come with Gradio: no page asks another host for anything."""
+    """Return the theme. Its fonts are part of Gradio, so no page contacts another host."""
     text: list[Font | str] = [LocalFont("IBM Plex Sans", weights=(400, 700)), "system-ui", "sans-serif"]
     code: list[Font | str] = [LocalFont("IBM Plex Mono", weights=(400, 600)), "ui-monospace", "monospace"]
     return gr.themes.Base(

@@ -1,7 +1,7 @@
-"""Pictures that several demos draw, in one style.
+"""Figures that several demos share, in one style.
 
-Colours of text, lines and grounds come from `style.css`, so that a figure follows light and dark; what is set here
-is legible on both. Plotly reads some HTML in labels: all that a visitor wrote goes through `label`.
+`style.css` sets the colours of text and background in light and dark mode; the colours set here are legible in both.
+Plotly interprets some HTML in labels, so all text of a visitor passes through `label`.
 """
 
 import html
@@ -17,19 +17,19 @@ from .panels import shorten
 SERIES = ("#6366f1", "#e5622b", "#0d9488", "#a16207", "#be185d")
 GREY = "#8a8fa3"
 _INK = "rgba(99, 102, 241, {})"
-# Up to here a cell has room for its number.
+# Up to this size a cell of a heat map has room for its value.
 _LEGIBLE = 8
 
 
 def label(text: str, width: int = 60, lines: int = 6) -> str:
-    """Make a text safe in a label, wrapped and cut."""
+    """Escape, wrap and truncate a text for a label."""
     wrapped = textwrap.wrap(shorten(text, width * lines), width) or ["(empty)"]
-    # Plotly decodes entities after it has looked for tags.
+    # Plotly decodes entities after it has parsed tags.
     return "<br>".join(html.escape(line, quote=False) for line in wrapped)
 
 
 def figure(height: int, *, legend: bool = False) -> go.Figure:
-    """Begin a figure in the style of the house."""
+    """Return an empty figure in the common style."""
     figure = go.Figure()
     figure.update_layout(
         template="none",
@@ -50,7 +50,7 @@ def figure(height: int, *, legend: bool = False) -> go.Figure:
 
 
 def heat_map(similarity: np.ndarray, texts: Sequence[str], series: int = 0) -> go.Figure:
-    """Draw the similarity of each text to each other: (n, n), 1 on the diagonal."""
+    """Draw a similarity matrix of shape (n, n), with 1 on the diagonal."""
     numbers = [str(i + 1) for i in range(len(texts))]
     rgb = ", ".join(str(int(SERIES[series][i : i + 2], 16)) for i in (1, 3, 5))
     names = [label(text, 48, 2) for text in texts]
@@ -61,7 +61,7 @@ def heat_map(similarity: np.ndarray, texts: Sequence[str], series: int = 0) -> g
         y=numbers,
         zmin=0,
         zmax=1,
-        # Clear to full, not white to full: it lies on a light ground or a dark one.
+        # Transparent to opaque, because the background is light or dark.
         colorscale=[[0, f"rgba({rgb}, 0.04)"], [1, f"rgba({rgb}, 0.62)"]],
         xgap=2,
         ygap=2,
@@ -76,7 +76,7 @@ def heat_map(similarity: np.ndarray, texts: Sequence[str], series: int = 0) -> g
 
 
 def _fill(i: int) -> dict[str, Any]:
-    # The hatching tells series apart where colours do not.
+    # Hatching distinguishes the series without colour.
     hatching = {"shape": "/" if i else "", "fillmode": "overlay", "fgcolor": "#ffffff", "fgopacity": 0.45, "size": 7}
     return {"color": SERIES[i], "pattern": hatching}
 
@@ -84,7 +84,7 @@ def _fill(i: int) -> dict[str, Any]:
 def curves(
     lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], x_title: str, y_title: str, hover: str
 ) -> go.Figure:
-    """Draw a line for each name."""
+    """Draw a line chart with one line for each name."""
     picture = figure(300, legend=len(lines) > 1)
     for i, (name, (x, y)) in enumerate(lines.items()):
         picture.add_scatter(
@@ -108,7 +108,7 @@ def bars(
     hover: str = "%{y:.3f}<extra>%{fullData.name}</extra>",
     height: int = 300,
 ) -> go.Figure:
-    """Draw a group of bars for each category, one of each name."""
+    """Draw a bar chart with a group of bars for each category, one for each name."""
     picture = figure(height, legend=len(groups) > 1)
     for i, (name, values) in enumerate(groups.items()):
         picture.add_bar(
@@ -126,10 +126,10 @@ def bars(
 def paired_bars(
     groups: Mapping[str, Sequence[float]], names: Sequence[str], title: str, hovers: Sequence[str] | None = None
 ) -> go.Figure:
-    """Draw lying bars, side by side for each name, the first on top."""
+    """Draw horizontal bars, grouped by name, from top to bottom."""
     picture = figure(90 + 46 * len(names), legend=len(groups) > 1)
     labels = [label(name, 26, 2) for name in names]
-    # Two names may look alike when they are cut: the places keep them apart.
+    # Positions, because truncated names may be equal.
     places = list(range(len(names)))
     for i, (name, values) in enumerate(groups.items()):
         picture.add_bar(
@@ -148,7 +148,7 @@ def paired_bars(
 
 
 def ranked_bars(items: Sequence[tuple[str, float, int, str]], names: Sequence[str], title: str) -> go.Figure:
-    """Draw lying bars in the order given, the first on top.
+    """Draw horizontal bars from top to bottom.
 
     items : label, value, group and text of each
     names : of the groups
@@ -175,7 +175,7 @@ def ranked_bars(items: Sequence[tuple[str, float, int, str]], names: Sequence[st
 
 
 def steps(parts: Sequence[tuple[str, float]], total: float, title: str, start: float = 0) -> go.Figure:
-    """Draw how parts add up to a total, one step each, from where they start."""
+    """Draw a waterfall chart of parts that add up to a total."""
     picture = figure(320)
     names = [name for name, _ in parts]
     picture.add_waterfall(
@@ -198,7 +198,7 @@ def steps(parts: Sequence[tuple[str, float]], total: float, title: str, start: f
 
 
 def plane(similarity: np.ndarray) -> tuple[np.ndarray, float]:
-    """Lay texts out in two dimensions, so that distances are kept as well as can be: principal coordinates.
+    """Return principal coordinates: points in two dimensions whose distances approximate those of the texts.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def plane(similarity: np.ndarray) -> tuple[np.ndarray, float]:
     Returns
     -------
     points : ndarray of shape (n, 2)
-    share : how much of the variance the two dimensions hold, in [0, 1]
+    share : share of the variance in the two dimensions, in [0, 1]
     """
     centered = similarity - similarity.mean(axis=0) - similarity.mean(axis=1, keepdims=True) + similarity.mean()
     values, vectors = np.linalg.eigh(centered)
@@ -229,12 +229,12 @@ def text_map(
     names: Sequence[str],
     arrows: Sequence[tuple[int, int]] = (),
 ) -> go.Figure:
-    """Draw texts as numbered points, coloured by group, with arrows from point to point.
+    """Draw texts as numbered points, coloured by group, with arrows between points.
 
     Parameters
     ----------
     points : ndarray of shape (n, 2)
-    groups : the group of each text, which has its colour, marker and name
+    groups : index of the group of each text, which determines its colour, marker and name
     """
     picture = figure(400, legend=len(names) > 1)
     group_of = np.asarray(groups)

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from scripts._score_reading import UsageError
+from scripts._score.command import UsageError
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 _CONNECT_SECONDS = 5
 # A batch that kills so many actors, and one more, ends the job: it would kill them for ever.
 _RETRIES = 5

@@ -17,11 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scripts._benchmark_cases import CASES, captions_file
+from scripts._benchmark.cases import CASES
+from scripts._benchmark.inputs import captions_file
 
-# Each size is measured this often, or until its time is spent; but once at least.
+# Each size is measured this often, or until its time is spent; but at least once.
 MAX_TURNS = 7
-# Thread pools spin for a while after their work is done: let one side's stop before the other side's turn.
+# A turn repeats a score that takes less than this, and reports the mean.
+TURN_SECONDS = 0.2
+# Thread pools spin for a while after their work is done: let those of one side stop before the turn of the other.
 REST_SECONDS = 0.2
 MEGABYTE = 1e6
 
@@ -30,7 +33,6 @@ PACKAGES = (
     "scipy",
     "scikit-learn",
     "torch",
-    "numba",
     "transformers",
     "sentence-transformers",
     "evaluate",
@@ -39,8 +41,8 @@ PACKAGES = (
     "vendi-score",
     "rapidfuzz",
 )
-# What decides how fast a processor multiplies in the precisions of the encoder.
-INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_int8", "amx_bf16", "asimd", "sve")
+# The instructions that decide how fast a processor multiplies matrices of float32 and bfloat16.
+INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "sve")
 
 
 class Measurement(NamedTuple):
@@ -81,11 +83,12 @@ def serve(pipe: Connection, name: str, side: str, n: int, scratch: str) -> None:
     while pipe.recv():
         numbers = None
         peak_memory(reset=True)
-        start = time.perf_counter()
-        numbers = score(inputs)
-        seconds = time.perf_counter() - start
+        start, seconds, n_scores = time.perf_counter(), 0.0, 0
+        while seconds < TURN_SECONDS:
+            numbers = score(inputs)
+            seconds, n_scores = time.perf_counter() - start, n_scores + 1
         peak = peak_memory(reset=False)
-        pipe.send((seconds, None if before is None or peak is None else (peak - before) / MEGABYTE))
+        pipe.send((seconds / n_scores, None if before is None or peak is None else (peak - before) / MEGABYTE))
     pipe.send(np.asarray(numbers))
 
 

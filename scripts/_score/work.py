@@ -1,33 +1,35 @@
-"""The work on the batches of a file: what each process does that scores a part of it, and the one that does all."""
+"""The work on the batches of a file: what each process does, and the engine of one process."""
 
 import inspect
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import evaluate
 import numpy as np
 
-from metrics._core.core_trainer import QUESTIONS, TEXTS
-from scripts._score_reading import SHOWN, Job, Unit, UsageError
+from metrics._core.core_results import QUESTIONS, TEXTS
+from scripts._score.command import UsageError
+from scripts._score.rows import SHOWN
+from scripts._score.units import Job, Unit
 
-ROOT = Path(__file__).resolve().parents[1]
-# Arguments that the command itself makes, or has no place for.
+ROOT = Path(__file__).resolve().parents[2]
+# Arguments that the command makes itself, or does not offer.
 _NOT_SETTINGS = ("predictions", "references", "set_size", "details", "confidence")
 
 
 class Scorer:
     """A loaded metric with its settings."""
 
-    def __init__(self, name: str, settings: dict[str, Any]) -> None:
+    def __init__(self, name: str, settings: Mapping[str, Any]) -> None:
         folder = ROOT / "metrics" / name
         self.metric: Any = evaluate.load(str(folder if folder.is_dir() else name))
         self.settings = settings
         self.items: str = self.metric._items
 
     def check(self) -> None:
-        """Refuse settings that cannot be, before a file is read."""
+        """Check that the score of the whole follows from those of batches, before a file is read."""
         self.check_names()
         try:
             self.metric._check_parts(self.settings)
@@ -35,7 +37,7 @@ class Scorer:
             raise UsageError(str(error)) from None
 
     def check_names(self) -> None:
-        """Refuse settings that the metric does not have, or that the command itself makes."""
+        """Refuse settings that the metric does not have, or that the command makes itself."""
         arguments = inspect.signature(self.metric._compute).parameters
         known = [name for name in arguments if name not in _NOT_SETTINGS]
         for name in self.settings:
@@ -60,16 +62,20 @@ class Scorer:
 
 
 class Scores(Protocol):
-    """What scores units together."""
+    """Anything that scores units together."""
 
     def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
-        """Give the score of each unit, and the result of all."""
+        """Return the score of each unit, and the result of all."""
 
 
 class Batch(NamedTuple):
-    """Units scored: each score, the result of all, and what was set aside: number, error and line.
+    """Units that were scored together.
 
-    `done` is how far the file was read for it.
+    result : of all units; None where there is none that can be scored
+    bad : what was set aside: the number of the row, the error, and the line
+    end : how many rows of the file were read up to here
+    n_texts : texts of the units
+    done : how far the file was read, in the units of `Source.total`
     """
 
     units: list[Unit]
@@ -77,11 +83,12 @@ class Batch(NamedTuple):
     result: dict[str, Any] | None
     bad: list[tuple[int, str, str]]
     end: int
+    n_texts: int
     done: int = 0
 
 
 def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
-    """Score a batch; where it cannot be scored together, find out which units are to blame."""
+    """Score a batch; if that fails, score each unit alone to find those that cannot be scored."""
     bad = [(row.number, row.error, row.raw) for unit in units for row in unit.bad]
     good = [unit for unit in units if unit.rows]
     scores: list[Any] = []
@@ -100,12 +107,12 @@ def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
             good = kept
             if good:
                 scores, result = scorer.score(good)
-    return Batch(good, scores, result, sorted(bad), units[-1].end)
+    return Batch(good, scores, result, sorted(bad), units[-1].end, sum(len(unit.texts) for unit in good))
 
 
 def open_scorer(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
-    """Load the metric, once in a process: returns what scores a batch."""
-    scorer = Scorer(job.arguments.metric, job.settings)
+    """Load the metric, once in a process; returns the function that scores a batch."""
+    scorer = Scorer(job.command.metric, job.command.settings)
 
     def work(item: tuple[list[Unit], int]) -> Batch:
         units, done = item
@@ -115,22 +122,22 @@ def open_scorer(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
 
 
 class Engine(Protocol):
-    """Where work is done: a function on items, one after the other, whose results come in their order."""
+    """Where work is done: maps a function over items, and returns the results in the order of the items."""
 
     def map(self, items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
-        """Work on the items; each process that takes part calls `open_work` once."""
+        """Map over the items the function that `open_work` returns; each process calls that once."""
 
     def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Make arrays so that `open_work` can hold them, wherever it runs."""
+        """Return the arrays in a form that can be sent to any process."""
 
 
 class OneProcess:
     """The engine of this process alone."""
 
     def map(self, items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
-        """Work on the items here."""
+        """Map over the items in this process."""
         yield from map(open_work(), items())
 
     def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """They are here."""
+        """Return the arrays themselves."""
         return blocks
