@@ -35,7 +35,7 @@ sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics._core.core_models import DEFAULT_MODEL, find_model  # noqa: E402
-from scripts._benchmark_measure import machine  # noqa: E402
+from scripts._benchmark.measure import machine  # noqa: E402
 from scripts._encoders.recipes import ENCODERS  # noqa: E402
 from scripts._files import read_objects, write_text  # noqa: E402
 from scripts.meta_eval import Row, accuracies, choices, read_pairs  # noqa: E402
