@@ -225,7 +225,7 @@ class TrainerMetric:
                 return n_examples
             raise ValueError(
                 f"predictions has {n_examples} examples of {n_processes} processes, and the last ones equal the first: "
-                "they may be repeats that complete the last batch. Give the Trainer callbacks=[compute_metrics.callback]"
+                "they may be repeats in the last batch. Give the Trainer callbacks=[compute_metrics.callback]"
                 ", which records the length of the dataset, or set batch_eval_metrics=True."
             )
         if not compute_result:

@@ -80,7 +80,7 @@ class BleuStatistics(NamedTuple):
 
 
 def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:
-    """Number the distinct tokens from 0."""
+    """Map each distinct token to an integer."""
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
     flat = list(chain.from_iterable(tokens))
     vocabulary = {token: i for i, token in enumerate(dict.fromkeys(flat))}
