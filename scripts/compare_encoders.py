@@ -11,7 +11,6 @@ judged pairs are those under $METRICS_TEST_DATA.
 """
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -19,7 +18,7 @@ import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 # One thread for each encoder; read when the libraries are imported.
 for variable in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "LOKY_MAX_CPU_COUNT"):
@@ -35,10 +34,10 @@ sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics._core.core_models import DEFAULT_MODEL, find_model  # noqa: E402
+from metrics._core.core_results import confidence_interval  # noqa: E402
 from scripts._benchmark.measure import machine  # noqa: E402
 from scripts._encoders.recipes import ENCODERS  # noqa: E402
-from scripts._files import read_objects, write_text  # noqa: E402
-from scripts.meta_eval import Row, accuracies, choices, read_pairs  # noqa: E402
+from scripts._files import read_objects, read_texts, read_topic, write_text  # noqa: E402
 
 PAIRS = {
     "GPT-4": "commongen_gpt4t_high",
@@ -47,6 +46,8 @@ PAIRS = {
     "people": "human_pairs",
 }
 ORDER = 0.5  # of the Vendi score
+LEVEL = 0.95
+TIE = 1e-9  # scores so near to each other differ by rounding
 # Texts encoded alone, and among others of many lengths, to see whether company changes an embedding.
 ALONE = 200
 PACKAGES = ("torch", "sentence-transformers", "transformers", "model2vec", "onnxruntime")
@@ -76,34 +77,45 @@ def company(model: Any, texts: list[str]) -> float:
     return float(np.abs(together - alone).max())
 
 
-def read_people(path: Path, scratch: Path) -> Path:
-    """Write the pairs that people judged as pairs with one verdict, the majority's, for `read_pairs`."""
-    lines = []
-    for _, record in read_objects(path):
-        votes = record["human_diversity"]
-        verdict = int(2 * sum(votes) > len(votes))
-        kept = {name: record[name] for name in ("src", "set1", "set2")}
-        lines.append(json.dumps({**kept, "llm_diversity": verdict}))
-    written = scratch / path.name
-    write_text(written, "\n".join(lines) + "\n")
-    return written
+class Judged(NamedTuple):
+    """Pairs of sets, and which of each pair its judge calls more diverse.
+
+    sets : the first set of each of n pairs, then the second of each
+    verdicts : ndarray of shape (n,): 0 for the first, 1 for the second
+    topics : ndarray of shape (n,), int: pairs about the same thing, which share texts, have the same number
+    """
+
+    sets: list[list[str]]
+    verdicts: np.ndarray
+    topics: np.ndarray
 
 
-def agreement(models: dict[str, Any], folder: Path, scratch: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """Score the sets of all judged pairs; for each data set and model, the accuracy and its interval."""
-    vendi = evaluate.load(str(ROOT / "metrics" / "vendi_embed"))
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for title, stem in PAIRS.items():
-        path = folder / f"{stem}.jsonl"
-        pairs = read_pairs([read_people(path, scratch) if title == "people" else path])
-        chosen = {}
-        for name, model in models.items():
-            result = vendi.compute(predictions=pairs.sets, model=model, q=ORDER, device="cpu")
-            row = Row(name, np.array(result["scores"]), 1, result["signature"])
-            chosen[name] = choices(row, pairs, parity=False)
-            note(f"{stem}, {name}: {1 - np.abs(chosen[name] - pairs.verdicts).mean():.3f}")
-        found[title] = accuracies(chosen, pairs, np.ones(len(pairs.verdicts), dtype=bool))
-    return found
+def read_judged(path: Path) -> Judged:
+    """Read pairs with their verdicts, the majority's where people voted; without those that the judge calls vague."""
+    first, second, verdicts, topics = [], [], [], []
+    for where, record in read_objects(path):
+        votes = record.get("human_diversity")
+        verdict = record["llm_diversity"] if votes is None else int(2 * sum(votes) > len(votes))
+        if verdict == 2:
+            continue
+        first.append(read_texts(record, "set1", where))
+        second.append(read_texts(record, "set2", where))
+        verdicts.append(verdict)
+        topics.append(read_topic(record))
+    return Judged(first + second, np.array(verdicts), np.unique(topics, return_inverse=True)[1])
+
+
+def agreement(scores: np.ndarray, judged: Judged) -> tuple[float, list[float] | None]:
+    """Compute the share of pairs on which scores say what the judge says, a tie counting half, and its interval."""
+    first, second = scores.reshape(2, -1)
+    chosen = np.where(np.isclose(first, second, rtol=TIE, atol=0), 0.5, second > first)
+    right = np.bincount(judged.topics, weights=1 - np.abs(chosen - judged.verdicts))
+    pairs = np.bincount(judged.topics).astype(float)
+
+    def share(right: np.ndarray, pairs: np.ndarray, axis: int) -> np.ndarray:
+        return right.sum(axis=axis) / pairs.sum(axis=axis)
+
+    return float(right.sum() / pairs.sum()), confidence_interval(LEVEL, right, pairs, statistic=share)
 
 
 def time_table(models: dict[str, Any], made: dict[str, float], captions: list[str], sizes: dict[int, int]) -> list[str]:
@@ -127,17 +139,21 @@ def ratio_cell(taken: dict[str, list[float]], name: str) -> str:
     return f"{np.median(ratios):.2f}{spread}"
 
 
-def agreement_table(models: dict[str, Any], captions: list[str], folder: Path, scratch: Path) -> list[str]:
-    """Write the accuracies in percent, with their intervals, and what company does to the embeddings."""
-    agreed = agreement(models, folder, scratch)
+def agreement_table(models: dict[str, Any], captions: list[str], folder: Path) -> list[str]:
+    """Write the agreements in percent, with their intervals, and what company does to the embeddings."""
+    vendi = evaluate.load(str(ROOT / "metrics" / "vendi_embed"))
+    data = [read_judged(folder / f"{stem}.jsonl") for stem in PAIRS.values()]
     rows = []
     for name, model in models.items():
         cells = []
-        for found in agreed.values():
-            low, high = found[name]["interval"]
-            cells.append(f"{100 * found[name]['accuracy']:.1f} ({100 * low:.1f}–{100 * high:.1f})")
+        for judged in data:
+            result = vendi.compute(predictions=judged.sets, model=model, q=ORDER, device="cpu")
+            found, interval = agreement(np.array(result["scores"]), judged)
+            shown = "–".join(f"{100 * bound:.1f}" for bound in interval or [])
+            cells.append(f"{100 * found:.1f} ({shown})")
         rows.append([ENCODERS[name].title, *cells, f"{company(model, captions[: 5 * ALONE]):.0e}"])
-    return markdown(["encoder", *agreed, "company"], rows)
+        note(f"{name}: {', '.join(cells)}")
+    return markdown(["encoder", *PAIRS, "company"], rows)
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> list[str]:
@@ -202,7 +218,7 @@ def main() -> int:
             if arguments.table == "time":
                 lines = time_table(models, made, captions, dict(zip(arguments.sizes, arguments.rounds, strict=True)))
             else:
-                lines = agreement_table(models, captions, data / "diversity_pairs", Path(scratch))
+                lines = agreement_table(models, captions, data / "diversity_pairs")
         written = "\n".join(lines) + "\n"
         print(written)
         if arguments.write:

