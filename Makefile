@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint vendor cards benchmark validate-probeval validate-gruen meta-eval clean chromium spaces screenshots
+.PHONY: demo test test-fast lint vendor cards benchmark encoders validate-probeval validate-gruen meta-eval clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
@@ -53,6 +53,10 @@ validate-gruen: $(VENV)/.installed-dev
 meta-eval: $(VENV)/.installed-dev
 	$(BIN)/python scripts/meta_eval.py --markdown EVIDENCE.md --pictures docs/evidence \
 		--json build/meta_eval.json --html build/meta_eval.html
+
+encoders: $(VENV)/.installed-dev
+	$(BIN)/python scripts/compare_encoders.py time --write docs/encoders.md
+	$(BIN)/python scripts/compare_encoders.py agreement --write docs/encoders.md
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
