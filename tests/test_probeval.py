@@ -867,13 +867,13 @@ def test_schemes_are_what_they_are_called(validate, rng):
 
 def test_sets_come_from_the_pool(validate, probeval, rng):
     ((question, labelled), *_) = validate["read"](TARGETS, PREDICTIONS, None)
-    pool = validate["all_answers"](question, labelled, rng)
+    pool = validate["VIEWS"]["all answers"](question, labelled, rng)
     for scheme in validate["SCHEMES"]:
         drawn = validate["draw"](pool, scheme, rng)
         assert drawn.sum() > 0
         assert (drawn <= pool.question.counts).all()
     held_out = validate["VIEWS"]["held-out gold answers, none of which equals one that is left"]
-    validate["make_pool"].__globals__["MIN_ANSWERS"] = 3
+    held_out.__globals__["MIN_ANSWERS"] = 3
     pool = held_out(question, labelled, rng)
     assert not set(pool.question.answers) & set(pool.question.gold)
 
