@@ -381,13 +381,13 @@ def main() -> int:
         matrix, identity = average_word_vectors(texts, load_vectors(arguments.vectors))
     else:
         encoded = encode(texts, EncoderSettings(arguments.model))
-        matrix, identity = encoded.embeddings, encoded.identity
+        matrix, identity = encoded.embeddings, encoded.signed["model"]
     embeddings, wordnet = Embeddings(texts, matrix), WordNetMatcher(load_wordnet())
     pipelines = {
-        f"{clustering} + {matcher}": settings_for(clustering, matcher, arguments.parity)
+        f"{clustering} + {matcher}": settings
         for clustering in arguments.clusterings
         for matcher in arguments.matchers
-        if needs_embeddings(clustering, matcher) or matcher == "wordnet"
+        if needs_embeddings(settings := settings_for(clustering, matcher, arguments.parity)) or matcher == "wordnet"
     }
 
     lines = [

@@ -15,8 +15,9 @@ import pytest
 import torch
 
 from metrics.gruen import gruen_redundancy, gruen_text
+from metrics.gruen.core_encoder import EncoderSettings
 from metrics.gruen.gruen import WEIGHTS_SHA256
-from metrics.gruen.gruen_bert import BertBackbone, _frame
+from metrics.gruen.gruen_bert import BertBackbone, BertSettings, _frame
 from metrics.gruen.gruen_compact import CompactBackbone
 from tests.conftest import METRICS
 from tests.references import gruen as reference
@@ -79,10 +80,13 @@ def test_sentences_score_as_one_by_one(load, gruen_models, one_by_one):
 
 def test_pseudo_likelihood_masks_each_token(gruen_models, one_by_one):
     sentences = ["the cat sat on a mat.", "a dog", "the doctor told me the news."]
-    judge = BertBackbone(("grammaticality",), likelihood="pseudo", **paths(without_sop(gruen_models)))
-    scored = judge.score_sentences(sentences)
+    bert = BertSettings(likelihood="pseudo", **paths(without_sop(gruen_models)))
+    scored, in_pairs = (
+        BertBackbone(("grammaticality",), bert, EncoderSettings(batch_size=batch_size)).score_sentences(sentences)
+        for batch_size in (None, 2)
+    )
     assert scored.loss == pytest.approx([one_by_one.pseudo_loss(sentence) for sentence in sentences], abs=1e-5)
-    assert judge.score_sentences(sentences, batch_size=2).loss == pytest.approx(scored.loss, abs=1e-5)
+    assert in_pairs.loss == pytest.approx(scored.loss, abs=1e-5)
 
 
 def test_order_is_alberts(load, gruen_models):
@@ -419,7 +423,7 @@ def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(lost_weights
 
 
 def test_the_loss_of_a_token_is_near_the_cross_entropy_over_the_vocabulary(examples):
-    judge = CompactBackbone(GRUEN / WEIGHTS, WEIGHTS_SHA256, device="cpu")
+    judge = CompactBackbone(GRUEN / WEIGHTS, WEIGHTS_SHA256, EncoderSettings(device="cpu"))
     model, tokenizer, _, _ = judge._loaded
     sentences = sorted({text for each in examples for text in each["texts"]})
     estimated = judge.score_sentences(sentences).loss

@@ -152,7 +152,7 @@ def test_front_matter_is_whole_and_the_card_is_below(built, name):
     assert 0 < len(front["short_description"]) <= 60
     assert {"evaluate", "metric"} <= set(front["tags"])
     assert f"# Metric Card for {name}" in text
-    offered = {f"sentence-transformers/{model.split('/')[-1]}" for model in sets._MODELS}
+    offered = {f"sentence-transformers/{model.split('/')[-1]}" for model in sets.MODELS}
     assert set(front.get("models", ())) <= offered
     if "model_setting" in (built / name / "app.py").read_text(encoding="utf-8"):
         assert set(front["models"]) == offered
@@ -206,7 +206,7 @@ def test_a_built_demo_is_a_metric_from_its_folder_and_from_the_hub(built, name, 
 def test_a_folder_of_another_kind_is_not_built_over(tmp_path):
     (tmp_path / "self_bleu").mkdir()
     (tmp_path / "self_bleu" / "mine.txt").write_text("mine")
-    with pytest.raises(ValueError, match="not a demo that was built before"):
+    with pytest.raises(ValueError, match="not an earlier build of a demo"):
         build_space.build("self_bleu", tmp_path)
     assert (tmp_path / "self_bleu" / "mine.txt").read_text() == "mine"
     with pytest.raises(ValueError, match=r"name must be one of .*Got '\.\./x'"):
@@ -411,7 +411,7 @@ def test_errors_say_what_to_do(demo, chromium, tmp_path):
     for box in page.locator(".tm-input textarea").all()[: len(CASES[demo.name].typed)]:
         box.fill(f"{SECRET} " * 2_000)
     score.click()
-    alert("are the most here. Shorten it.")
+    alert("too long")
     click_example(page)
     page.get_by_role("tab", name="Table").click()
     page.get_by_role("button", name="Score the table").click()

@@ -14,7 +14,9 @@ import tqdm.auto
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaces._kit import downloads, inputs, page, panels, plots, sets, work
+from spaces._kit import inputs, sets, work
+from spaces._kit.page import endpoint, url
+from spaces._kit.show import downloads, panels, plots
 
 LIMITS = inputs.Limits(sets=3, texts=4, text_characters=10, characters=20, file_bytes=60)
 ROLES = sets.ROLES
@@ -42,11 +44,11 @@ def test_sets_of_rows_are_grouped_in_order():
         ("text", "must be a list of sets"),
         ([["a"], "b"], "must be a list of sets"),
         ([["a"], []], "Set 2 is empty"),
-        ([["a", 3]], "Text 2 of set 1 is no text, but int"),
-        ([["a"]] * 4, "4 sets are too many at once: 3"),
-        ([["a"] * 5], "5 texts are too many at once: 4"),
-        ([["a", "b" * 11]], "Text 2 has 11 characters: 10"),
-        ([["a" * 10, "b" * 10, "c"]], "21 characters together: 20"),
+        ([["a", 3]], "Text 2 of set 1 must be a string. Got int"),
+        ([["a"]] * 4, "Too many sets: 4, the limit here is 3"),
+        ([["a"] * 5], "Too many texts: 5, the limit here is 4"),
+        ([["a", "b" * 11]], "Text 2 is too long: 11 characters, the limit here is 10"),
+        ([["a" * 10, "b" * 10, "c"]], "21 characters in total, the limit here is 20"),
     ],
 )
 def test_what_is_too_much_is_refused(texts, message):
@@ -85,14 +87,14 @@ def test_files_are_tables(tmp_path, name, content, columns, rows):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.exe", "a", r"must end in \.txt, \.csv, \.jsonl\. This one ends in \.exe"),
-        ("a.txt", "a" * 61, "has 61 bytes: 60 are the most"),
-        ("a.txt", b"caf\xe9", "must be UTF-8 text: byte 3 is not"),
-        ("a.csv", 'a\n"b', "no CSV that can be read"),
-        ("a.csv", "", "holds no text"),
-        ("a.csv", "text\n", "holds no text"),
-        ("a.jsonl", '{"a": 1}\n{"a"', "Line 2 of the file is no JSON"),
-        ("a.jsonl", "[" * 60, "Line 1 of the file is no JSON"),
+        ("a.exe", "a", r"must end in \.txt, \.csv, \.jsonl\. Got \.exe"),
+        ("a.txt", "a" * 61, "too large: 61 bytes, the limit here is 60"),
+        ("a.txt", b"caf\xe9", "must be UTF-8 text, and byte 3 is not"),
+        ("a.csv", 'a\n"b', "not valid CSV"),
+        ("a.csv", "", "contains no text"),
+        ("a.csv", "text\n", "contains no text"),
+        ("a.jsonl", '{"a": 1}\n{"a"', "Line 2 of the file is not valid JSON"),
+        ("a.jsonl", "[" * 60, "Line 1 of the file is not valid JSON"),
     ],
 )
 def test_files_that_cannot_be_read_are_refused(tmp_path, name, content, message):
@@ -107,7 +109,7 @@ def test_columns_are_guessed_and_chosen():
     assert inputs.guess_columns(unnamed, ROLES) == ["y", None]
     assert inputs.pick_columns(table, ROLES, ["n", ""]) == [{"text": "long content"}]
     for columns in (["no such", ""], [None, ""], ["n", "../../etc/passwd"]):
-        with pytest.raises(inputs.InputError, match=r"Choose the column for .*: the file has id, n, Text"):
+        with pytest.raises(inputs.InputError, match=r"Choose the column for .*The file has id, n, Text"):
             inputs.pick_columns(table, ROLES, columns)
 
 
@@ -266,7 +268,7 @@ def test_a_run_that_is_stopped_ends_at_the_next_step():
     ],
 )
 def test_settings_come_from_the_url_if_they_can_be_made(component, asked, expected):
-    found = page._from_query(component, asked)
+    found = url.setting_from_query(component, asked)
     assert found == (gr.skip() if expected is None else expected)
 
 
@@ -274,7 +276,7 @@ def test_errors_that_are_not_the_visitors_are_logged_without_text(caplog):
     try:
         {}["a secret text"]
     except KeyError as error:
-        shown = page.public_error(error)
+        shown = endpoint.public_error(error)
     assert "secret" not in shown + caplog.text
     assert "KeyError at" in caplog.text
-    assert page.public_error(ValueError("what to do")) == "what to do"
+    assert endpoint.public_error(ValueError("what to do")) == "what to do"

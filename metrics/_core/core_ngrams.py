@@ -7,8 +7,6 @@ largest in the whole set, or the second largest where this text alone holds the 
 compared with the others one by one.
 """
 
-import hashlib
-import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -27,6 +25,11 @@ _NLG_EVAL_SMALL = 1e-9
 _METHOD1_EPSILON = 0.1
 
 SMOOTHINGS = ("nlg-eval", "method1", "none")
+
+
+def default_smoothing(aggregate: str) -> str:
+    """Return the smoothing that an aggregate has by default."""
+    return "method1" if aggregate == "sentence" else "nlg-eval"
 
 
 class Tokens(NamedTuple):
@@ -118,11 +121,11 @@ def _table(keys: np.ndarray, texts: np.ndarray, n_texts: int, set_of: np.ndarray
     bits = _text_bits(n_texts)
     merged = (keys << bits) | texts
     merged.sort()
-    starts = _run_starts(merged)
+    starts = run_starts(merged)
     counts = np.diff(starts, append=len(merged))
     merged = merged[starts]
     grams, texts = merged >> bits, merged & ((1 << bits) - 1)
-    corpus_groups = _run_starts(grams)
+    corpus_groups = run_starts(grams)
     if len(grams):
         first = np.zeros(len(grams), dtype=bool)
         first[corpus_groups] = True
@@ -139,7 +142,7 @@ def _text_bits(n_texts: int) -> int:
     return max(n_texts - 1, 1).bit_length()
 
 
-def _run_starts(values: np.ndarray) -> np.ndarray:
+def run_starts(values: np.ndarray) -> np.ndarray:
     """Find where each run of equal values begins."""
     if not len(values):
         return np.empty(0, dtype=np.int64)
@@ -328,120 +331,3 @@ def ngram_kernels(
         kernels = np.zeros((b, k, k))
         kernels[products.row // k, products.row % k, products.col % k] = products.data
         yield members, kernels
-
-
-# Parts of one huge set: tables that merge, whatever each part had for its vocabulary.
-
-COUNTS = np.dtype([("key", np.uint64), ("total", np.int64), ("largest", np.int32), ("second", np.int32)])
-
-
-def ngram_counts(tokens: Sequence[Sequence[str]], max_order: int) -> list[np.ndarray]:
-    """Count the n-grams of texts of one set, for each order from 1 to `max_order`, in a form that merges.
-
-    An n-gram is known by a hash of 64 bits: among n different ones, a share of n / 2^65 is taken for another.
-
-    Parameters
-    ----------
-    tokens : list of n lists of tokens
-
-    Returns
-    -------
-    list of ndarrays of dtype COUNTS, sorted by key: of each n-gram its count in all texts, and the largest and the
-    second largest count in one text (equal where two texts have it)
-    """
-    numbered = number_tokens(tokens)
-    hashes = np.array([_token_hash(token) for token in dict.fromkeys(chain.from_iterable(tokens))], dtype=np.uint64)
-    text_of = np.repeat(np.arange(len(tokens)), numbered.lengths)
-    left = np.repeat(np.cumsum(numbered.lengths), numbered.lengths) - np.arange(len(numbered.ids))
-    of_tokens = hashes[numbered.ids] if len(hashes) else np.empty(0, np.uint64)
-    positions, keys = np.arange(len(of_tokens)), of_tokens
-    tables = []
-    for order in range(1, max_order + 1):
-        if order > 1:
-            kept = left[positions] >= order
-            positions = positions[kept]
-            keys = _mix(keys[kept] + _mix(of_tokens[positions + order - 1] + np.uint64(order)))
-        tables.append(_count_keys(keys, text_of[positions]))
-    return tables
-
-
-def _token_hash(token: str) -> int:
-    return int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little")
-
-
-def _mix(values: np.ndarray) -> np.ndarray:
-    """Spread 64 bits over 64 bits, one to one (splitmix64, Steele et al. 2014)."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
-
-
-def _count_keys(keys: np.ndarray, texts: np.ndarray) -> np.ndarray:
-    order = np.argsort(keys, kind="stable")
-    keys, texts = keys[order], texts[order]
-    new = np.ones(len(keys), dtype=bool)
-    new[1:] = (keys[1:] != keys[:-1]) | (texts[1:] != texts[:-1])
-    starts = np.flatnonzero(new)
-    table = np.zeros(len(starts), COUNTS)
-    table["key"] = keys[starts]
-    table["total"] = table["largest"] = np.diff(starts, append=len(keys))
-    return merge_counts([table])
-
-
-def merge_counts(tables: Sequence[np.ndarray]) -> np.ndarray:
-    """Merge tables of parts of a set to that of the whole: arrays of dtype COUNTS, sorted by key."""
-    rows = np.concatenate(tables)
-    rows = rows[np.argsort(rows["key"], kind="stable")]
-    starts = _run_starts(rows["key"])
-    merged = np.zeros(len(starts), COUNTS)
-    if not len(starts):
-        return merged
-    merged["key"] = rows["key"][starts]
-    merged["total"] = np.add.reduceat(rows["total"], starts)
-    merged["largest"] = np.maximum.reduceat(rows["largest"], starts)
-    at_top = rows["largest"] == np.repeat(merged["largest"], np.diff(starts, append=len(rows)))
-    runner_up = np.maximum.reduceat(np.where(at_top, rows["second"], rows["largest"]), starts)
-    several = np.add.reduceat(at_top, starts, dtype=np.int64) > 1
-    merged["second"] = np.where(several, merged["largest"], runner_up)
-    return merged
-
-
-class CountSums(NamedTuple):
-    """What scores of one set need of its n-grams of one order; those of ranges of keys add up.
-
-    matches : n-grams also held by another text, clipped at its count there, as `leave_one_out_matches` has them
-    total, distinct : all n-grams, and the different ones
-    logs : sum over different n-grams of count times log count
-    """
-
-    matches: int
-    total: int
-    distinct: int
-    logs: float
-
-
-def sum_counts(table: np.ndarray) -> CountSums:
-    """Sum a merged table, or all its rows within a range of keys."""
-    total = int(table["total"].sum())
-    alone = int((table["largest"] - table["second"]).sum(dtype=np.int64))
-    counts = table["total"].astype(np.float64)
-    return CountSums(total - alone, total, len(table), float((counts * np.log(counts)).sum()))
-
-
-def entropy_from_sums(sums: CountSums) -> float:
-    """Entropy-n of a set, as `entropy` gives it."""
-    return max(math.log(sums.total) - sums.logs / sums.total, 0.0) if sums.total else 0.0
-
-
-def closest_length_sum(lengths: np.ndarray, times: np.ndarray) -> int:
-    """Sum over the texts of one set of the closest other length.
-
-    Parameters
-    ----------
-    lengths, times : ndarrays of shape (k,): the different lengths, and how many texts have each; two texts or more
-    """
-    # Of texts of one length, a second one is all that another needs.
-    shown = np.minimum(times, 2)
-    closest = closest_other_lengths(np.repeat(lengths, shown), shown.sum(keepdims=True))
-    return int(closest[np.cumsum(shown) - shown] @ times)

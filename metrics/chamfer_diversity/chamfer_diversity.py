@@ -6,6 +6,7 @@ import datasets
 import evaluate
 import numpy as np
 
+from .chamfer_diversity_parts import ChamferParts
 from .core_cache import TextCache as TextCache
 from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import (
@@ -21,6 +22,7 @@ from .core_inputs import (
 )
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
+from .core_parts import SetParts as SetParts
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
 from .core_trainer import TrainerMetric as TrainerMetric
@@ -100,6 +102,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
     """Mean distance of each text of a set to its nearest neighbour, from sentence embeddings."""
 
     _items = SETS
+    _parts = ChamferParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from .core_encoder import model_registry
+from .core_models import model_registry
 
 _HUB_TIMEOUT_SECONDS = 5
 

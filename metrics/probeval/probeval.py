@@ -12,6 +12,7 @@ from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import TextSets
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL
+from .core_parts import SetParts as SetParts
 from .core_results import (
     QUESTIONS,
     confidence_interval,
@@ -32,6 +33,7 @@ from .probeval_formats import (
     questions,
 )
 from .probeval_matching import WordNetMatcher, cluster_maximum
+from .probeval_parts import AnswerParts
 from .probeval_pipeline import (
     Settings,
     cluster,
@@ -140,6 +142,7 @@ class Probeval(TextMetric, evaluate.Metric):
     labels_from_cfc = staticmethod(labels_from_cfc)
 
     _items = QUESTIONS
+    _parts = AnswerParts
 
     def _info(self) -> evaluate.MetricInfo:
         text, count = datasets.Value("string"), datasets.Value("int64")

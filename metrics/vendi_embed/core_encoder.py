@@ -5,8 +5,8 @@ Each different text is encoded once, in order of length over all sets, in batche
 
 import logging
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -132,6 +132,12 @@ def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tu
         return parse_embeddings(embeddings, sets), {"embeddings": "given"}
     matrix, signed = encode(sets.texts, settings)
     return parse_embeddings(matrix, sets, f"the embeddings by model {signed['model']}:"), signed
+
+
+def embed_part(texts: list[str], settings: Mapping[str, Any]) -> np.ndarray:
+    """Embed some texts of one set, under the settings of a `compute`: (n, d), every row finite and non-zero."""
+    encoder = EncoderSettings(**{field.name: settings[field.name] for field in fields(EncoderSettings)})
+    return embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)[0]
 
 
 def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:

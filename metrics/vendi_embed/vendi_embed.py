@@ -21,6 +21,7 @@ from .core_inputs import (
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
+from .core_parts import SetParts as SetParts
 from .core_results import (
     SETS,
     confidence_interval,
@@ -42,6 +43,7 @@ from .core_spectra import (
     vendi_scores,
 )
 from .core_trainer import TrainerMetric as TrainerMetric
+from .vendi_embed_parts import VendiParts
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
@@ -122,6 +124,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
 
     _items = SETS
+    _parts = VendiParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
@@ -179,7 +182,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         if kernel == "ngram":
             import nltk
 
-            batches = kernel_matrices(_ngram_kernels(sets), sets.sizes, probabilities, device=where)
+            batches = kernel_matrices(word_kernels(sets), sets.sizes, probabilities, device=where)
             settings = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
         else:
             vectors, settings = embed_sets(sets, embeddings, encoder)
@@ -249,7 +252,8 @@ def _shares_of_counted(shares: np.ndarray, counted: np.ndarray, sizes: np.ndarra
     return np.where(np.repeat(empty, sizes), shares, shares * counted / scale), empty
 
 
-def _ngram_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def word_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the n-gram kernel matrices of sets, in batches of equal size: the kernel of `kernel="ngram"`."""
     from nltk.tokenize import NLTKWordTokenizer
 
     # NLTK's tokenizer takes most of the time: each different text once.

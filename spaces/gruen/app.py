@@ -1,24 +1,25 @@
-"""Demo of gruen: how well a text is written, sentence by sentence."""
+"""Demo of gruen: the linguistic quality of a text, sentence by sentence."""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-# In the checkout the kit lies beside this folder; in a Space, beside this file.
+# The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import gradio as gr
-from _kit import inputs, metric, panels, plots, sets
+from _kit import inputs, metric, sets
 from _kit.page import Box, Example, Picture, Result, Space, build, launch
+from _kit.show import panels, plots
 
 gruen = metric.load(__file__, "gruen")
 
 LIMITS = inputs.Limits(sets=1, texts=100, text_characters=8_000, characters=60_000)
 ROLES = (inputs.Role("text", "Text", True, ("text", "texts", "summary", "output", "prediction", "response")),)
 COMPONENTS = {"grammaticality": "Grammar", "non_redundancy": "No repetition", "focus": "Focus"}
-THRESHOLD = metric.part(gruen, "gruen").COSINE_THRESHOLD
-# The least score that bears each name.
+THRESHOLD = metric.part(gruen, "gruen_focus").COSINE_THRESHOLD
+# The lower bound of each interpretation.
 WORDS = (
     (0.75, "Well written."),
     (0.6, "Mostly well written."),
@@ -28,8 +29,8 @@ WORDS = (
 )
 FLAGS = {
     "longest_substring": "a long passage in common",
-    "substring_words": "many words of a passage in common",
-    "edit_distance": "few changes apart",
+    "substring_words": "a passage of many words in common",
+    "edit_distance": "a small edit distance",
     "common_words": "most words in common",
 }
 _EXAMPLES = (
@@ -66,21 +67,21 @@ _EXAMPLES = (
 
 
 def texts_from_box(box: str) -> list[str]:
-    """Read texts with a blank line between them; lines of one text belong together."""
+    """Parse texts with a blank line between them; consecutive lines are one text."""
     return ["\n".join(lines) for lines in inputs.sets_from_text(box)]
 
 
 def texts_from_rows(rows: list[dict[str, Any]]) -> list[str]:
-    """Take the text of each row; a cell may hold a list of texts."""
+    """Return the texts of the rows; a cell may contain a list of texts."""
     cells = (row["text"] for row in rows)
     return [text for cell in cells for text in (cell if isinstance(cell, list) else [cell]) if text.strip()]
 
 
 def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, model: str) -> dict[str, Any]:
-    """Check what a visitor sent, and compute."""
+    """Check the input and compute the metric."""
     sets.check_model(model)
     if not components or any(name not in COMPONENTS for name in components):
-        raise inputs.InputError(f"components must be some of {', '.join(COMPONENTS)}.")
+        raise inputs.InputError(f"components must be a list of some of {', '.join(COMPONENTS)}.")
     if not isinstance(texts, list) or not texts:
         raise inputs.InputError("There is no text yet. Write one, or click an example.")
     (given,) = inputs.check_sets([texts], LIMITS)
@@ -89,7 +90,7 @@ def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, m
 
 
 def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) -> Result:
-    """Score texts, and lay one open."""
+    """Score all texts and show the sentences of one."""
     result = score_texts(texts, **settings)
     asked = [i for i in chosen if i is not None and 0 <= i < len(texts)]
     shown = asked[0] if asked else 0
@@ -99,7 +100,7 @@ def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) ->
     return Result(
         answer=answer(texts, result, shown),
         pictures=[
-            (marked(detail), "The stronger the colour, the worse the sentence. Point at one to see why.")
+            (marked(detail), "A stronger colour marks a worse sentence. Point at one to see why.")
             if sentences_of(detail)
             else None,
             (
@@ -109,9 +110,9 @@ def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) ->
                     "points",
                     start=0 if "grammaticality" in settings["components"] else 1,
                 ),
-                "Grammar gives points; repetition, lost focus and a wrong order take some off.",
+                "Grammar adds points; repetition and lost focus subtract some.",
             ),
-            (taken_off(detail), "What the text loses points for, besides grammar."),
+            (taken_off(detail), "Deductions for repetition and lost focus."),
         ],
         headers=("Text", "No.", "Sentence", "Score", "Likelihood", "Acceptability"),
         rows=[
@@ -131,12 +132,12 @@ def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) ->
 
 
 def sentences_of(detail: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give the sentences with their scores; none where grammar is left out."""
+    """Return the sentences with their scores; none if grammar is not scored."""
     return [found for found in detail["sentences"] if found["grammaticality"] is not None]
 
 
 def marked(detail: dict[str, Any]) -> str:
-    """Show the sentences, each in the colour of its score, with links between those that repeat each other."""
+    """Return the sentences, coloured by score, with links between those that repeat each other."""
     twins: dict[int, list[int]] = {}
     for pair in detail.get("redundant_pairs") or []:
         for one, other in (pair["sentences"], pair["sentences"][::-1]):
@@ -146,15 +147,15 @@ def marked(detail: dict[str, Any]) -> str:
     for i, found in enumerate(sentences_of(detail)):
         tip = (
             f"Sentence {i + 1}: {found['grammaticality']:.2f}\n"
-            f"{found['likelihood']:.2f} how usual its words are here\n"
-            f"{found['acceptability']:.2f} how grammatical it is"
+            f"{found['likelihood']:.2f} likelihood of its words in context\n"
+            f"{found['acceptability']:.2f} acceptability"
         )
         if found.get("suspects"):
-            tip += f"\nlook at: {panels.shorten(', '.join(found['suspects']), 60)}"
+            tip += f"\nsuspect words: {panels.shorten(', '.join(found['suspects']), 60)}"
         if i in twins:
             tip += f"\nrepeats sentence {panels.shorten(', '.join(str(j + 1) for j in twins[i]), 60)}"
         if i in lost:
-            tip += f"\nleaves the subject of the sentence before ({lost[i]:.2f} alike)"
+            tip += f"\nchanges the subject (similarity {lost[i]:.2f})"
         pieces.append(
             panels.sentence(i, found["text"], tip, 1 - found["grammaticality"], twins.get(i, ())[:5], i in lost)
         )
@@ -162,7 +163,7 @@ def marked(detail: dict[str, Any]) -> str:
 
 
 def taken_off(detail: dict[str, Any]) -> str:
-    """List what takes points off."""
+    """List the deductions."""
     found = []
     for pair in (detail.get("redundant_pairs") or [])[:20]:
         i, j = pair["sentences"]
@@ -172,25 +173,27 @@ def taken_off(detail: dict[str, Any]) -> str:
     for place, gap in enumerate(breaks[:20]):
         i, j = gap["sentences"]
         points = f"−{-detail['focus']:.1f}" if place == 0 else ""
-        found.append((points, f"From sentence {i + 1} to {j + 1} the subject changes ({gap['similarity']:.2f} alike)."))
-    return panels.ledger(found, "Nothing: no sentence repeats another, and each follows on the one before.")
+        found.append(
+            (points, f"From sentence {i + 1} to {j + 1} the subject changes ({gap['similarity']:.2f} similar).")
+        )
+    return panels.ledger(found, "None: no sentence repeats another, and each continues the subject of the one before.")
 
 
 def meaning(value: float) -> str:
-    """Say a score in words."""
+    """Return the interpretation of a score."""
     return next(words for least, words in WORDS if value >= least)
 
 
 def answer(texts: list[str], result: dict[str, Any], shown: int) -> str:
-    """Show the score, and the components it is made of."""
+    """Return the answer: the score and its components."""
     value, n = result["gruen"], len(texts)
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
     card = panels.Card("", value, f"{value:.2f}", unit, meaning(value), value, ("0: hardly language", "1: flawless"))
     about = {
-        "grammaticality": ("Grammar", "0 to 1: are the sentences usual and grammatical?"),
-        "non_redundancy": ("No repetition", "0 or less: −0.1 for each sign of it."),
-        "focus": ("Focus", "0 or −0.1: does each sentence follow on?"),
-        "coherence": ("Coherence", "Not scored: the small model here does not judge the order of sentences."),
+        "grammaticality": ("Grammar", "0 to 1: are the sentences likely and grammatical?"),
+        "non_redundancy": ("No repetition", "0 or less: −0.1 for each sign of repetition."),
+        "focus": ("Focus", "0 or −0.1: does each sentence continue the subject?"),
+        "coherence": ("Coherence", "Not scored in this demo, which runs a small model."),
     }
     facts = panels.tiles(
         [
@@ -209,13 +212,13 @@ def api(
         "all-MiniLM-L6-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
     ] = "all-MiniLM-L6-v2",
 ) -> dict[str, Any]:
-    """Compute GRUEN: how well each text is written, without a reference.
+    """Compute GRUEN: the linguistic quality of each text, without a reference.
 
     Args:
         texts: the texts, of one or more sentences each.
-        components: what is judged; all three by default.
-        focus_threshold: adjacent sentences that are less alike than this lose the focus, from -1 to 1.
-        model: the model that says which sentences are alike.
+        components: the components to score; all three by default.
+        focus_threshold: adjacent sentences less similar than this lose the focus, from -1 to 1.
+        model: the model that measures similarity.
 
     Returns
     -------
@@ -229,13 +232,12 @@ def api(
 SPACE = Space(
     name="gruen",
     title="How well is this text written?",
-    lead="GRUEN judges grammar, repetition, focus and coherence, sentence by sentence, and needs no reference to "
-    "compare with.",
+    lead="GRUEN scores grammar, repetition and focus, sentence by sentence, without a reference text.",
     limits=LIMITS,
     boxes=(
         Box(
             "Your text",
-            "A blank line begins another text.",
+            "A blank line starts a second text.",
             "The council met on Tuesday. Most members were in favour of the bridge.",
             10,
         ),
@@ -246,7 +248,10 @@ SPACE = Space(
     examples=_EXAMPLES,
     settings={
         "components": gr.CheckboxGroup(
-            [(label, name) for name, label in COMPONENTS.items()], value=list(COMPONENTS), label="Judge", render=False
+            [(label, name) for name, label in COMPONENTS.items()],
+            value=list(COMPONENTS),
+            label="Score",
+            render=False,
         ),
     },
     more_settings={
@@ -256,7 +261,7 @@ SPACE = Space(
             THRESHOLD,
             step=0.01,
             label="Focus is lost below",
-            info="How alike adjacent sentences must be.",
+            info="Least similarity of adjacent sentences.",
             render=False,
         ),
         "model": sets.model_setting(),
@@ -264,8 +269,8 @@ SPACE = Space(
     choosers=("Look at",),
     pictures=(
         Picture("Sentence by sentence", is_figure=False, is_wide=True),
-        Picture("What the score is made of"),
-        Picture("Points taken off", is_figure=False),
+        Picture("Parts of the score"),
+        Picture("Deductions", is_figure=False),
     ),
     score=score,
     api=api,

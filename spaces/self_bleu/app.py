@@ -1,16 +1,17 @@
-"""Demo of self_bleu: how much texts repeat each other's words, and why words are not enough."""
+"""Demo of self_bleu: how much texts repeat each other's n-grams, and the same for shuffled words."""
 
 import random
 import sys
 from pathlib import Path
 from typing import Any, Literal
 
-# In the checkout the kit lies beside this folder; in a Space, beside this file.
+# The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import gradio as gr
-from _kit import inputs, metric, panels, plots, sets
+from _kit import inputs, metric, sets
 from _kit.page import Picture, Result, Space, build, launch
+from _kit.show import panels, plots
 
 self_bleu = metric.load(__file__, "self_bleu")
 
@@ -24,7 +25,7 @@ TOKENIZERS = {
 AGGREGATES = {"set": "Pool each set", "corpus": "Pool all sets", "sentence": "Average single texts"}
 SMOOTHINGS = {"default": "As usual", "nlg-eval": "nlg-eval", "method1": "Method 1", "none": "None"}
 MOST_ORDERS = 5
-# The least score that bears each name.
+# The lower bound of each interpretation.
 WORDS = (
     (0.8, "They nearly copy each other."),
     (0.5, "They repeat each other a lot."),
@@ -36,7 +37,7 @@ _MOST_PHRASES = 200
 
 
 def score_sets(texts: Any, max_order: int, tokenizer: str, aggregate: str, smoothing: str) -> dict[str, Any]:
-    """Check what a visitor sent, and compute."""
+    """Check the input and compute the metric."""
     for name, value, known in (
         ("tokenizer", tokenizer, TOKENIZERS),
         ("aggregate", aggregate, AGGREGATES),
@@ -45,11 +46,11 @@ def score_sets(texts: Any, max_order: int, tokenizer: str, aggregate: str, smoot
         if value not in known:
             raise inputs.InputError(f"{name} must be one of {', '.join(known)}. Got {str(value)[:80]!r}.")
     if int(max_order) != max_order or not 1 <= max_order <= MOST_ORDERS:
-        raise inputs.InputError(f"max_order must be a whole number from 1 to {MOST_ORDERS}. Got {max_order}.")
+        raise inputs.InputError(f"max_order must be an integer from 1 to {MOST_ORDERS}. Got {max_order}.")
     given = inputs.check_sets(texts, sets.LIMITS)
     if all(len(members) < 2 for members in given):
         raise inputs.InputError(
-            "A text alone has no others to repeat: a set needs at least two. Write one text a line."
+            "A single text has no others to repeat: a set needs at least two. Write one text a line."
         )
     return self_bleu.compute(
         predictions=given,
@@ -63,7 +64,7 @@ def score_sets(texts: Any, max_order: int, tokenizer: str, aggregate: str, smoot
 
 
 def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
-    """Score sets, and the same texts with their words shuffled."""
+    """Score all sets, and the same texts with their words shuffled."""
     result = score_sets(texts, **settings)
     order, tokenizer = int(settings["max_order"]), settings["tokenizer"]
     shuffled_texts = [[shuffle(text, tokenizer, f"{i}") for i, text in enumerate(members)] for members in texts]
@@ -86,14 +87,14 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     return Result(
         answer=answer(texts, result, shuffled, order),
         pictures=[
-            (marked(texts[shown], own, tokenizer, order), "Point at a phrase to see which other texts hold it."),
+            (marked(texts[shown], own, tokenizer, order), "Point at a phrase to see which other texts contain it."),
             (
                 marked(shuffled_texts[shown], other, tokenizer, order),
-                "The same words in a random order are nonsense, and yet score as more diverse: form is easily fooled.",
+                "The same words in random order are nonsense, yet they score as more diverse.",
             ),
             (by_order["self_bleu"], "Higher is less diverse."),
-            (by_order["distinct"], "Share of n-grams that are distinct. Higher is more diverse."),
-            (by_order["entropy"], "How evenly n-grams are spread. Higher is more diverse."),
+            (by_order["distinct"], "Share of distinct n-grams. Higher is more diverse."),
+            (by_order["entropy"], "Evenness of the n-gram counts. Higher is more diverse."),
         ],
         headers=("Phrase", "Words", "Texts", "In texts no."),
         rows=[
@@ -107,20 +108,20 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
 
 
 def split(text: str, tokenizer: str) -> list[str]:
-    """Split a text as the metric does."""
-    ((tokens,), _) = metric.part(self_bleu, "self_bleu").tokenize([text], tokenizer, str)
+    """Tokenize a text as the metric does."""
+    ((tokens,), _) = metric.part(self_bleu, "self_bleu_tokenizers").tokenize([text], tokenizer, str)
     return tokens
 
 
 def shuffle(text: str, tokenizer: str, seed: str) -> str:
-    """Put the words of a text into another order, always the same."""
+    """Shuffle the words of a text, deterministically."""
     tokens = split(text, tokenizer)
     random.Random(f"{seed} {text}").shuffle(tokens)
     return ("" if tokenizer in ("char", "zh") else " ").join(tokens)
 
 
 def phrases(texts: list[str], tokenizer: str, order: int) -> dict[tuple[str, ...], set[int]]:
-    """Find the n-grams that more than one text holds, and which."""
+    """Return the n-grams that more than one text contains, with the indices of these texts."""
     holders: dict[tuple[str, ...], set[int]] = {}
     for i, text in enumerate(texts):
         tokens = split(text, tokenizer)
@@ -131,7 +132,7 @@ def phrases(texts: list[str], tokenizer: str, order: int) -> dict[tuple[str, ...
 
 
 def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenizer: str, order: int) -> str:
-    """Show texts with what they repeat marked: the longer the phrase, the stronger."""
+    """Return the texts with repeated phrases highlighted; a longer phrase is stronger."""
     lines = []
     for i, text in enumerate(texts[: sets.MOST_IN_MATRIX]):
         tokens, pieces, at = split(text, tokenizer), [], 0
@@ -153,16 +154,16 @@ def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenize
 
 
 def meaning(value: float) -> str:
-    """Say a score in words."""
+    """Return the interpretation of a score."""
     return next(words for least, words in WORDS if value >= least)
 
 
 def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, Any], order: int) -> str:
-    """Show self-BLEU of the texts, and of the same texts shuffled."""
+    """Return the answer: self-BLEU of the texts, and of the same texts shuffled."""
     notes = []
     n_scored = sum(value is not None for value in result["scores"])
     if n_scored < len(texts):
-        notes.append(f"{len(texts) - n_scored} of {len(texts)} sets hold one text, which repeats no other: left out.")
+        notes.append(f"{len(texts) - n_scored} of {len(texts)} sets contain a single text: not scored.")
     unit, ends = f"self-BLEU-{order}", ("0: nothing repeated", "1: copies")
     if len(texts) == n_scored == 2:
         pairs = zip(result["scores"], shuffled["scores"], strict=True)
@@ -175,29 +176,29 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
         more, less = ("A", "B") if result["scores"][0] >= result["scores"][1] else ("B", "A")
         close = abs(result["scores"][0] - result["scores"][1]) < 0.005
         verdict = (
-            "Both sets repeat their words alike."
+            "Both sets repeat words equally."
             if close
-            else f"Set {more} repeats its words more than set {less}. That says nothing yet about meaning."
+            else f"Set {more} repeats more words than set {less}. Self-BLEU compares words, not meanings."
         )
     else:
         of = f"On average over {n_scored} sets. " if n_scored > 1 else ""
         own, other = result["self_bleu"], shuffled["self_bleu"]
         cards = [
             panels.Card("As written", own, f"{own:.2f}", unit, of + meaning(own), own, ends, 0),
-            panels.Card("Words shuffled", other, f"{other:.2f}", unit, "The same words, now nonsense.", other, ends, 1),
+            panels.Card("Words shuffled", other, f"{other:.2f}", unit, "In random order.", other, ends, 1),
         ]
         verdict = (
-            "Shuffled into nonsense, these texts look more diverse. Self-BLEU sees words, not meaning."
+            "Shuffled into nonsense, these texts score as more diverse. Self-BLEU compares words, not meanings."
             if other < own - 0.005
-            else "Shuffled into nonsense, these texts look as diverse as before. Self-BLEU sees words, not meaning."
+            else "Shuffled into nonsense, these texts score as equally diverse. Self-BLEU compares words, not meanings."
         )
     facts = panels.tiles(
         [
-            (f"{result['distinct_1']:.0%}", "Distinct-1", "of the words are different words."),
-            (f"{result['distinct_2']:.0%}", "Distinct-2", "of the pairs of words are different.")
+            (f"{result['distinct_1']:.0%}", "Distinct-1", "of the words are distinct."),
+            (f"{result['distinct_2']:.0%}", "Distinct-2", "of the pairs of words are distinct.")
             if order > 1
             else ("–", "Distinct-2", "needs order 2 or more."),
-            (f"{result['entropy_1']:.2f}", "Entropy-1", "nats: how evenly words are used."),
+            (f"{result['entropy_1']:.2f}", "Entropy-1", "nats: evenness of the word counts."),
         ]
     )
     return panels.answer(cards, verdict, notes, result["signature"], facts)
@@ -214,10 +215,10 @@ def api(
 
     Args:
         texts: sets of texts, each a list of strings. A set of one text has no score.
-        max_order: the longest n-grams, from 1 to 5.
-        tokenizer: how texts are split.
-        aggregate: what is pooled before it is averaged.
-        smoothing: what stands for a precision of zero.
+        max_order: the largest n-gram order, from 1 to 5.
+        tokenizer: the tokenizer of the texts.
+        aggregate: the level at which counts are pooled.
+        smoothing: the value in place of a precision of zero.
 
     Returns
     -------
@@ -235,8 +236,8 @@ def _choices(names: dict[str, str]) -> list[tuple[str, str]]:
 SPACE = Space(
     name="self_bleu",
     title="How much do these texts repeat each other?",
-    lead="Self-BLEU, Distinct-n and Entropy-n count words that are used again. They are quick and well known, and they "
-    "see form alone.",
+    lead="Self-BLEU, Distinct-n and Entropy-n count repeated words and phrases. They are fast and widely reported, "
+    "and they ignore meaning.",
     limits=sets.LIMITS,
     boxes=(sets.BOX,),
     roles=sets.ROLES,
@@ -252,12 +253,16 @@ SPACE = Space(
     more_settings={
         "aggregate": gr.Radio(_choices(AGGREGATES), value="set", label="Average", render=False),
         "smoothing": gr.Radio(
-            _choices(SMOOTHINGS), value="default", label="Smoothing", info="What stands for no match.", render=False
+            _choices(SMOOTHINGS),
+            value="default",
+            label="Smoothing",
+            info="If nothing matches.",
+            render=False,
         ),
     },
     choosers=("Look at",),
     pictures=(
-        Picture("What is repeated", is_figure=False),
+        Picture("Repeated phrases", is_figure=False),
         Picture("The same texts, shuffled", is_figure=False),
         Picture("Self-BLEU by order"),
         Picture("Distinct by order"),
