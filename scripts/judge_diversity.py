@@ -7,10 +7,10 @@ is written is the input of scripts/meta_eval.py.
     python scripts/judge_diversity.py pairs.jsonl judged.jsonl --model my-model --base-url http://localhost:8000/v1
     python scripts/judge_diversity.py pairs.jsonl judged.jsonl --model gpt-4o --quality
 
-`--quality` asks in the same call how well each set is written, for a report of how a rater of quality agrees with the
-judge, and which set is the better one. A pair is a JSON object on a line of its own: `set1` and `set2`, lists of texts, and `src`, what they are about, if
-anything. scripts/candidate_sets.py writes such files. Each answer is kept in judged.jsonl.journal as it comes: after a
-crash, the same command goes on, and asks for none of them again.
+`--quality` asks in the same call how well each set is written. A pair is a JSON object on a line of its own: `set1` and
+`set2`, lists of texts, and `src`, what they are about, if anything. scripts/candidate_sets.py writes such files. Each
+answer is kept in judged.jsonl.journal as it comes: after a crash, the same command goes on, and asks for none of them
+again.
 """
 
 import argparse

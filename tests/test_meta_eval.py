@@ -278,7 +278,7 @@ def test_rules_of_sets():
 
 def test_kappa_of_groups(rng):
     """Two form metrics that agree, and a content metric that always says the opposite."""
-    form = rng.integers(0, 2, 80).astype(float)
+    form = (rng.permutation(80) % 2).astype(float)
     groups = {"f1": "form", "f2": "form", "c": "content", "own": "own"}
     chosen = {"f1": form, "f2": form, "c": 1 - form, "own": form}
     found = agreement.kappa_by_group(chosen, groups, form, np.arange(80))

@@ -184,8 +184,9 @@ def _judge_sections(report: dict[str, Any]) -> list[Section]:
         f"How often each metric says what the judge says, in %, with {reading} Position matters: in most files the "
         'judge calls set 1 the more diverse more often than not, so that the rule "set 1" has a high accuracy and a '
         "balanced accuracy of 50. *By the paper's rule* are the pairs whose scores differ by 0.5 or more; *as "
-        f"released* are all pairs with a verdict ({settings['left_out']} of the files have none). No setting of a metric was "
-        f"chosen by these verdicts. Rules are there to be beaten; some know more than a metric does ({_RULES}).",
+        f"released* are all pairs with a verdict ({settings['left_out']} of the files have none). No setting of a "
+        f"metric was chosen by these verdicts. Rules are there to be beaten; some know more than a metric: "
+        f"{_RULES}.",
         [
             ("In short, balanced accuracy by the paper's rule:", short),
             ("Balanced accuracy, by the paper's rule:", _accuracies(report, "clear_cells", "balanced")),
