@@ -21,9 +21,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from metrics.gruen.core_models import DEFAULT_MODEL  # noqa: E402
-
 from metrics.gruen.core_encoder import EncoderSettings, encode  # noqa: E402
+from metrics.gruen.core_models import DEFAULT_MODEL  # noqa: E402
 from metrics.gruen.gruen_focus import COSINE_THRESHOLD, DIGRESSION_THRESHOLD, embedding_breaks  # noqa: E402
 from metrics.gruen.gruen_text import split_texts  # noqa: E402
 
@@ -31,7 +30,7 @@ SIZES = (2, 3, 5, 10)
 
 
 def brown_paragraphs(archive: Path) -> Iterator[list[str]]:
-    """Read paragraphs as lists of sentences: each line of the tagged corpus is a sentence, indented at a new paragraph."""
+    """Read paragraphs as lists of sentences: a line of the tagged corpus each, indented at a new paragraph."""
     with zipfile.ZipFile(archive) as opened:
         for name in sorted(opened.namelist()):
             if not re.search(r"/c[a-r]\d\d$", name):

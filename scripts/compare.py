@@ -42,7 +42,7 @@ def read_items(path: Path, text_key: str | None, id_key: str | None) -> tuple[li
                 raise ValueError(f"{where} has no {id_key!r}.")
             name = value[id_key]
             if not isinstance(name, (str, int)):
-                raise ValueError(f"{where}: {id_key} must be a string or a whole number. Got {name!r:.80}.")
+                raise ValueError(f"{where}: {id_key} must be a string or an integer. Got {name!r:.80}.")
             if name in names:
                 raise ValueError(f"{where}: {id_key} {name!r} comes twice.")
         if text_key is not None:

@@ -31,11 +31,12 @@ _START_SECONDS = 180
 
 
 class Demo(NamedTuple):
-    """A running demo: its address and its log file."""
+    """A running demo: its address, its log file and its process."""
 
     name: str
     url: str
     log: Path
+    pid: int
 
 
 @contextlib.contextmanager
@@ -55,7 +56,7 @@ def served(folder: Path, log: Path, **environment: str) -> Iterator[Demo]:
         try:
             url = f"http://127.0.0.1:{port}/"
             _wait(url, process, log)
-            yield Demo(folder.name, url, log)
+            yield Demo(folder.name, url, log, process.pid)
         finally:
             process.terminate()
             process.wait(timeout=30)

@@ -30,7 +30,7 @@ from scipy.stats import spearmanr
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from metrics.probeval.core_encoder import encode  # noqa: E402
+from metrics.probeval.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics.probeval.core_vectors import load_vectors  # noqa: E402
 from metrics.probeval.probeval_formats import (  # noqa: E402
     WRONG,

@@ -297,6 +297,57 @@ def test_word_vectors_that_are_none(load, tmp_path):
         load("gruen").compute(vectors=5, **settings)
 
 
+# An encoder of the caller's.
+
+
+class Recording:
+    """An encoder of two dimensions, the letters and the words of a text; it records what it is asked to encode."""
+
+    def __init__(self):
+        self.seen = []
+
+    def encode(self, texts):
+        self.seen += texts
+        return np.array([[len(text) / 9, len(text.split())] for text in texts])
+
+
+def test_an_encoder_of_the_callers_judges_focus(load):
+    encoder, texts = Recording(), [f"{GOOD} Rain fell all night long.", "Rain fell all night long.", GOOD]
+    result = load("gruen").compute(
+        predictions=texts, model=encoder, components=["focus"], focus_threshold=1, details=True
+    )
+    sentences = ["The doctor told me the news.", "She was kind, and she took her time.", "Rain fell all night long."]
+    # Each different sentence once, and none that has no neighbor.
+    assert sorted(encoder.seen) == sorted(sentences)
+    first, second, third = Recording().encode(sentences)
+    cosines = [a @ b / np.sqrt(a @ a * (b @ b)) for a, b in ((first, second), (second, third))]
+    breaks = result["details"][0]["focus_breaks"]
+    assert [one["similarity"] for one in breaks] == pytest.approx(cosines)
+    assert "|focus:embedding|threshold:1.0|digression:-0.265|model:given(Recording)|version:" in result["signature"]
+
+
+def test_precision_and_cache_are_the_backbones_beside_an_encoder_of_the_callers(load, tmp_path):
+    settings = {"predictions": TEXTS, "model": Recording(), "precision": "float32"}
+    cold, warm = (load("gruen").compute(**settings, cache_dir=tmp_path) for _ in range(2))
+    assert cold == warm == pytest.approx(load("gruen").compute(**settings), abs=1e-6)
+    assert "|precision:float32|focus:embedding|" in cold["signature"]
+    assert "focus_precision" not in cold["signature"]
+    # The scores of sentences are kept, and no embeddings.
+    assert len(list(tmp_path.iterdir())) == 1
+    for name, value in (("precision", "float32"), ("cache_dir", tmp_path)):
+        with pytest.raises(
+            ValueError, match=rf"{name} has no effect where model is an encoder of your own \(Recording"
+        ):
+            load("gruen").compute(
+                predictions=TEXTS, model=Recording(), components=["focus", "non_redundancy"], **{name: value}
+            )
+
+
+def test_a_precision_without_a_model_is_an_error(load):
+    with pytest.raises(ValueError, match=r"precision has no effect where no model runs: leave it out\. Got str 'bfl"):
+        load("gruen").compute(predictions=TEXTS, precision="bfloat16", **WITHOUT_MODELS)
+
+
 # The whole.
 
 
@@ -405,7 +456,7 @@ def test_other_scripts_are_a_warning(load):
         ("text", TypeError, "must be a list of texts. Got a bare string"),
         (5, TypeError, "predictions must be a list of texts. Got int 5"),
         ([], ValueError, "predictions is empty"),
-        (["fine", "half \ud83d"], ValueError, r"predictions\[1\] holds half of a surrogate pair"),
+        (["fine", "half \ud83d"], ValueError, r"predictions\[1\] holds an unpaired surrogate"),
     ],
 )
 def test_what_is_no_text_is_refused(load, predictions, error, message):
@@ -599,6 +650,25 @@ def test_the_words_that_are_wrong_are_pointed_at(load):
     wrong, right = result["details"][0]["sentences"]
     assert wrong["suspects"] == ["the."]
     assert right["suspects"] == []
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_each_sentence_is_read_once(load, monkeypatch, tmp_path, is_cached):
+    gruen = load("gruen")
+    model = type(gruen)._compute.__globals__["CompactBackbone"].score_sentences.__globals__["CompactModel"]
+    read, hidden = [], model.hidden
+    monkeypatch.setattr(model, "hidden", lambda self, ids, mask: read.append(len(ids)) or hidden(self, ids, mask))
+    settings = {"cache_dir": tmp_path} if is_cached else {}
+    expected = gruen.compute(predictions=["The doctor told me the. I went home. I went home."], details=True)
+    assert sum(read) == 2
+    if is_cached:
+        gruen.compute(predictions=["I went home."], **settings)
+    read.clear()
+    result = gruen.compute(predictions=["The doctor told me the. I went home. I went home."], details=True, **settings)
+    # The cache holds scores and no suspects: for these, the one sentence in it is read too.
+    assert sum(read) == 2
+    assert [one["suspects"] for one in result["details"][0]["sentences"]] == [["the."], [], []]
+    assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
 
 
 def test_prose_scores_near_1_and_word_salad_near_0(load):

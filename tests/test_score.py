@@ -260,7 +260,7 @@ def test_bad_rows_of_csv_and_within_sets(tmp_path):
     errors = {row["row"]: row["error"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")}
     assert errors[5] == "has 3 fields, not 2"
     assert read_jsonl(tmp_path / "out.jsonl.bad.jsonl")[-1] == {"row": 11, "error": errors[11], "text": ""}
-    assert "half of a surrogate pair" in errors[7]
+    assert "an unpaired surrogate" in errors[7]
     assert "is no CSV" in errors[11]
 
 
@@ -313,7 +313,7 @@ def test_batches_must_be_scored_alike(tmp_path, capsys):
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     words = command(data, "--reference-key", "people", metric="probeval", size=10)
     assert score.main(words) == score.EXIT_USAGE
-    assert "parts of the data were scored in different ways" in capsys.readouterr().err
+    assert "parts of the data were scored under different settings" in capsys.readouterr().err
     assert score.main([*words, "--restart", "--set", "clustering=none"]) == 0
 
 

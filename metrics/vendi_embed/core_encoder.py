@@ -36,7 +36,7 @@ class EncoderSettings:
     precision : torch dtype of the encoder, "float32", "bfloat16" or "float16"; as the model is stored if None
     batch_size : texts in a batch; as many as fit a token budget if None. It does not change the embeddings.
     device : a torch device; the fastest available if None
-    cache_dir : folder in which embeddings are kept between runs
+    cache_dir : path of a folder in which embeddings are kept between runs, or None
     progress : show a progress bar; if None, only where logging is at INFO or below
 
     Raises
@@ -49,7 +49,7 @@ class EncoderSettings:
     precision: str | None = None
     batch_size: int | None = None
     device: str | None = None
-    cache_dir: Path | None = None
+    cache_dir: Any = None
     progress: bool | None = None
 
     def __post_init__(self) -> None:

@@ -169,9 +169,11 @@ def gruen_compute(texts: list[str]) -> Any:
 def compact_backbone() -> Any:
     """Load gruen's compact backbone once."""
     from metrics.gruen import gruen
+    from metrics.gruen.core_encoder import EncoderSettings
     from metrics.gruen.gruen_compact import WEIGHTS_FILE, CompactBackbone
 
-    return CompactBackbone(ROOT / "metrics" / "gruen" / WEIGHTS_FILE, gruen.WEIGHTS_SHA256, device="cpu")
+    weights = ROOT / "metrics" / "gruen" / WEIGHTS_FILE
+    return CompactBackbone(weights, gruen.WEIGHTS_SHA256, EncoderSettings(device="cpu"))
 
 
 def gruen_one_by_one(texts: list[str]) -> Any:

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from metrics.gruen.core_models import DEFAULT_MODEL, find_model
 from torch import nn
 from torch.nn import functional
 
 from metrics.gruen.core_encoder import token_batches
+from metrics.gruen.core_models import DEFAULT_MODEL, find_model
 from metrics.gruen.gruen_backbone import pad
 from metrics.gruen.gruen_compact import CompactModel, sentence_values
 from scripts._gruen_training.corpus import Corpus
@@ -185,7 +185,7 @@ class Trainer:
                     yield [items[i] for i in group]
 
     def pair_batch(self, stage: Stage, sentences: list[list[str]]) -> tuple[torch.Tensor, ...]:
-        """Make token ids and mask of sentences, then of their corrupted forms; which tokens are wrong; which are words."""
+        """Make token ids and mask of sentences and their corrupted forms; which tokens are wrong; which are words."""
         good: list[list[str]] = []
         bad: list[list[str]] = []
         wrong: list[list[bool]] = []

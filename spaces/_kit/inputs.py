@@ -3,7 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,10 @@ class Limits(NamedTuple):
     texts: int = 500
     text_characters: int = 5_000
     characters: int = 100_000
-    file_bytes: int = 1_000_000
+    # 1 MB to Gradio, which counts in powers of two.
+    file_bytes: int = 2**20
+    columns: int = 50
+    rows: int = 10_000
 
 
 class Role(NamedTuple):
@@ -41,6 +45,32 @@ class Table(NamedTuple):
 
     columns: list[str]
     rows: list[dict[str, Any]]
+
+
+def check_typed(texts: Iterable[str], limits: Limits) -> None:
+    """Check the length of what was typed, before anything parses it."""
+    total = sum(len(text or "") for text in texts)
+    # Counts, blank lines and spaces are not part of the texts.
+    if total > 2 * limits.characters:
+        raise InputError(
+            f"The texts are too long: {total:,} characters in total, the limit here is {limits.characters:,}. "
+            "Remove some, or run the metric on your own machine."
+        )
+
+
+def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
+    """Check that a setting is one of those offered."""
+    known = list(known)
+    if not isinstance(value, str) or value not in known:
+        raise InputError(f"{name} must be one of {', '.join(known)}. Got {str(value)[:80]!r}.")
+
+
+def check_number(name: str, value: Any, low: float, high: float, *, is_integer: bool = False) -> None:
+    """Check that a setting is a number in [low, high]."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or not low <= value <= high or (is_integer and value != int(value)):
+        kind = "an integer" if is_integer else "a number"
+        raise InputError(f"{name} must be {kind} from {low:g} to {high:g}. Got {str(value)[:80]!r}.")
 
 
 def lines_of(text: str) -> list[str]:
@@ -92,19 +122,24 @@ def check_sets(sets: Any, limits: Limits) -> list[list[str]]:
         for j, text in enumerate(texts, 1):
             if not isinstance(text, str):
                 raise InputError(f"Text {j} of set {i} must be a string. Got {type(text).__name__}.")
-    check_texts([text for texts in sets for text in texts], limits)
+    places = [f"Text {j} of set {i}" for i, texts in enumerate(sets, 1) for j in range(1, len(texts) + 1)]
+    if len(sets) == 1:
+        places = [place.removesuffix(" of set 1") for place in places]
+    check_texts([text for texts in sets for text in texts], limits, places.__getitem__)
     return sets
 
 
-def check_texts(texts: Sequence[str], limits: Limits) -> None:
-    """Check the number of texts and their length, each and in total."""
+def check_texts(texts: Sequence[str], limits: Limits, place: Callable[[int], str] = lambda i: f"Text {i + 1}") -> None:
+    """Check the number of texts, their length, each and in total, and their characters."""
     if len(texts) > limits.texts:
         raise InputError(f"Too many texts: {len(texts):,}, the limit here is {limits.texts:,}.")
-    for i, text in enumerate(texts, 1):
+    for i, text in enumerate(texts):
         if len(text) > limits.text_characters:
             raise InputError(
-                f"Text {i} is too long: {len(text):,} characters, the limit here is {limits.text_characters:,}."
+                f"{place(i)} is too long: {len(text):,} characters, the limit here is {limits.text_characters:,}."
             )
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise InputError(f"{place(i)} contains a broken character, such as half of an emoji. Delete it.")
     total = sum(map(len, texts))
     if total > limits.characters:
         raise InputError(
@@ -129,18 +164,25 @@ def read_table(path: str | Path, limits: Limits) -> Table:
     except UnicodeDecodeError as error:
         raise InputError(f"The file must be UTF-8 text, and byte {error.start:,} is not. Save it as UTF-8.") from None
     if path.suffix.lower() == ".csv":
-        table = _read_csv(text)
+        table = _read_csv(text, limits)
     elif path.suffix.lower() == ".jsonl":
-        table = _read_jsonl(text)
+        table = _read_jsonl(text, limits)
     else:
         sets = sets_from_text(text)
         table = Table(["set", "text"], [{"set": str(i), "text": t} for i, ts in enumerate(sets, 1) for t in ts])
+    if len(table.rows) > limits.rows:
+        raise InputError(f"The file has too many rows: {len(table.rows):,}, the limit here is {limits.rows:,}.")
     if not table.rows:
         raise InputError("The file contains no text.")
     return table
 
 
-def _read_csv(text: str) -> Table:
+def _check_columns(n: int, limits: Limits) -> None:
+    if n > limits.columns:
+        raise InputError(f"The file has too many columns: {n:,} or more, the limit here is {limits.columns:,}.")
+
+
+def _read_csv(text: str, limits: Limits) -> Table:
     header = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=header.count)
     try:
@@ -149,6 +191,7 @@ def _read_csv(text: str) -> Table:
         raise InputError(f"The file is not valid CSV: {error}.") from None
     if not lines:
         raise InputError("The file contains no text.")
+    _check_columns(len(lines[0]), limits)
     columns: list[str] = []
     for i, name in enumerate(lines[0], 1):
         name = name.strip() or f"column {i}"
@@ -156,7 +199,7 @@ def _read_csv(text: str) -> Table:
     return Table(columns, [dict(zip(columns, line, strict=False)) for line in lines[1:]])
 
 
-def _read_jsonl(text: str) -> Table:
+def _read_jsonl(text: str, limits: Limits) -> Table:
     columns: dict[str, None] = {}
     rows = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -170,6 +213,7 @@ def _read_jsonl(text: str) -> Table:
             record = {"text": record}
         row = {str(key): _cell(value) for key, value in record.items()}
         columns.update(dict.fromkeys(row))
+        _check_columns(len(columns), limits)
         rows.append(row)
     return Table(list(columns), rows)
 

@@ -1,15 +1,17 @@
 """Parts that the demos over sets of texts share: input, models, examples, names of sets, similarity."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gradio as gr
 import numpy as np
 
 from . import examples
-from .inputs import InputError, Limits, Role
+from .inputs import Limits, Role, check_choice
 from .metric import part
 from .page import Box, Example
+from .show.downloads import Table
+from .show.panels import shorten
 
 LIMITS = Limits()
 ROLES = (
@@ -28,7 +30,7 @@ STEPS = (
 )
 # Figures of more texts are slow and illegible.
 MOST_IN_MATRIX = 60
-MOST_IN_MAP = 150
+MOST_IN_MAP = 75
 
 MODELS = {
     "all-MiniLM-L6-v2": "English: all-MiniLM-L6-v2",
@@ -59,27 +61,46 @@ def model_setting() -> gr.Dropdown:
     )
 
 
-def check_model(model: str) -> str:
+def check_model(model: str) -> None:
     """Check that a model is one of those offered."""
-    if model not in MODELS:
-        raise InputError(f"model must be one of {', '.join(MODELS)}. Got {str(model)[:80]!r}.")
-    return model
+    check_choice("model", model, MODELS)
 
 
 def set_name(i: int, n_sets: int) -> str:
-    """Return the name of a set: a letter if there are two, a number if there are more."""
-    return "" if n_sets == 1 else f"Set {set_tag(i, n_sets)}"
+    """Return the name of a set; "" if there is only one."""
+    return f"Set {i + 1}" if n_sets > 1 else ""
 
 
-def set_tag(i: int, n_sets: int) -> str:
-    """Return the short name of a set."""
-    return "AB"[i] if n_sets == 2 else str(i + 1)
+def text_name(i: int, j: int, n_sets: int) -> str:
+    """Return the label of a text in a figure: set and text, such as "2.14"."""
+    return f"{i + 1}.{j + 1}" if n_sets > 1 else f"{j + 1}"
 
 
-def details(headers: Sequence[str], rows: Sequence[Sequence[Any]], n_sets: int) -> dict[str, Any]:
+def choices(texts: Sequence[Sequence[str]]) -> list[str]:
+    """Name the sets for a list, each with the begin of its first text."""
+    return [f"Set {i}: {shorten(members[0], 40)}" for i, members in enumerate(texts, 1)]
+
+
+def details(headers: Sequence[str], rows: Sequence[Sequence[Any]], n_sets: int) -> Table:
     """Return the table of details; its first column, which names the set, is omitted if there is one set."""
     start = 0 if n_sets > 1 else 1
-    return {"headers": headers[start:], "rows": [row[start:] for row in rows]}
+    return Table(headers[start:], [row[start:] for row in rows])
+
+
+def scores_table(texts: Sequence[Sequence[str]], columns: Mapping[str, Sequence[float | None]]) -> Table | None:
+    """Return the table of the scores of each set, if there are more than two."""
+    if len(texts) < 3:
+        return None
+    rows = [
+        [i + 1, len(members), shorten(members[0], 60), *("" if row[i] is None else row[i] for row in columns.values())]
+        for i, members in enumerate(texts)
+    ]
+    return Table(("Set", "Texts", "First text", *columns), rows)
+
+
+def first_of(shown: int, total: int, what: str = "texts") -> str:
+    """Return a remark for a caption if not all items are shown."""
+    return f" Only the first {shown:,} of {total:,} {what} are shown." if shown < total else ""
 
 
 def two_of(chosen: Sequence[int | None], n_sets: int) -> list[int]:

@@ -1,8 +1,9 @@
-"""Runs of a metric: progress, warnings, and cancellation."""
+"""Runs of a metric: progress, warnings, cancellation, and a time limit."""
 
 import contextlib
 import io
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -10,6 +11,10 @@ from typing import Any
 
 import tqdm
 import tqdm.auto
+
+from .inputs import InputError
+
+RUN_SECONDS = 120
 
 _step: ContextVar[Callable[[int, int | None], None] | None] = ContextVar("step", default=None)
 _heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
@@ -72,10 +77,31 @@ def install() -> None:
 
 
 @contextlib.contextmanager
-def running(step: Callable[[int, int | None], None]) -> Iterator[list[str]]:
-    """Run a metric: `step(done, total)` receives progress and may raise; yields the list of warnings."""
+def running(step: Callable[[int, int | None], None], seconds: float = RUN_SECONDS) -> Iterator[list[str]]:
+    """Run a metric; yields the list of its warnings.
+
+    Parameters
+    ----------
+    step : receives the progress, done and total, and may raise
+    seconds : time limit, checked at each step
+
+    Raises
+    ------
+    InputError
+        If the run takes longer.
+    """
+    end = time.monotonic() + seconds
+
+    def checked(done: int, total: int | None) -> None:
+        if time.monotonic() > end:
+            raise InputError(
+                f"Stopped after {seconds:g} seconds, the limit here. Send fewer or shorter texts, "
+                "or run the metric on your own machine."
+            )
+        step(done, total)
+
     heard: list[str] = []
-    tokens = _step.set(step), _heard.set(heard)
+    tokens = _step.set(checked), _heard.set(heard)
     try:
         yield heard
     finally:

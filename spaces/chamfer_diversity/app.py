@@ -13,6 +13,7 @@ from _kit.show import panels, plots
 
 chamfer_diversity = metric.load(__file__, "chamfer_diversity")
 
+MOST_BARS = 40
 # The lower bound of each interpretation.
 WORDS = (
     (0.7, "The texts are far apart: even the nearest neighbours say different things."),
@@ -37,17 +38,16 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     result = score_sets(texts, **settings)
     n_sets = len(texts)
     shown = [i for i in sets.two_of(chosen, n_sets) if result["details"][i] is not None]
-    tags = [sets.set_tag(i, n_sets) if n_sets > 1 else "" for i in shown]
     names = [sets.set_name(i, n_sets) or "These texts" for i in shown]
 
     rows, bars = [], {}
-    for i, tag, name in zip(shown, tags, names, strict=True):
+    for i, name in zip(shown, names, strict=True):
         detail = result["details"][i]
         for j, (distance, near) in enumerate(zip(detail["distances"], detail["neighbours"], strict=True)):
-            rows.append([tag, j + 1, texts[i][j], round(distance, 4), near + 1, texts[i][near]])
-            bars[f"{tag}{j + 1}"] = (distance, name, f"{texts[i][j]} → {texts[i][near]}")
+            rows.append([i + 1, j + 1, texts[i][j], round(distance, 4), near + 1, texts[i][near]])
+            bars[sets.text_name(i, j, n_sets)] = (distance, name, f"{texts[i][j]} → {texts[i][near]}")
 
-    together = [texts[i][: sets.MOST_IN_MAP // 2] for i in shown]
+    together = [texts[i][: sets.MOST_IN_MAP] for i in shown]
     flat = [text for members in together for text in members]
     points, share = plots.plane(sets.similarity(chamfer_diversity, flat, settings["model"]))
     arrows, start = [], 0
@@ -58,29 +58,32 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     plane = plots.text_map(
         points,
         flat,
-        [f"{tag}{j + 1}" for tag, members in zip(tags, together, strict=True) for j in range(len(members))],
+        [sets.text_name(i, j, n_sets) for i, members in zip(shown, together, strict=True) for j in range(len(members))],
         [place for place, members in enumerate(together) for _ in members],
         names,
         arrows,
     )
-    ordered = sorted(bars.items(), key=lambda bar: bar[1][0])[:40]
+    ordered = sorted(bars.items(), key=lambda bar: bar[1][0])[:MOST_BARS]
     distances = plots.ranked_bars(
         [(name, value, names.index(group), text) for name, (value, group, text) in ordered], names, "distance"
     )
     closest = min(rows, key=lambda row: row[3])
+    pair = [sets.text_name(closest[0] - 1, closest[k] - 1, n_sets) for k in (1, 4)]
+    in_map = sets.first_of(len(flat), sum(len(texts[i]) for i in shown))
+    in_bars = f" The {MOST_BARS} smallest of {len(bars):,} are shown." if len(bars) > MOST_BARS else ""
     return Result(
         answer=answer(texts, result),
         pictures=[
-            (plane, f"Each arrow points to the nearest neighbour. The map shows {share:.0%} of the variance."),
+            (plane, f"Each arrow points to the nearest neighbour. The map shows {share:.0%} of the variance.{in_map}"),
             (
                 distances,
-                f"The closest pair: {closest[0]}{closest[1]} and {closest[0]}{closest[4]}, {closest[3]:.2f} apart. "
-                "Hover for the texts.",
+                f"The closest pair: {pair[0]} and {pair[1]}, {closest[3]:.2f} apart. Hover for the texts.{in_bars}",
             ),
         ],
-        **sets.details(("Set", "No.", "Text", "Distance", "Nearest no.", "Nearest text"), rows, n_sets),
+        details=sets.details(("Set", "No.", "Text", "Distance", "Nearest no.", "Nearest text"), rows, n_sets),
+        scores=sets.scores_table(texts, {"Chamfer diversity": result["scores"]}),
         report={"metric": "chamfer_diversity", **result, "predictions": texts},
-        choices=[f"Set {i + 1}: {panels.shorten(members[0], 40)}" for i, members in enumerate(texts)],
+        choices=sets.choices(texts),
         chosen=shown,
     )
 
@@ -107,7 +110,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
         ]
     verdict = ""
     if n_sets == len(scored) == 2:
-        more = "A" if scored[0][1] >= scored[1][1] else "B"
+        more = 1 if scored[0][1] >= scored[1][1] else 2
         close = abs(scored[0][1] - scored[1][1]) < 0.02
         verdict = (
             "The texts of both sets are equally far apart." if close else f"Set {more}: its texts are further apart."

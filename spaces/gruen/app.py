@@ -12,12 +12,16 @@ import gradio as gr
 from _kit import inputs, metric, sets
 from _kit.page import Box, Example, Picture, Result, Space, build, launch
 from _kit.show import panels, plots
+from _kit.show.downloads import Table
 
 gruen = metric.load(__file__, "gruen")
 
 LIMITS = inputs.Limits(sets=1, texts=100, text_characters=8_000, characters=60_000)
 ROLES = (inputs.Role("text", "Text", True, ("text", "texts", "summary", "output", "prediction", "response")),)
-COMPONENTS = {"grammaticality": "Grammar", "non_redundancy": "No repetition", "focus": "Focus"}
+COMPONENTS = {"grammaticality": "Grammar", "non_redundancy": "Repetition", "focus": "Focus"}
+DEDUCTIONS = {"non_redundancy": "repeats itself", "focus": "changes its subject"}
+_READABLE = 0.4
+FOREIGN = "The model reads English only, so this is not a judgement of the text."
 THRESHOLD = metric.part(gruen, "gruen_focus").COSINE_THRESHOLD
 # The lower bound of each interpretation.
 WORDS = (
@@ -27,6 +31,11 @@ WORDS = (
     (0.2, "Badly written."),
     (0.0, "Hardly language."),
 )
+SENTENCE_SCORES = ("grammaticality", "likelihood", "acceptability")
+# Upper bounds on what is drawn.
+MOST_SENTENCES = 150
+_MOST_LISTED = 20
+_MOST_PAIRS = 2_000
 FLAGS = {
     "longest_substring": "a long passage in common",
     "substring_words": "a passage of many words in common",
@@ -80,11 +89,12 @@ def texts_from_rows(rows: list[dict[str, Any]]) -> list[str]:
 def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, model: str) -> dict[str, Any]:
     """Check the input and compute the metric."""
     sets.check_model(model)
-    if not components or any(name not in COMPONENTS for name in components):
+    if not isinstance(components, list) or not components or any(name not in list(COMPONENTS) for name in components):
         raise inputs.InputError(f"components must be a list of some of {', '.join(COMPONENTS)}.")
     if not isinstance(texts, list) or not texts:
         raise inputs.InputError("There is no text yet. Write one, or click an example.")
     (given,) = inputs.check_sets([texts], LIMITS)
+    inputs.check_number("focus_threshold", focus_threshold, -1, 1)
     settings = {"focus_threshold": focus_threshold, "model": model} if "focus" in components else {}
     return gruen.compute(predictions=given, components=list(components), details=True, progress=True, **settings)
 
@@ -95,13 +105,17 @@ def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) ->
     asked = [i for i in chosen if i is not None and 0 <= i < len(texts)]
     shown = asked[0] if asked else 0
     detail = result["details"][shown]
-    names = {**COMPONENTS, "coherence": "Coherence"}
-    parts = [(label, detail[name]) for name, label in names.items() if detail.get(name) is not None]
+    n_sentences = len(sentences_of(detail))
+    parts = [(label, detail[name]) for name, label in COMPONENTS.items() if detail.get(name) is not None]
     return Result(
-        answer=answer(texts, result, shown),
+        answer=answer(texts, result),
         pictures=[
-            (marked(detail), "A stronger colour marks a worse sentence. Point at one to see why.")
-            if sentences_of(detail)
+            (
+                marked(detail),
+                "A stronger colour marks a worse sentence. Point at one to see why."
+                + sets.first_of(min(n_sentences, MOST_SENTENCES), n_sentences, "sentences"),
+            )
+            if n_sentences
             else None,
             (
                 plots.steps(
@@ -114,17 +128,15 @@ def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) ->
             ),
             (taken_off(detail), "Deductions for repetition and lost focus."),
         ],
-        headers=("Text", "No.", "Sentence", "Score", "Likelihood", "Acceptability"),
-        rows=[
+        details=Table(
+            ("Text", "No.", "Sentence", "Score", "Likelihood", "Acceptability"),
             [
-                i + 1,
-                j + 1,
-                found["text"],
-                *(round(value, 4) for value in (found["grammaticality"], found["likelihood"], found["acceptability"])),
-            ]
-            for i, own in enumerate(result["details"])
-            for j, found in enumerate(sentences_of(own))
-        ],
+                [i + 1, j + 1, found["text"], *(round(found[name], 4) for name in SENTENCE_SCORES)]
+                for i, own in enumerate(result["details"])
+                for j, found in enumerate(sentences_of(own))
+            ],
+        ),
+        scores=scores_table(texts, result),
         report={"metric": "gruen", **result, "predictions": texts},
         choices=[f"Text {i + 1}: {panels.shorten(text, 50)}" for i, text in enumerate(texts)],
         chosen=[shown],
@@ -139,12 +151,12 @@ def sentences_of(detail: dict[str, Any]) -> list[dict[str, Any]]:
 def marked(detail: dict[str, Any]) -> str:
     """Return the sentences, coloured by score, with links between those that repeat each other."""
     twins: dict[int, list[int]] = {}
-    for pair in detail.get("redundant_pairs") or []:
+    for pair in (detail.get("redundant_pairs") or [])[:_MOST_PAIRS]:
         for one, other in (pair["sentences"], pair["sentences"][::-1]):
             twins.setdefault(one, []).append(other)
     lost = {found["sentences"][1]: found["similarity"] for found in detail.get("focus_breaks") or []}
     pieces = []
-    for i, found in enumerate(sentences_of(detail)):
+    for i, found in enumerate(sentences_of(detail)[:MOST_SENTENCES]):
         tip = (
             f"Sentence {i + 1}: {found['grammaticality']:.2f}\n"
             f"{found['likelihood']:.2f} likelihood of its words in context\n"
@@ -165,12 +177,15 @@ def marked(detail: dict[str, Any]) -> str:
 def taken_off(detail: dict[str, Any]) -> str:
     """List the deductions."""
     found = []
-    for pair in (detail.get("redundant_pairs") or [])[:20]:
+    pairs = detail.get("redundant_pairs") or []
+    for pair in pairs[:_MOST_LISTED]:
         i, j = pair["sentences"]
         why = ", ".join(FLAGS.get(flag, flag.replace("_", " ")) for flag in pair["flags"])
         found.append((f"−{0.1 * len(pair['flags']):.1f}", f"Sentences {i + 1} and {j + 1} repeat each other: {why}."))
+    if len(pairs) > _MOST_LISTED:
+        found.append(("", f"and {len(pairs) - _MOST_LISTED:,} more pairs."))
     breaks = detail.get("focus_breaks") or []
-    for place, gap in enumerate(breaks[:20]):
+    for place, gap in enumerate(breaks[:_MOST_LISTED]):
         i, j = gap["sentences"]
         points = f"−{-detail['focus']:.1f}" if place == 0 else ""
         found.append(
@@ -179,29 +194,66 @@ def taken_off(detail: dict[str, Any]) -> str:
     return panels.ledger(found, "None: no sentence repeats another, and each continues the subject of the one before.")
 
 
-def meaning(value: float) -> str:
-    """Return the interpretation of a score."""
-    return next(words for least, words in WORDS if value >= least)
+def meaning(result: dict[str, Any]) -> str:
+    """Return the interpretation of a score, with what lowered it."""
+
+    def band(value: float) -> str:
+        return next(words for least, words in WORDS if value >= least)
+
+    value, grammar = result["gruen"], result["grammaticality"]
+    lowered = [words for name, words in DEDUCTIONS.items() if (result[name] or 0.0) <= -0.05]
+    if grammar is None:
+        return f"The text {' and '.join(lowered)}." if lowered else "No deductions."
+    if lowered and band(grammar) != band(value):
+        # Repetition and lost focus say nothing about the grammar.
+        joint = "but" if grammar >= _READABLE else "and"
+        return f"{band(grammar).rstrip('.')}, {joint} the text {' and '.join(lowered)}."
+    return band(value)
 
 
-def answer(texts: list[str], result: dict[str, Any], shown: int) -> str:
+def deduction(name: str, value: float) -> tuple[str, str]:
+    """Return the value and the explanation of a component that is not grammar."""
+    if name == "non_redundancy":
+        if value < -1:
+            return "< −1", f"{-value / 0.1:,.0f} signs of repetition, −0.1 each; the score stops at 0."
+        return minus(f"{value:.2f}"), "0 or less: −0.1 for each sign of repetition."
+    return minus(f"{value:.2f}"), "0 or −0.1: does each sentence continue the subject?"
+
+
+def minus(number: str) -> str:
+    """Write a number with a minus sign in place of a hyphen; without one if it is zero."""
+    return number.lstrip("-") if not float(number) else number.replace("-", "−")
+
+
+def scores_table(texts: list[str], result: dict[str, Any]) -> Table | None:
+    """Return the table of the scores of each text, if there are more than two."""
+    if len(texts) < 3:
+        return None
+    rows = [
+        [i + 1, panels.shorten(text, 60), result["scores"][i], *(one.get(name, "") for name in COMPONENTS)]
+        for i, (text, one) in enumerate(zip(texts, result["details"], strict=True))
+    ]
+    return Table(("Text", "Begins with", "GRUEN", *COMPONENTS.values()), rows)
+
+
+def answer(texts: list[str], result: dict[str, Any]) -> str:
     """Return the answer: the score and its components."""
+    is_unknown = metric.part(gruen, "gruen_text").is_mostly_other_script
+    words = FOREIGN if any(map(is_unknown, texts)) else meaning(result)
     value, n = result["gruen"], len(texts)
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
-    card = panels.Card("", value, f"{value:.2f}", unit, meaning(value), value, ("0: hardly language", "1: flawless"))
-    about = {
-        "grammaticality": ("Grammar", "0 to 1: are the sentences likely and grammatical?"),
-        "non_redundancy": ("No repetition", "0 or less: −0.1 for each sign of repetition."),
-        "focus": ("Focus", "0 or −0.1: does each sentence continue the subject?"),
-        "coherence": ("Coherence", "Not scored in this demo, which runs a small model."),
-    }
-    facts = panels.tiles(
-        [
-            ("–" if result[name] is None else f"{result[name]:.2f}".replace("-", "−"), label, text)
-            for name, (label, text) in about.items()
-        ]
-    )
-    return panels.answer([card], "", (), result["signature"], facts)
+    card = panels.Card("", value, f"{value:.2f}", unit, words, value, ("0: worst", "1: flawless"))
+    facts = []
+    for name, label in COMPONENTS.items():
+        score = result[name]
+        if score is None:
+            facts.append(("–", label, "Not selected."))
+        elif name == "grammaticality":
+            facts.append((f"{score:.2f}", label, "0 to 1: are the sentences likely and grammatical?"))
+        else:
+            shown_value, text = deduction(name, score)
+            facts.append((shown_value, label, text))
+    return panels.answer([card], "", (), result["signature"], panels.tiles(facts))
 
 
 def api(

@@ -11,9 +11,10 @@ from typing import Any, Literal
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import gradio as gr
-from _kit import inputs, metric
+from _kit import inputs, metric, sets
 from _kit.page import Box, Example, Picture, Result, Space, build, launch
 from _kit.show import panels, plots
+from _kit.show.downloads import Table
 
 probeval = metric.load(__file__, "probeval")
 
@@ -42,10 +43,14 @@ ROLES = (
     inputs.Role("cluster", "Cluster", False, ("cluster", "label", "group")),
     inputs.Role("question", "Question", False, ("question", "id", "qid", "prompt")),
 )
-_COUNT = re.compile(r"^(.*?)(?:\s*[×x]\s*|\t+\s*)(\d{1,9})$")
+_MOST_DIGITS = 9
+# Upper bounds on what is drawn.
+MOST_CLUSTERS = 20
+MOST_CHIPS = 12
 _PEOPLE = {"people", "person", "human", "humans", "gold", "reference", "references"}
 _MODEL = {"model", "models", "prediction", "predictions", "machine", "llm"}
 _WRONG = "wrong"
+SIDES = ("people", "model")
 
 _KETTLE = "kettle × 42\nelectric kettle × 8\npot × 21\nsaucepan × 9\nmicrowave × 7\ncup × 5\nmug × 4\ncampfire × 4"
 _EXAMPLES = (
@@ -85,9 +90,27 @@ def counted(box: str) -> list[tuple[str, str]]:
     found = []
     for line in inputs.lines_of(box):
         if line:
-            match = _COUNT.match(line)
-            found.append((match[1], match[2]) if match and match[1].strip() else (line, "1"))
+            found.append(answer_and_count(line))
     return found
+
+
+def answer_and_count(line: str) -> tuple[str, str]:
+    """Split a line into an answer and its count: "pot × 21", "pot×21", "pot x 21", "pot x21" or "pot<tab>21".
+
+    An "x" starts a count only after a space: "Xbox 360", "Netflix 4" and "4x4" are answers.
+    """
+    rest = line.rstrip("0123456789")
+    count = line[len(rest) :]
+    if not count or not count.isascii() or len(count) > _MOST_DIGITS:
+        return line, "1"
+    text = rest.rstrip()
+    if text.endswith("×") or (text.endswith("x") and text[-2:-1].isspace()):
+        text = text[:-1].rstrip()
+    elif "\t" in rest[len(text) :]:
+        pass
+    else:
+        return line, "1"
+    return (text, count) if text else (line, "1")
 
 
 def from_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -128,9 +151,13 @@ def check(questions: list[dict[str, Any]]) -> None:
 
 def compute(questions: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
     """Check the input and compute the metric."""
-    for name, known in (("clustering", CLUSTERINGS), ("matcher", MATCHERS)):
-        if settings[name] not in known:
-            raise inputs.InputError(f"{name} must be one of {', '.join(known)}. Got {str(settings[name])[:80]!r}.")
+    inputs.check_choice("clustering", settings["clustering"], CLUSTERINGS)
+    inputs.check_choice("matcher", settings["matcher"], MATCHERS)
+    inputs.check_number("threshold", settings["threshold"], 0, 1)
+    inputs.check_number("smoothing", settings["smoothing"], 0.001, 1_000)
+    inputs.check_number("distance", settings["distance"], 0, 2)
+    if not isinstance(settings["debias"], bool):
+        raise inputs.InputError("debias must be true or false.")
     check(questions)
     settings = dict(settings)
     if settings["matcher"] not in ("cosine", "cascade"):
@@ -155,41 +182,83 @@ def score(questions: list[dict[str, Any]], chosen: Sequence[int | None], setting
     shown = asked[0] if asked else 0
     detail = result["details"][shown]
     names = cluster_names(detail)
-    labels = list(names)
-    people, model = ([detail[f"{side}_distribution"][label] for label in labels] for side in ("gold", "model"))
-    terms = [p * math.log(p / q) if p else 0.0 for p, q in zip(people, model, strict=True)]
+    terms_of = {
+        label: (p * math.log(p / detail["model_distribution"][label]) if p else 0.0)
+        for label, p in detail["gold_distribution"].items()
+    }
+    people_of, model_of = shares(detail, names)
+    labels = largest(names, people_of, model_of)
+    cut = sets.first_of(len(labels), len(names), "clusters").replace("first", "largest")
+    people, model, terms = ([of[label] for label in labels] for of in (people_of, model_of, terms_of))
     worst = max(range(len(labels)), key=lambda i: terms[i])
     over = max(range(len(labels)), key=lambda i: model[i] - people[i])
+    shown_names = [names[label] for label in labels]
     members = [", ".join(answer["text"] for answer in members_of(detail, label)) or names[label] for label in labels]
     return Result(
         answer=answer(result, len(questions)),
         pictures=[
             (
-                plots.paired_bars(
-                    {"People": people, "Model": model}, list(names.values()), "share of the answers", members
+                plots.paired_bars({"People": people, "Model": model}, shown_names, "share of the answers", members),
+                surplus(names[labels[over]], labels[over] == _WRONG, model[over] - people[over]) + cut,
+            ),
+            (
+                plots.paired_bars({"Share": terms}, shown_names, "nats", members),
+                "The terms add up to the divergence. They use smoothed shares. "
+                + (
+                    f"“{panels.shorten(names[labels[worst]], 40)}” adds the most."
+                    if terms[worst] > 0.005
+                    else "None is large."
                 ),
-                surplus(names[labels[over]], labels[over] == _WRONG, model[over] - people[over]),
             ),
             (
-                plots.paired_bars({"Share": terms}, list(names.values()), "nats", members),
-                f"The terms add up to the divergence. “{names[labels[worst]]}” adds the most: people say it more often "
-                "than the model."
-                if terms[worst] > 0.005
-                else "The terms add up to the divergence. None is large.",
-            ),
-            (
-                clusters_panel(detail, names),
-                "People's answers in each cluster, and the model's answers matched to it.",
+                clusters_panel(detail, {label: names[label] for label in labels}),
+                f"People's answers in each cluster, and the model's answers matched to it.{cut}",
             ),
         ],
-        headers=("Question", "Who", "Answer", "Count", "Cluster"),
-        rows=[row for i, found in enumerate(result["details"]) for row in detail_rows(questions[i], found)],
+        details=Table(
+            ("Question", "Who", "Answer", "Count", "Cluster"),
+            [row for i, found in enumerate(result["details"]) for row in detail_rows(i, questions[i], found)],
+        ),
+        scores=scores_table(questions, result),
         report={"metric": "probeval", **result, "questions": questions},
         choices=[
             panels.shorten(question["question"] or f"Question {i + 1}", 60) for i, question in enumerate(questions)
         ],
         chosen=[shown],
     )
+
+
+def shares(detail: dict[str, Any], names: dict[str, str]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the shares of people's answers and of the model's in each cluster, as counted, without smoothing."""
+    people, model = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+    for found in detail["clusters"]:
+        people[found["cluster"]] = float(sum(answer["count"] for answer in found["answers"]))
+    for found in detail["assignments"]:
+        for label, weight in found["clusters"].items():
+            model[label] += found["count"] * weight
+    totals = [sum(counts.values()) or 1.0 for counts in (people, model)]
+    return (
+        {label: count / totals[0] for label, count in people.items()},
+        {label: count / totals[1] for label, count in model.items()},
+    )
+
+
+def largest(names: dict[str, str], people: dict[str, float], model: dict[str, float]) -> list[str]:
+    """Return the labels of the largest clusters, in the order of `names`; wrong answers are always among them."""
+    ranked = sorted(names, key=lambda label: (label != _WRONG, -max(people[label], model[label])))
+    kept = set(ranked[:MOST_CLUSTERS])
+    return [label for label in names if label in kept]
+
+
+def scores_table(questions: list[dict[str, Any]], result: dict[str, Any]) -> Table | None:
+    """Return the table of the scores of each question, if there are more than two."""
+    if len(questions) < 3:
+        return None
+    rows = [
+        [question["question"] or f"Question {i + 1}", score, *(sum(a["count"] for a in question[who]) for who in SIDES)]
+        for i, (question, score) in enumerate(zip(questions, result["scores"], strict=True))
+    ]
+    return Table(("Question", "Divergence in nats", "People's answers", "Model's answers"), rows)
 
 
 def surplus(name: str, is_wrong: bool, by: float) -> str:
@@ -221,14 +290,14 @@ def clusters_panel(detail: dict[str, Any], names: dict[str, str]) -> str:
             for found in detail["assignments"]
             if label in found["clusters"]
         ]
-        sides = [("People", [(a["text"], a["count"]) for a in members_of(detail, label)], 0), ("Model", said, 1)]
-        blocks.append((name, sides))
-    return panels.groups(blocks)
+        people = [(a["text"], a["count"]) for a in members_of(detail, label)]
+        blocks.append((name, [("People", people, 0), ("Model", said, 1)]))
+    return panels.groups(blocks, MOST_CHIPS)
 
 
-def detail_rows(question: dict[str, Any], detail: dict[str, Any]) -> list[list[Any]]:
+def detail_rows(i: int, question: dict[str, Any], detail: dict[str, Any]) -> list[list[Any]]:
     """Return each answer with its cluster."""
-    names, name = cluster_names(detail), question["question"] or "1"
+    names, name = cluster_names(detail), question["question"] or f"{i + 1}"
     rows = [
         [name, "people", answer["text"], answer["count"], names[found["cluster"]]]
         for found in detail["clusters"]

@@ -31,9 +31,8 @@ KERNELS = {"embedding": "Meaning (a model's embeddings)", "ngram": "Words (n-gra
 def score_sets(texts: Any, q: str, kernel: str, model: str) -> dict[str, Any]:
     """Check the input and compute the metric."""
     sets.check_model(model)
-    for name, value, known in (("q", q, ORDERS), ("kernel", kernel, KERNELS)):
-        if value not in known:
-            raise inputs.InputError(f"{name} must be one of {', '.join(known)}. Got {str(value)[:80]!r}.")
+    inputs.check_choice("q", q, ORDERS)
+    inputs.check_choice("kernel", kernel, KERNELS)
     given = inputs.check_sets(texts, sets.LIMITS)
     settings = {"model": model} if kernel == "embedding" else {"kernel": kernel}
     return vendi_embed.compute(
@@ -47,14 +46,16 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     n_sets = len(texts)
     shown = sets.two_of(chosen, n_sets)
     names = [sets.set_name(i, n_sets) or "These texts" for i in shown]
-    matrices = [similarity(texts[i][: sets.MOST_IN_MATRIX], settings) for i in shown]
+    whole = similarity([text for i in shown for text in texts[i]], settings)
+    split = len(texts[shown[0]])
+    matrices = [whole[:split, :split], whole[split:, split:]][: len(shown)]
 
-    tags = [sets.set_tag(i, n_sets) if n_sets > 1 else "" for i in shown]
     maps: list[tuple[Any, str] | None] = []
     for place, (i, matrix) in enumerate(zip(shown, matrices, strict=True)):
+        n_drawn = min(len(matrix), sets.MOST_IN_MATRIX)
         name = sets.set_name(i, n_sets)
-        caption = f"{name}. {alike(matrix, len(texts[i]))}" if name else alike(matrix, len(texts[i]))
-        maps.append((plots.heat_map(matrix, texts[i][: sets.MOST_IN_MATRIX], place), caption))
+        caption = (f"{name}. " if name else "") + alike(matrix) + sets.first_of(n_drawn, len(matrix))
+        maps.append((plots.heat_map(matrix[:n_drawn, :n_drawn], texts[i][:n_drawn], place), caption))
     maps += [None] * (2 - len(maps))
 
     spectra = {name: result["details"][i]["eigenvalues"] for name, i in zip(names, shown, strict=True)}
@@ -72,13 +73,14 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
         "Vendi score",
         "order %{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
     )
-    together = [texts[i][: sets.MOST_IN_MAP // 2] for i in shown]
+    together = [texts[i][: sets.MOST_IN_MAP] for i in shown]
     flat = [text for members in together for text in members]
-    points, share = plots.plane(similarity(flat, settings))
+    drawn = [*range(len(together[0])), *(split + j for members in together[1:] for j in range(len(members)))]
+    points, share = plots.plane(whole[np.ix_(drawn, drawn)])
     plane = plots.text_map(
         points,
         flat,
-        [f"{tag}{j + 1}" for tag, members in zip(tags, together, strict=True) for j in range(len(members))],
+        [sets.text_name(i, j, n_sets) for i, members in zip(shown, together, strict=True) for j in range(len(members))],
         [place for place, members in enumerate(together) for _ in members],
         names,
     )
@@ -91,15 +93,20 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
                 "Each bar is one direction of meaning and its share of the set. Equal bars: a diverse set.",
             ),
             (curve, "A larger order gives more weight to common meanings, and less to rare ones."),
-            (plane, f"Similar texts are close. The map shows {share:.0%} of the variance; hover for the text."),
+            (
+                plane,
+                f"Similar texts are close. The map shows {share:.0%} of the variance; hover for the text."
+                + sets.first_of(len(flat), len(whole)),
+            ),
         ],
-        **sets.details(
-            ("Set", "No.", "Text", "Most like no.", "Similarity"),
-            [row for i in shown for row in nearest_rows(sets.set_tag(i, n_sets), texts[i], settings)],
+        details=sets.details(
+            ("Set", "No.", "Text", "Most similar no.", "Similarity"),
+            [row for i, matrix in zip(shown, matrices, strict=True) for row in nearest_rows(i + 1, texts[i], matrix)],
             n_sets,
         ),
+        scores=sets.scores_table(texts, {"Vendi score": result["scores"]}),
         report={"metric": "vendi_embed", **result, "predictions": texts},
-        choices=[f"Set {i + 1}: {panels.shorten(members[0], 40)}" for i, members in enumerate(texts)],
+        choices=sets.choices(texts),
         chosen=shown,
     )
 
@@ -120,25 +127,22 @@ def by_order(eigenvalues: list[float], n: int) -> list[float]:
     return [float(core.vendi_from_eigenvalues(values, n, q)) for q in CURVE]
 
 
-def alike(matrix: np.ndarray, n: int) -> str:
+def alike(matrix: np.ndarray) -> str:
     """Describe the most similar pair of texts."""
     if len(matrix) < 2:
         return "A single text."
-    apart = matrix - 2 * np.eye(len(matrix))
+    apart = matrix - 3 * np.eye(len(matrix))
     i, j = sorted(np.unravel_index(apart.argmax(), apart.shape))
-    cut = f" The first {len(matrix)} of {n} texts are shown." if n > len(matrix) else ""
-    return f"Texts {i + 1} and {j + 1} are the most similar ({matrix[i, j]:.2f}).{cut}"
+    return f"Texts {i + 1} and {j + 1} are the most similar ({matrix[i, j]:.2f})."
 
 
-def nearest_rows(tag: str, texts: list[str], settings: dict[str, Any]) -> list[list[Any]]:
-    """Return each text with the most similar other text."""
-    matrix = similarity(texts, settings) if len(texts) > 1 else np.zeros((1, 1))
-    np.fill_diagonal(matrix, -np.inf)
-    nearest = matrix.argmax(axis=1)
+def nearest_rows(number: int, texts: list[str], matrix: np.ndarray) -> list[list[Any]]:
+    """Return each text of a set with the most similar other text."""
+    if len(texts) == 1:
+        return [[number, 1, texts[0], "", ""]]
+    nearest = (matrix - 3 * np.eye(len(texts))).argmax(axis=1)
     return [
-        [tag, j + 1, text, int(nearest[j]) + 1 if len(texts) > 1 else "", round(float(matrix[j, nearest[j]]), 4)]
-        if len(texts) > 1
-        else [tag, 1, text, "", ""]
+        [number, j + 1, text, int(nearest[j]) + 1, round(float(matrix[j, nearest[j]]), 4)]
         for j, text in enumerate(texts)
     ]
 
@@ -185,7 +189,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
     ]
     verdict, notes = "", []
     if len(scores) == 2:
-        more, less = ("A", "B") if scores[0] >= scores[1] else ("B", "A")
+        more, less = (1, 2) if scores[0] >= scores[1] else (2, 1)
         gap = abs(scores[0] - scores[1])
         verdict = "Both sets are equally diverse." if gap < 0.05 else f"Set {more} says more than set {less}."
         if sizes[0] != sizes[1]:

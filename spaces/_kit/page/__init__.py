@@ -1,29 +1,26 @@
 """The page of a demo: built from a `Space`, and served."""
 
 import os
-from typing import Any
 
 import gradio as gr
 from gradio import processing_utils
 
 from .. import work
 from ..show import look, panels
-from . import files, layout, scoring, url
+from . import files, layout, scoring, server, url
 from .endpoint import AT_ONCE, for_programs
 from .space import Box, Example, Picture, Result, Space
 
 __all__ = ["Box", "Example", "Picture", "Result", "Space", "build", "launch"]
 
-QUEUE = 40
 _MCP_SWITCH = "SPACE_MCP"
 
 
-def build(space: Space) -> gr.Blocks:
+def build(space: Space) -> server.Demo:
     """Build the page of a demo."""
     work.install()
-    # Gradio would download a URL that a visitor sends in place of a file.
-    processing_utils.async_ssrf_protected_download = _refuse_download
-    with gr.Blocks(
+    processing_utils.async_ssrf_protected_download = server.refuse_download
+    with server.Demo(
         title=f"{space.name}: {space.title}", analytics_enabled=False, delete_cache=(600, 600), fill_width=True
     ) as demo:
         gr.HTML(panels.banner(space.title, space.lead, space.name), padding=False)
@@ -35,24 +32,26 @@ def build(space: Space) -> gr.Blocks:
         scoring.wire(scoring.Page(space, side, shown, work.Stops()), demo)
         files.wire(space, side)
         url.wire(demo, side)
-        gr.api(for_programs(space.api), api_name="score", concurrency_id="model", concurrency_limit=AT_ONCE)
-    demo.queue(max_size=QUEUE, default_concurrency_limit=AT_ONCE, api_open=True)
+        api = for_programs(space.api, space.name)
+        gr.api(api, api_name="score", concurrency_id="model", concurrency_limit=AT_ONCE)
+    demo.queue(max_size=server.QUEUE, default_concurrency_limit=AT_ONCE, api_open=True)
     return demo
 
 
-def launch(demo: gr.Blocks, space: Space, **settings: Any) -> Any:
-    """Serve the page."""
-    return demo.launch(
+def launch(demo: server.Demo, space: Space) -> None:
+    """Serve the page until the process ends."""
+    demo.launch(
         theme=look.theme(),
         css_paths=look.STYLE,
+        head=f"<script>{look.SCRIPT.read_text(encoding='utf-8')}</script>",
         ssr_mode=False,
         max_file_size=space.limits.file_bytes,
         mcp_server=os.environ.get(_MCP_SWITCH) == "1",
         footer_links=["api", "settings"],
         show_error=False,
-        **settings,
+        app_kwargs=server.app_settings(space.limits.file_bytes),
+        prevent_thread_lock=True,
     )
-
-
-async def _refuse_download(url: str, cache_dir: str) -> str:
-    raise gr.Error("A URL is not a file. Upload the file itself.", print_exception=False)
+    if demo.mcp_server_obj:
+        server.json_tool(demo)
+    demo.block_thread()

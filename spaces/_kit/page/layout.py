@@ -9,6 +9,8 @@ from .. import inputs
 from ..show import downloads, panels
 from .space import Result, Space
 
+_EMPTY_ROWS = 5
+
 
 class Side(NamedTuple):
     """The components for input; `buttons` score the boxes, the table and the file, in this order."""
@@ -30,6 +32,7 @@ class Shown(NamedTuple):
     answer: gr.HTML
     column: gr.Column
     choosers: list[gr.Dropdown]
+    scores: tuple[gr.Column, gr.Dataframe]
     pictures: list[tuple[gr.Column, gr.HTML, Any]]
     table: gr.Dataframe
     links: gr.HTML
@@ -38,7 +41,7 @@ class Shown(NamedTuple):
     def outputs(self) -> list[Any]:
         """List all components that a result changes."""
         parts = [part for place in self.pictures for part in place]
-        return [self.answer, self.column, *self.choosers, *parts, self.table, self.links, self.data]
+        return [self.answer, self.column, *self.scores, *self.choosers, *parts, self.table, self.links, self.data]
 
 
 def input_side(space: Space) -> Side:
@@ -59,10 +62,12 @@ def input_side(space: Space) -> Side:
             buttons.append(gr.Button("Score", variant="primary"))
         with gr.Tab("Table"):
             grid = gr.Dataframe(
+                # Without a value Gradio shows no cell to type into.
+                [[""] * len(space.roles) for _ in range(_EMPTY_ROWS)],
                 headers=[role.label for role in space.roles],
                 datatype="str",
                 type="array",
-                row_count=5,
+                row_count=_EMPTY_ROWS,
                 column_count=len(space.roles),
                 interactive=True,
                 wrap=True,
@@ -72,7 +77,7 @@ def input_side(space: Space) -> Side:
             buttons.append(gr.Button("Score the table", variant="primary"))
         with gr.Tab("File"):
             file = gr.File(
-                label=f"{', '.join(inputs.SUFFIXES)}, up to {space.limits.file_bytes / 1e6:g} MB",
+                label=f"{', '.join(inputs.SUFFIXES)}, up to {space.limits.file_bytes / 2**20:g} MB",
                 file_types=list(inputs.SUFFIXES),
                 height=150,
             )
@@ -96,6 +101,9 @@ def result_side(space: Space) -> Shown:
     """Render the answer, and below it the panels, the details and the downloads, hidden until there is a result."""
     answer = gr.HTML(panels.empty(space.steps), padding=False, elem_id="answer")
     with gr.Column(visible=False) as column:
+        with gr.Column(elem_classes="tm-picture", visible=False) as place_of_scores:
+            gr.HTML(panels.heading("All scores", "Click the head of a column to sort by it."), padding=False)
+            scores = _table("All scores")
         with gr.Row(elem_classes="tm-choosers"):
             choosers = [gr.Dropdown([], label=name, visible=False, interactive=True) for name in space.choosers]
         pictures = []
@@ -112,28 +120,39 @@ def result_side(space: Space) -> Shown:
                 pictures.append((place, head, body))
         with gr.Column(elem_classes="tm-picture"):
             gr.HTML(panels.heading("Details", "Click the head of a column to sort by it."), padding=False)
-            table = gr.Dataframe(
-                interactive=False,
-                wrap=True,
-                max_height=420,
-                elem_classes="tm-table",
-                label="Details",
-                show_label=False,
-                buttons=[],
-            )
+            table = _table("Details")
             links = gr.HTML(padding=False)
-    return Shown(answer, column, choosers, pictures, table, links, gr.State(None, time_to_live=3600))
+    data = gr.State(None, time_to_live=3600)
+    return Shown(answer, column, choosers, (place_of_scores, scores), pictures, table, links, data)
+
+
+def _table(label: str) -> gr.Dataframe:
+    return gr.Dataframe(
+        interactive=False,
+        wrap=True,
+        max_height=420,
+        elem_classes="tm-table",
+        label=label,
+        show_label=False,
+        buttons=[],
+    )
 
 
 def show_result(space: Space, shown: Shown, data: Any, result: Result, heard: Sequence[str]) -> dict[Any, Any]:
     """Return the updates that show a result, with the warnings of the metric beside the answer."""
+    tables = {"Details": result.details}
+    if result.scores is not None:
+        tables["All scores"] = result.scores
     changes: dict[Any, Any] = {
-        shown.answer: result.answer + "".join(map(panels.note, dict.fromkeys(heard))),
+        shown.answer: panels.add_notes(result.answer, dict.fromkeys(heard)),
         shown.column: gr.update(visible=True),
-        shown.table: gr.update(value=[list(row) for row in result.rows], headers=list(result.headers)),
-        shown.links: downloads.links(space.name, result.headers, result.rows, result.report),
+        shown.table: _filled(result.details),
+        shown.links: downloads.links(space.name, tables, result.report),
         shown.data: data,
+        shown.scores[0]: gr.update(visible=result.scores is not None),
     }
+    if result.scores is not None:
+        changes[shown.scores[1]] = _filled(result.scores)
     choices = [(name, i) for i, name in enumerate(result.choices)]
     for chooser, chosen in zip(shown.choosers, [*result.chosen, *[None] * len(shown.choosers)], strict=False):
         changes[chooser] = gr.update(choices=choices, value=chosen, visible=len(choices) > len(shown.choosers))
@@ -143,6 +162,12 @@ def show_result(space: Space, shown: Shown, data: Any, result: Result, heard: Se
             changes[body], caption = given
             changes[head] = panels.heading(picture.title, caption)
     return changes
+
+
+def _filled(table: downloads.Table) -> dict[str, Any]:
+    # The CSV file has the full precision.
+    rows = [[round(cell, 4) if isinstance(cell, float) else cell for cell in row] for row in table.rows]
+    return gr.update(value=rows, headers=list(table.headers))
 
 
 def show_message(shown: Shown, html: str) -> dict[Any, Any]:

@@ -32,11 +32,17 @@ class Page(NamedTuple):
 
 def wire(page: Page, demo: gr.Blocks) -> None:
     """Connect all events that score, and those that end a run."""
-    runs = [*_wire_buttons(page), *_wire_examples(page), *_wire_changes(page)]
-    # On a phone the answer lies below the input.
-    page.shown.answer.change(None, None, None, js=_SCROLL)
+    runs = [*_wire_buttons(page), *_wire_examples(page)]
+    for run in runs:
+        # On a phone the answer is below the input. A change of a setting leaves the visitor at the setting.
+        run.then(None, None, None, js=_SCROLL)
+    runs += _wire_changes(page)
     _wire_stop(page, runs)
-    demo.unload(lambda request: page.stops.stop(request.session_hash) if request else None)
+
+    def leave(request: gr.Request) -> None:
+        page.stops.stop(request.session_hash)
+
+    demo.unload(leave)
 
 
 def _event(page: Page) -> dict[str, Any]:
@@ -52,10 +58,8 @@ def _event(page: Page) -> dict[str, Any]:
 def _wire_buttons(page: Page) -> list[Any]:
     space, side = page.space, page.side
 
-    def from_boxes(*texts: str) -> tuple[Any, list[None]]:
-        return space.from_boxes(*texts), []
-
     def from_grid(grid: Any) -> tuple[Any, list[None]]:
+        inputs.check_typed((str(cell) for line in grid for cell in line), space.limits)
         return space.from_rows(inputs.rows_from_grid(grid, space.roles)), []
 
     def from_file(path: str | None, *columns: Any) -> tuple[Any, list[None]]:
@@ -65,7 +69,7 @@ def _wire_buttons(page: Page) -> list[Any]:
         return space.from_rows(inputs.pick_columns(table, space.roles, columns)), []
 
     sources: list[tuple[Reader, list[Any]]] = [
-        (from_boxes, side.boxes),
+        (_from_boxes(space), side.boxes),
         (from_grid, [side.grid]),
         (from_file, [side.file, *side.columns]),
     ]
@@ -78,9 +82,17 @@ def _wire_buttons(page: Page) -> list[Any]:
     ]
 
 
+def _from_boxes(space: Space) -> Reader:
+    def read(*texts: str) -> tuple[Any, list[None]]:
+        inputs.check_typed(texts, space.limits)
+        return space.from_boxes(*texts), []
+
+    return read
+
+
 def _wire_examples(page: Page) -> list[Any]:
     boxes, runs = page.side.boxes, []
-    handle = _handler(page, lambda *texts: (page.space.from_boxes(*texts), []), len(boxes))
+    handle = _handler(page, _from_boxes(page.space), len(boxes))
     for chip, example in zip(page.side.chips, page.space.examples, strict=True):
         filled = chip.click(
             lambda example=example: list(example.texts) if len(example.texts) > 1 else example.texts[0],

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .. import inputs
+from ..show.downloads import Table
 
 
 class Box(NamedTuple):
@@ -35,16 +36,17 @@ class Result(NamedTuple):
 
     answer : HTML
     pictures : for each panel its figure or HTML, and a caption; None hides the panel
-    headers, rows : the table of details
+    details : the table of details
     report : the content of the JSON download
+    scores : the table of scores, if there are more than the answer shows
     choices : the items that the visitor can select for a closer look; `chosen` holds the indices of those shown
     """
 
     answer: str
     pictures: Sequence[tuple[Any, str] | None]
-    headers: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    details: Table
     report: dict[str, Any]
+    scores: Table | None = None
     choices: Sequence[str] = ()
     chosen: Sequence[int] = ()
 

@@ -7,6 +7,7 @@ from gradio.themes.utils import colors
 from gradio.themes.utils.fonts import Font, LocalFont
 
 STYLE = Path(__file__).with_name("style.css")
+SCRIPT = Path(__file__).with_name("page.js")
 
 
 def theme() -> gr.themes.Base:

@@ -1,11 +1,14 @@
 """HTML for results. All text of a visitor passes through `escape`."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 # Braces, dollars and backticks are syntax in the templates of Gradio.
 _TEMPLATE = str.maketrans({"{": "&#123;", "}": "&#125;", "$": "&#36;", "`": "&#96;"})
+
+# Where `add_notes` inserts caveats; `escape` lets no visitor write it.
+_NOTES = "<!-- notes -->"
 
 _WORDS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
@@ -50,15 +53,21 @@ def answer(
     cards: Sequence[Card], verdict: str = "", notes: Sequence[str] = (), signature: str = "", facts: str = ""
 ) -> str:
     """Return the answer: scores with their interpretation, caveats and the signature."""
-    parts = ['<section class="tm-answer" aria-label="The answer">']
+    said = " ".join([verdict, *(f"{card.name} {card.shown} {card.unit}. {card.meaning}" for card in cards)])
+    parts = [f'<section class="tm-answer" aria-label="The answer" data-said="{escape(said.strip())}">']
     if verdict:
         parts.append(f'<p class="tm-verdict">{escape(verdict)}</p>')
     parts.append(f'<div class="tm-cards tm-cards-{min(len(cards), 3)}">' + "".join(map(_card, cards)) + "</div>")
-    parts.append(facts)
     parts += [note(text) for text in notes]
+    parts += [_NOTES, facts]
     if signature:
         parts.append(f'<p class="tm-signature">Signature <code>{escape(signature)}</code></p>')
     return "".join(parts) + "</section>"
+
+
+def add_notes(answer: str, texts: Iterable[str]) -> str:
+    """Insert caveats into an answer, below the scores."""
+    return answer.replace(_NOTES, "".join(map(note, texts)), 1)
 
 
 def _card(card: Card) -> str:
@@ -106,7 +115,7 @@ def _strength(strength: float) -> str:
 
 def texts(lines: Sequence[str], key: Sequence[tuple[str, float]] = (), series: int = 0) -> str:
     """Return a numbered list of highlighted texts, with a legend."""
-    items = "".join(f"<li><b>{i}</b><span>{line}</span></li>" for i, line in enumerate(lines, 1))
+    items = "".join(f'<li><b>{i}</b><span dir="auto">{line}</span></li>' for i, line in enumerate(lines, 1))
     return f'<ol class="tm-texts">{items}</ol>{_key(key, series)}'
 
 
@@ -132,7 +141,7 @@ def sentence(
 
 def passage(pieces: Sequence[str], key: Sequence[tuple[str, float]]) -> str:
     """Return a passage of highlighted sentences, with a legend."""
-    return f'<p class="tm-passage">{" ".join(pieces)}</p>{_key(key, 1)}'
+    return f'<p class="tm-passage" dir="auto">{" ".join(pieces)}</p>{_key(key, 1)}'
 
 
 def ledger(items: Sequence[tuple[str, str]], nothing: str) -> str:
@@ -141,34 +150,41 @@ def ledger(items: Sequence[tuple[str, str]], nothing: str) -> str:
     return f'<ul class="tm-ledger">{rows}</ul>' if items else f'<p class="tm-nothing">{escape(nothing)}</p>'
 
 
-def groups(blocks: Sequence[tuple[str, Sequence[tuple[str, Sequence[tuple[str, float]], int]]]]) -> str:
+def groups(blocks: Sequence[tuple[str, Sequence[tuple[str, Sequence[tuple[str, float]], int]]]], most: int) -> str:
     """Return named groups with the counted answers of each side.
 
     blocks : name of the group, and for each side its name, its texts with counts, and its series
+    most : upper bound on the texts of a side that are shown
     """
     parts = []
     for name, sides in blocks:
         rows = []
         for side, items, series in sides:
-            chips = "".join(f"<li>{escape(text)} <b>× {count:g}</b></li>" for text, count in items) or "<li>–</li>"
+            chips = "".join(f"<li><bdi>{escape(text)}</bdi> <b>× {count:g}</b></li>" for text, count in items[:most])
+            chips += f"<li>and {len(items) - most:,} more</li>" if len(items) > most else ""
+            chips = chips or "<li>–</li>"
             rows.append(
                 f'<div class="tm-series-{series}"><h4 class="tm-name"><span class="tm-dot"></span>{escape(side)}</h4>'
                 f'<ul class="tm-chips">{chips}</ul></div>'
             )
-        parts.append(f'<section class="tm-group"><h3>{escape(name)}</h3>{"".join(rows)}</section>')
+        parts.append(f'<section class="tm-group"><h3 dir="auto">{escape(name)}</h3>{"".join(rows)}</section>')
     return f'<div class="tm-groups">{"".join(parts)}</div>'
 
 
 def error(text: str) -> str:
     """Return an error message in place of the answer."""
     return (
-        f'<section class="tm-message tm-error" role="alert"><h2>That did not work</h2><p>{escape(text)}</p></section>'
+        '<section class="tm-message tm-error" role="alert"><h2>That did not work</h2>'
+        f'<p dir="auto">{escape(text)}</p></section>'
     )
 
 
 def message(title: str, text: str) -> str:
     """Return a message in place of the answer."""
-    return f'<section class="tm-message"><h2>{escape(title)}</h2><p>{escape(text)}</p></section>'
+    return (
+        f'<section class="tm-message" data-said="{escape(title)}. {escape(text)}"><h2>{escape(title)}</h2>'
+        f"<p>{escape(text)}</p></section>"
+    )
 
 
 def empty(steps: Sequence[str]) -> str:
