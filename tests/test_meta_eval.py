@@ -288,7 +288,7 @@ def test_kappa_of_groups(rng):
         "content with judge": round(cohen_kappa_score(form.astype(int), (1 - form).astype(int)), 12),
     }
     assert found["form with content"]["kappa"] == pytest.approx(found["content with judge"]["kappa"])
-    assert found["form with content"]["interval"][1] < -0.9
+    assert found["form with content"]["interval"][1] < -0.75
 
 
 # People.
