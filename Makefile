@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint vendor cards benchmark validate-probeval validate-gruen meta-eval clean chromium spaces screenshots
+.PHONY: demo test test-fast lint vendor cards benchmark encoders validate-probeval validate-gruen meta-eval clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
@@ -19,6 +19,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy metrics scripts spaces
 	$(BIN)/python scripts/vendor.py --check
 	$(BIN)/python scripts/cards.py --check
+	$(BIN)/python scripts/fill_evidence.py --check
 
 # For the browser tests of the demos, where it can be installed; elsewhere they skip and say so.
 chromium:
@@ -51,8 +52,13 @@ validate-gruen: $(VENV)/.installed-dev
 		--report build/gruen.md
 
 meta-eval: $(VENV)/.installed-dev
-	$(BIN)/python scripts/meta_eval.py --markdown EVIDENCE.md --pictures docs/evidence \
+	$(BIN)/python scripts/meta_eval.py --markdown EVIDENCE.md --pictures docs/evidence --cache build/embeddings \
 		--json build/meta_eval.json --html build/meta_eval.html
+	$(BIN)/python scripts/fill_evidence.py
+
+encoders: $(VENV)/.installed-dev
+	$(BIN)/python scripts/compare_encoders.py time --write docs/encoders.md
+	$(BIN)/python scripts/compare_encoders.py agreement --write docs/encoders.md
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
