@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint vendor benchmark validate-probeval validate-gruen meta-eval encoders clean chromium spaces screenshots
+.PHONY: demo test test-fast lint vendor cards benchmark encoders validate-probeval validate-gruen meta-eval clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
@@ -18,6 +18,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy metrics scripts spaces
 	$(BIN)/python scripts/vendor.py --check
+	$(BIN)/python scripts/cards.py --check
 
 # For the browser tests of the demos, where it can be installed; elsewhere they skip and say so.
 chromium:
@@ -34,6 +35,9 @@ screenshots: $(VENV)/.installed-dev chromium
 
 vendor: $(VENV)/.installed
 	$(BIN)/python scripts/vendor.py
+
+cards: $(VENV)/.installed
+	$(BIN)/python scripts/cards.py
 
 benchmark: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[benchmark]"
