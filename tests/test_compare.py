@@ -1,4 +1,4 @@
-"""Two systems, item by item."""
+"""scripts/compare.py: two systems, item by item."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def test_two_files_are_compared(run, files, load, tmp_path):
     result = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
     scores = [load("vendi_embed").compute(predictions=sets, q=0.5, confidence=0.9) for sets in (SETS, OTHER)]
     first, second = (np.array(one["scores"]) for one in scores)
-    # The same numbers as from Python.
+    # The same numbers as in Python.
     for name, one in zip("ab", scores, strict=True):
         assert result[name] == {"mean": pytest.approx(one["vendi_embed"]), "interval": one["confidence_interval"]}
     assert result["difference"]["mean"] == pytest.approx(float((first - second).mean()))

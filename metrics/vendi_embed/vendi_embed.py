@@ -47,8 +47,8 @@ from .vendi_embed_parts import VendiParts
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
-set: the exponential of the entropy of the eigenvalues of their similarity matrix. Texts that all mean the same score
-1, n texts that have nothing in common score n. It needs no reference.
+set: the exponential of the entropy of the eigenvalues of their similarity matrix. It is 1 if all texts mean the same,
+and n if n texts have nothing in common. It needs no reference texts.
 """
 
 _CITATION = """\
@@ -63,42 +63,61 @@ _CITATION = """\
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (`list[list[str]]` or `list[str]`): sets of texts; or texts that make one set or, with `set_size`,
-        consecutive sets.
-    q (`float`, `"inf"`, or a list of them): order of the Rényi entropy, in [0, inf]; 1 is Shannon's. Small orders
-        give more weight to rare texts. With a list, the first is the main one. Default 1.
-    kernel (`"embedding"`, `"ngram"` or a callable): similarity of texts: cosine of embeddings; mean of the cosines of
-        1- to 4-gram counts; or a function from an (n, d) array of embeddings to an (n, n) positive semi-definite
-        matrix with unit diagonal.
+    predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`,
+        consecutive sets. Lists, tuples and numpy arrays are accepted.
+    q (`float`, `"inf"` or a list of them, default 1): order of the Rényi entropy, from 0 to infinity. 1 is Shannon
+        entropy. Lower orders give more weight to rare texts: order 0 is the rank of the similarity matrix. Higher
+        orders give more weight to common texts: order infinity depends on the largest eigenvalue only. The first
+        order of a list is the main one.
+    kernel (`"embedding"`, `"ngram"` or a callable, default `"embedding"`): similarity of two texts. `"embedding"` is
+        the cosine of their embeddings. `"ngram"` is the mean of the cosines of their 1- to 4-gram counts: it compares
+        form only and loads no model. A callable maps the (n, d) embeddings of one set to an (n, n) positive
+        semi-definite matrix with unit diagonal, which is checked.
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
-    embeddings (array of shape (n, d)): embeddings of all texts, all sets in turn, in place of the encoder's.
-    weights (like `predictions`): probability of each text in its set; each set sums to 1. Default uniform.
-    quality (like `predictions`): quality of each text, in [0, 1].
-    min_quality (`float`): with `quality`, only texts of at least this quality count, as if the others were not there.
-    confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over sets.
-    model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
-    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for the encoder. Default
-        as stored, or what is as good (cosines above 0.999999) and faster.
-    batch_size (`int`), device (`str`): of the encoder; they do not change the score.
-    cache_dir (`str` or path): a folder that keeps embeddings, so that a text is encoded once, in whichever run. Not the
-        `cache_dir` of `evaluate.load`, which is where the module's code goes.
-    details (`bool`): add, for each set, its size, its score at each order and its eigenvalues.
-    progress (`bool`): show a bar; by default where logging is at INFO.
+    embeddings (array of shape (n, d)): embeddings of all texts, in the order of the concatenated sets. No encoder
+        runs. Their norms do not matter.
+    weights (shaped like `predictions`): probability of each text within its set. Each set sums to 1. Default:
+        uniform.
+    quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
+    min_quality (`float` in [0, 1]): requires `quality`. Texts of lower quality are left out of all results, as in
+        effective semantic diversity (arXiv 2504.12522), and `weights` are renormalized. A set scores 1 if one text is
+        left and 0 if none is.
+    confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
+        with a fixed seed.
+    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
+        or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
+        `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
+        The signature reports an encoder as `given(<class>)`.
+    precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
+        type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
+        to within 1e-6. Cannot be combined with an encoder object.
+    batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
+        the encoder. They change scores by rounding only.
+    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision and
+        the text. Processes can share it. It does not change scores or signatures. If all embeddings are cached, the
+        model is not loaded. Cannot be combined with an encoder object. Not to be confused with the `cache_dir` of
+        `evaluate.load`, which holds the code of the module.
+    details (`bool`, default `False`): also return the size, the score at each order and the eigenvalues of each set.
+    progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
 
 Returns:
-    vendi_embed (`float`): mean over sets of the Vendi score, in [1, size of the set]; higher is more diverse. With
-        `min_quality`, 0 for a set of which no text counts.
-    scores (`list[float]`): the score of each set.
-    confidence_interval (`list[float]`): with `confidence`, `[low, high]` of the main score; None for fewer than two.
-    by_order (`dict[str, float]`): with a list of orders, the mean over sets at each.
-    quality_vendi_embed (`float`), quality_scores (`list[float]`): with `quality`, mean quality times Vendi score.
-    quality_confidence_interval (`list[float]`): with `quality` and `confidence`, that of `quality_vendi_embed`.
-    n_counted (`list[int]`): with `min_quality`, how many texts of each set count.
-    details (`list[dict]`): with `details=True`.
-    signature (`str`): the settings that decide the score.
+    vendi_embed (`float`): mean Vendi score of the sets, in [1, size of the set]. Higher is more diverse.
+    scores (`list[float]`): Vendi score of each set. 0 if no text reaches `min_quality`.
+    confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `vendi_embed`. None for fewer than
+        two sets.
+    by_order (`dict[str, float]`): only if `q` is a list. The mean over sets at each order. It never increases with
+        the order.
+    quality_vendi_embed (`float`), quality_scores (`list[float]`): only with `quality`. Mean quality of a set,
+        weighted by `weights`, times its Vendi score, in [0, size of the set]. Higher is better and more diverse.
+    quality_confidence_interval (`list[float]`): only with `quality` and `confidence`. `[low, high]` of
+        `quality_vendi_embed`.
+    n_counted (`list[int]`): only with `min_quality`. Number of texts in each set that reach it.
+    details (`list[dict]`): only with `details=True`. For each set `size`, `by_order` and `eigenvalues`, which are
+        non-negative, sum to 1 and are sorted in descending order.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
 
 Raises:
-    TypeError, ValueError: for input that cannot be scored; the message names the parameter and the item.
+    TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.
 
 Examples:
 
