@@ -52,8 +52,8 @@ validate-gruen: $(VENV)/.installed-dev
 		--report build/gruen.md
 
 meta-eval: $(VENV)/.installed-dev
-	$(BIN)/python scripts/meta_eval.py --markdown EVIDENCE.md --pictures docs/evidence --cache build/embeddings \
-		--json build/meta_eval.json --html build/meta_eval.html
+	$(BIN)/python scripts/meta_eval.py --markdown EVIDENCE.md --pictures docs/evidence --append docs/evidence/sense.md \
+		--cache build/embeddings --json build/meta_eval.json --html build/meta_eval.html
 	$(BIN)/python scripts/fill_evidence.py
 
 encoders: $(VENV)/.installed-dev

@@ -71,6 +71,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--list-texts", type=Path, metavar="FILE", help="write the texts to be rated, and stop")
     for form in ("markdown", "json", "html"):
         parser.add_argument(f"--{form}", type=Path, metavar="FILE", help=f"write the report as {form}")
+    parser.add_argument("--append", type=Path, metavar="FILE", help="a text to put at the end of the markdown")
     parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="write the pictures as SVG, for the markdown")
     arguments = parser.parse_args()
     data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data"
@@ -156,7 +157,9 @@ def main() -> int:
     if arguments.html:
         write_text(arguments.html, pages.html(found))
     if arguments.markdown:
-        write_text(arguments.markdown, pages.markdown(found, arguments.markdown, arguments.pictures))
+        text = pages.markdown(found, arguments.markdown, arguments.pictures)
+        more = arguments.append.read_text(encoding="utf-8") if arguments.append else ""
+        write_text(arguments.markdown, f"{text}\n{more}" if more else text)
     return 1 if found["settings"]["failures"] else 0
 
 

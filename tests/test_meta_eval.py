@@ -36,7 +36,7 @@ PAPER_METRICS = [
     "VS-Embed-∞",
 ]
 QUALITY_METRICS = ["GRUEN alone", "GRUEN × Chamfer", "GRUEN × VS-Embed-0.5", "VS-Embed-0.5 of GRUEN ≥ 0.5"]
-SET_RULES = ["rule: longer set", "rule: more distinct words"]
+SET_RULES = ["rule: longer set", "rule: shorter set", "rule: more distinct words"]
 PAIR_RULES = [agreement.FIRST_RULE, agreement.NONSENSE_RULE]
 
 
@@ -271,8 +271,9 @@ def test_nonsense_wins_only_where_one_set_is_nonsense():
 
 
 def test_rules_of_sets():
-    longer, distinct = rows.rule_rows([["a b", "A b c"], ["d", "e f g h"]])
-    assert longer.scores.tolist() == [5, 5]
+    longer, shorter, distinct = rows.rule_rows([["a b", "A b c"], ["d", "e f g h"]])
+    assert (longer.scores.tolist(), longer.sign) == ([5, 5], 1)
+    assert (shorter.scores.tolist(), shorter.sign) == ([5, 5], -1)
     assert distinct.scores.tolist() == [3, 5]
 
 

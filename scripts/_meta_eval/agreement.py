@@ -187,7 +187,7 @@ def kappa_by_group(
     """
     names = [name for name in chosen if groups.get(name) in ("form", "content")]
     annotators = {JUDGE: judge.astype(float), **{name: chosen[name] for name in names}}
-    # Thresholded thrice: 0, 0.5, 1.
+    # 0 and 2 for the sets, 1 for a tie.
     codes = np.array([(2 * own).astype(int) for own in annotators.values()])
     draws = Draws(concepts)
     kinds = {JUDGE: "judge"} | {name: groups[name] for name in names}

@@ -9,7 +9,7 @@ from typing import Any
 from scripts._files import write_text
 from scripts._meta_eval.blocks import wrap
 from scripts._meta_eval.pictures import pictures
-from scripts._meta_eval.report import MARK, TRAINING, WORSE, Table, sections
+from scripts._meta_eval.report import MARK, NOTE, TRAINING, WORSE, Table, sections
 
 TITLE = "Which diversity metric to believe"
 INTRODUCTION = (
@@ -27,7 +27,7 @@ def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
     folder : where to write the pictures; None for none
     """
     drawn = pictures(report) if folder else {}
-    lines = [f"# {TITLE}", "", INTRODUCTION]
+    lines = [f"# {TITLE}", "", INTRODUCTION, "", TRAINING]
     for section in sections(report):
         lines += ["", f"## {section.title}", "", section.text]
         if folder and section.picture in drawn:
@@ -50,7 +50,7 @@ def _table(table: Table) -> list[str]:
 def _notes(table: Table) -> list[str]:
     """Explain the marks that a table bears."""
     marks = [cell for row in table[1:] for cell in row]
-    notes = [TRAINING] if any(cell.endswith(f" {MARK}") for cell in marks) else []
+    notes = [NOTE] if any(cell.endswith(f" {MARK}") for cell in marks) else []
     if any("* [" in cell for cell in marks):
         notes.append(WORSE)
     return ["", " ".join(notes)] if notes else []
@@ -85,7 +85,7 @@ def html(report: dict[str, Any]) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{TITLE}</title>'
         '<meta name="viewport" content="width=device-width">'
-        f"<style>{_STYLE}</style></head><body><h1>{TITLE}</h1><p>{INTRODUCTION}</p>{''.join(parts)}</body></html>\n"
+        f"<style>{_STYLE}</style></head><body><h1>{TITLE}</h1><p>{INTRODUCTION}</p><p>{TRAINING}</p>{''.join(parts)}</body></html>\n"
     )
 
 

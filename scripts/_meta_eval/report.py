@@ -45,14 +45,21 @@ LABELS = {
 }
 # The order of the picture of scores: the paper's.
 _LABEL_ORDER = ("original", "Para-1", "Para-2", "Para-3", "nonsensical", "shuffled nouns", "shuffled words")
-# The rows that a short table has.
-_SHORT = ("self-BLEU-3", "Distinct-4", "Chamfer", "VS-Embed-0.5", "GRUEN × Chamfer", "GRUEN × VS-Embed-0.5")
+# The rows and kinds of the short tables, which other pages show.
+_SHORT = ("self-BLEU-3", "Chamfer", "VS-Embed-0.5", "GRUEN × VS-Embed-0.5")
+_SHORT_RULES = (FIRST_RULE, "rule: shorter set")
+_SHORT_KINDS = ("nonsensical", "shuffle_nouns", "shuffle", "para_c")
 MARK = "†"
+NOTE = (
+    f"{MARK} Rated by the compact backbone of `gruen`, which was trained on shuffled words and shuffled nouns, among "
+    "other corruptions."
+)
 TRAINING = (
-    f"{MARK} `gruen` rates by its compact backbone, which was trained to tell sentences of public corpora from "
-    "corrupted ones: shuffled words, shuffled nouns, dropped, moved, repeated and replaced words, wrong agreement and "
-    "verb forms, and truncation. Two of the poorer kinds here, shuffled nouns and shuffled words, are therefore "
-    "corruptions that it has learned to see; fluent nonsense is not. No text or verdict of these files was trained on."
+    f"Rows with a {MARK} use ratings by `gruen` with its compact backbone. It was trained to tell sentences of public "
+    "corpora from the same sentences corrupted: shuffled words, shuffled nouns, dropped, moved, repeated, inserted and "
+    "replaced words, wrong agreement, number, case and verb forms, spliced and truncated sentences. Two of the poorer "
+    "kinds below, shuffled nouns and shuffled words, are corruptions of its training; fluent nonsense is not. No text "
+    "and no verdict of these files was trained on."
 )
 
 Table = list[list[str]]
@@ -99,10 +106,11 @@ def _kinds_section(report: dict[str, Any]) -> Section:
     names = [own["name"] for own in kinds["generators"]]
     counts = ", ".join(f"{own['name']} {own['concepts']}" for own in kinds["generators"])
     rows = {row["name"]: row for row in kinds["metrics"]}
-    short = [["original above", *(POORER[kind] for kind in kinds["kinds"])]]
-    for name in [name for name in (*_SHORT, *_weighted(rows)) if name in rows]:
+    short_kinds = [kind for kind in _SHORT_KINDS if kind in kinds["kinds"]]
+    short = [[f"original above, %: {' / '.join(names)}", *(POORER[kind] for kind in short_kinds)]]
+    for name in [name for name in rows if name == "VS-Embed-0.5" or name.endswith(" × VS-Embed-0.5")]:
         above = rows[name]["above"]
-        cells = [" / ".join(f"{100 * above[own][kind]['share']:.0f}" for own in names) for kind in kinds["kinds"]]
+        cells = [" / ".join(f"{100 * above[own][kind]['share']:.0f}" for own in names) for kind in short_kinds]
         short.append([_shown(rows[name]), *cells])
     full = [
         (
@@ -123,35 +131,25 @@ def _kinds_section(report: dict[str, Any]) -> Section:
         "to Para-3 replace one, two and two of four sentences by paraphrases of others, so that they are well written "
         f"and less diverse. Concepts drawn of each generator: {counts}."
     )
-    return Section(
-        "Across qualities", text, [(f"In short, {' / '.join(names)}:", short), *full], "qualities", "qualities"
-    )
-
-
-def _weighted(rows: dict[str, Any]) -> list[str]:
-    """List the weighted rows of raters other than gruen."""
-    return [name for name in rows if name.endswith(" × VS-Embed-0.5") and name not in _SHORT]
+    return Section("Across qualities", text, [("", short), *full], "qualities", "qualities")
 
 
 def _people_section(report: dict[str, Any]) -> Section:
     found = report["people"]
     by_name = {own["name"]: own for own in found}
-    head = ["", "most people, %", "the same, balanced", "one person, %"]
-
-    def lines(chosen: list[dict[str, Any]]) -> Table:
-        rows = [head]
-        for own in chosen:
-            cells = [_percent(own, key) for key in ("majority", "balanced", "person")]
-            rows.append([_shown(_with_signature(own, report)), *cells])
-        return rows
-
-    short = [by_name[name] for name in (PERSON, JUDGE, *_SHORT, FIRST_RULE) if name in by_name]
+    keys = ("majority", "balanced", "person")
+    head = ["agreement, %", "with most people", "the same, balanced", "with one person"]
+    full = [head, *([_shown(_with_signature(own, report)), *(_percent(own, key) for key in keys)] for own in found)]
+    chosen = [by_name[name] for name in (PERSON, JUDGE, *_SHORT, FIRST_RULE) if name in by_name]
+    short = [head, *([_shown(_with_signature(own, report)), *(_point(own[key]) for key in keys)] for own in chosen)]
     text = (
         f"Pairs that {by_name[PERSON]['people']} people judged too: the share of pairs on which each annotator says "
         "what most people say, the same balanced over the two verdicts, and its mean agreement with one person. The "
         "first row, a person held against the others (a tie of the others counts half), is as well as can be expected."
     )
-    return Section("Agreement with people", text, [("", lines(short)), ("All rows:", lines(found))], "people", "people")
+    return Section(
+        "Agreement with people", text, [("", short), ("All rows, with intervals:", full)], "people", "people"
+    )
 
 
 def _with_signature(own: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
@@ -168,13 +166,10 @@ def _judge_sections(report: dict[str, Any]) -> list[Section]:
     whole = [name for name in names if name.endswith(", all") and name.replace(", all", ", high") not in names]
     narrow = [name for name in names if name.endswith(", high")] + whole or names
     rows = {own["name"]: own for own in report["metrics"]}
-    narrow = [name for name in narrow if name in next(iter(rows.values()))["clear_cells"]]
-    rules = [
-        own for own in report["metrics"] if own["name"] == FIRST_RULE or own["name"] == "rule: more distinct words"
-    ]
-    short = [["balanced accuracy", *narrow]]
-    for own in [rows[name] for name in _SHORT if name in rows] + rules:
-        short.append([_shown(own), *(_percent(own["clear_cells"][cell], "balanced") for cell in narrow)])
+    counts = {cell["name"]: cell["pairs"] for cell in report["cells"]}
+    short = [["balanced accuracy, %", *(f"{cell.removeprefix('commongen_')} ({counts[cell]})" for cell in narrow)]]
+    for own in [rows[name] for name in (*_SHORT, *_SHORT_RULES) if name in rows]:
+        short.append([_shown(own), *(_point(own["cells"][cell]["balanced"]) for cell in narrow)])
     reading = (
         f"{100 * settings['level']:.0f} % bootstrap intervals; pairs about the same thing are drawn together. Ties "
         f"{settings['ties']}."
@@ -188,7 +183,7 @@ def _judge_sections(report: dict[str, Any]) -> list[Section]:
         f"metric was chosen by these verdicts. Rules are there to be beaten; some know more than a metric: "
         f"{_RULES}.",
         [
-            ("In short, balanced accuracy by the paper's rule:", short),
+            ("In short, as released, where both sets are well written or of unknown quality:", short),
             ("Balanced accuracy, by the paper's rule:", _accuracies(report, "clear_cells", "balanced")),
             ("Accuracy, by the paper's rule:", _accuracies(report, "clear_cells", "accuracy")),
             ("Balanced accuracy, as released:", _accuracies(report, "cells", "balanced")),
@@ -351,6 +346,10 @@ def _settings_section(report: dict[str, Any]) -> Section:
 def _shown(row: dict[str, Any]) -> str:
     """Name a row, marked where its ratings come from the compact backbone."""
     return f"{row['name']} {MARK}" if "backbone:compact" in row.get("signature", "") else row["name"]
+
+
+def _point(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
 
 
 def _percent(own: dict[str, Any], key: str) -> str:
