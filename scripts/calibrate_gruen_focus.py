@@ -30,7 +30,7 @@ SIZES = (2, 3, 5, 10)
 
 
 def brown_paragraphs(archive: Path) -> Iterator[list[str]]:
-    """Read paragraphs as lists of sentences: each line of the tagged corpus is a sentence, indented at a new paragraph."""
+    """Read paragraphs as lists of sentences: a line of the tagged corpus each, indented at a new paragraph."""
     with zipfile.ZipFile(archive) as opened:
         for name in sorted(opened.namelist()):
             if not re.search(r"/c[a-r]\d\d$", name):

@@ -1,4 +1,4 @@
-"""Two systems, item by item."""
+"""scripts/compare.py: two systems, item by item."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def test_two_files_are_compared(run, files, load, tmp_path):
     result = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
     scores = [load("vendi_embed").compute(predictions=sets, q=0.5, confidence=0.9) for sets in (SETS, OTHER)]
     first, second = (np.array(one["scores"]) for one in scores)
-    # The same numbers as from Python.
+    # The same numbers as in Python.
     for name, one in zip("ab", scores, strict=True):
         assert result[name] == {"mean": pytest.approx(one["vendi_embed"]), "interval": one["confidence_interval"]}
     assert result["difference"]["mean"] == pytest.approx(float((first - second).mean()))
@@ -147,7 +147,7 @@ def test_bad_files_are_named(run, files, tmp_path):
     one, other = files("one.jsonl", [{"id": 1, "t": ["a"]}]), files("other.jsonl", [{"id": 2, "t": ["a"]}])
     assert "id 1 is in only one of" in run(one, other, *metric, *keys)[2]
     lists = files("lists.jsonl", [{"id": [1], "t": ["a"]}])
-    assert "id must be a string or a whole number. Got [1]." in run(lists, lists, *metric, *keys)[2]
+    assert "id must be a string or an integer. Got [1]." in run(lists, lists, *metric, *keys)[2]
 
 
 def test_the_command_runs_from_anywhere(files, tmp_path):

@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from metrics.gruen.core_encoder import EncoderSettings
 from metrics.gruen.gruen_compact import CompactBackbone
 from scripts import train_gruen_compact as training
 from scripts._gruen_training import finishing, judging
@@ -136,7 +137,7 @@ def test_training_gives_the_same_file_twice_and_the_backbone_reads_it(lexicon, t
         digests.append(finishing.save(trainer, path, finishing.calibrate(trainer, 0)))
     assert digests[0] == digests[1] == hashlib.sha256(path.read_bytes()).hexdigest()
 
-    backbone = CompactBackbone(path, digests[0], device="cpu")
+    backbone = CompactBackbone(path, digests[0], EncoderSettings(device="cpu"))
     scores = backbone.score_sentences(SENTENCES)
     # Half precision in the file, single in training.
     np.testing.assert_allclose(scores.loss, trainer.predict(SENTENCES)[:, 0], rtol=0.01)

@@ -44,7 +44,7 @@ _REGISTRY = "_text_metric_models"
 
 
 class ModelFiles(NamedTuple):
-    """Where a model lies, and the name that stands for its exact weights in a signature."""
+    """The folder of a model, and the name of its exact weights in a signature."""
 
     path: Path
     identity: str
@@ -79,14 +79,14 @@ class LoadedEncoder(NamedTuple):
 
 
 def model_registry() -> Any:
-    """One for the process, whichever metric asks first."""
+    """Return the registry of this process, which all copies of this file share."""
     fresh: Any = types.ModuleType(_REGISTRY)
     fresh.lock, fresh.models, fresh.identities = threading.RLock(), {}, {}
     return sys.modules.setdefault(_REGISTRY, fresh)
 
 
 def load_encoder(model: str | os.PathLike[str], precision: str | None, device: str | None) -> tuple[LoadedEncoder, str]:
-    """Load a model, or take the one that this process has loaded; returns it and the identity of its weights."""
+    """Load a model, or return the one that this process has loaded, with the identity of its weights."""
     device, registry = find_device(device), model_registry()
     with registry.lock:
         files = find_model(model)
@@ -102,7 +102,7 @@ def load_encoder(model: str | os.PathLike[str], precision: str | None, device: s
 
 
 def find_device(device: str | None) -> str:
-    """Choose the device, the one named or the fastest there is, by its full name."""
+    """Return the full name of a device: the one given, or the fastest available."""
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
@@ -114,7 +114,7 @@ def find_device(device: str | None) -> str:
     if named.type == "cpu":
         return "cpu"
     try:
-        # The full name, so that 'cuda' and 'cuda:0' are one.
+        # So that 'cuda' and 'cuda:0' are the same key.
         return str(torch.empty(0, device=named).device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
@@ -122,7 +122,7 @@ def find_device(device: str | None) -> str:
 
 
 def matrix_device(device: str | None) -> str:
-    """Choose where the float64 matrices are worked on: mps has no float64."""
+    """Return the device for float64 matrices: mps does not support float64."""
     found = find_device(device)
     return found if found.startswith("cuda") else "cpu"
 
@@ -153,12 +153,12 @@ def _load_encoder(files: ModelFiles, precision: str | None, device: str) -> Any:
 
 
 def find_model(model: str | os.PathLike[str]) -> ModelFiles:
-    """Find a model's files: the packaged default, a folder, the Hub's cache, and at last the Hub, asked once.
+    """Find the files of a model: the packaged default, a folder, the Hub's cache, and last the Hub, asked once.
 
     Raises
     ------
     TypeError
-        If `model` is no name.
+        If `model` is not a name.
     ValueError
         If it cannot be found; the message says how to get it.
     """
@@ -169,7 +169,7 @@ def find_model(model: str | os.PathLike[str]) -> ModelFiles:
 
 
 def find_transformer(model: str | os.PathLike[str], parameter: str) -> ModelFiles:
-    """Find the files of a transformer alone, as `find_model` does those of a sentence encoder.
+    """Find the files of a bare transformer, as `find_model` finds those of a sentence encoder.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def _packaged_default() -> ModelFiles:
 
 
 def _from_hub(name: str, transformer: str | None = None) -> ModelFiles:
-    """Find a sentence encoder, or a transformer alone where `transformer` names the argument that asks for it."""
+    """Find a sentence encoder, or a bare transformer if `transformer` names the parameter that asks for one."""
     # Imported here: with given embeddings, no hub client is needed.
     from huggingface_hub import HfApi, constants, snapshot_download
     from huggingface_hub.errors import HFValidationError
@@ -240,10 +240,10 @@ def _from_hub(name: str, transformer: str | None = None) -> ModelFiles:
         try:
             if constants.HF_HUB_OFFLINE:
                 raise ConnectionError("HF_HUB_OFFLINE is set")
-            # One question with a short time-out: the download itself would try a dead network many times.
+            # One request with a short time-out: the download itself retries a dead network many times.
             HfApi().model_info(repo, timeout=_HUB_TIMEOUT_SECONDS)
             found = Path(snapshot_download(repo, ignore_patterns=list(_UNUSED_FILES)))
-        # The client's own errors and those of whichever HTTP library it uses share no base but this.
+        # The errors of the client and of its HTTP library share no other base class.
         except Exception as error:
             if found is None or transformer or not _is_bare(found):
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -254,18 +254,18 @@ def _from_hub(name: str, transformer: str | None = None) -> ModelFiles:
                 ) from error
     if transformer:
         return ModelFiles(found, f"{repo}@{found.name[:8]}")
-    # The same weights without their pooling are another model, and have another name.
+    # The same weights without their pooling layer are another model.
     return ModelFiles(found, f"{repo}@{found.name[:8]}{'+mean-pooling' if _is_bare(found) else ''}")
 
 
 def _is_transformer(folder: Path) -> bool:
-    """Say whether a folder holds a transformer, with its tokenizer: the cache may have a part."""
+    """Whether a folder holds a transformer with its tokenizer: a download to the cache may be incomplete."""
     has_tokenizer = any(folder.glob("*token*")) or any(folder.glob("*vocab*"))
     return (folder / "config.json").is_file() and _has_weights(folder) and has_tokenizer
 
 
 def _is_whole(folder: Path) -> bool:
-    """Say whether a folder holds all modules of a sentence-transformers model: the cache may have a part."""
+    """Whether a folder holds all modules of a sentence-transformers model: a download may be incomplete."""
     listing = folder / "modules.json"
     if not listing.is_file():
         return False
@@ -276,7 +276,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _is_bare(folder: Path) -> bool:
-    """Say whether a folder holds a transformer alone, which sentence-transformers completes by mean pooling."""
+    """Whether a folder holds a bare transformer, to which sentence-transformers adds mean pooling."""
     return not (folder / "modules.json").is_file() and (folder / "config.json").is_file() and _has_weights(folder)
 
 
@@ -285,7 +285,7 @@ def _has_weights(folder: Path) -> bool:
 
 
 def _folder_digest(folder: Path) -> str:
-    """Hash all files that decide a model's embeddings; again only when one has changed."""
+    """Hash all files that decide the embeddings of a model; cached until one of them changes."""
     files = sorted(
         path
         for path in folder.rglob("*")

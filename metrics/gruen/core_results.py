@@ -10,37 +10,37 @@ from .core_inputs import describe
 
 VERSION = "0.2.0"
 
-# What a metric scores: sets of texts, single texts, or the answers to questions beside people's.
+# What a metric scores: sets of texts, single texts, or the answers to a question against people's answers.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
-# Settings that say how much data there is.
+# Entries of a signature that give the amount of data.
 _SIZES = ("set_size", "n_answers")
 
 # The number of resamples of sacreBLEU.
 _RESAMPLES = 1000
 _SEED = 0
-# Values drawn at a time, which bounds the memory whatever the number of items.
+# Values drawn at a time, which bounds the memory for any number of items.
 _DRAWN_AT_ONCE = 1_000_000
 
 
 def format_order(q: float) -> str:
-    """Write an order q of the Rényi entropy as a short exact string: 1, 0.5, inf."""
+    """Format an order q of the Rényi entropy as a short exact string: 1, 0.5, inf."""
     return str(int(q)) if float(q).is_integer() and q < 1e16 else repr(float(q))
 
 
 def format_sizes(sizes: np.ndarray) -> str:
-    """Write how many texts the sets hold: 4, or 2-5 where they differ."""
+    """Format the sizes of sets: 4, or 2-5 if they differ."""
     low, high = int(sizes.min()), int(sizes.max())
     return str(low) if low == high else f"{low}-{high}"
 
 
 def format_callable(function: Any) -> str:
-    """Name a caller's own function: what it computes is for the caller to report."""
+    """Format the name of a caller's function; what it computes is for the caller to report."""
     return f"custom({getattr(function, '__qualname__', type(function).__qualname__)})"
 
 
 def signature(metric: str, **settings: object) -> str:
-    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.1.0`.
+    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.2.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no device.
     """
@@ -48,19 +48,19 @@ def signature(metric: str, **settings: object) -> str:
 
 
 def merge_signatures(first: str, second: str) -> str:
-    """Give the signature of the whole, from those of two parts of the data.
+    """Merge the signatures of two parts of the data.
 
     Raises
     ------
     ValueError
-        If they differ in more than how many texts their sets hold.
+        If they differ in anything but the sizes of their sets.
     """
     if first == second:
         return first
     ours, theirs = (line.split("|") for line in (first, second))
     merged = [_merge_entries(*pair) for pair in zip(ours, theirs, strict=False)]
     if len(ours) != len(theirs) or None in merged:
-        raise ValueError(f"parts of the data were scored in different ways: {first!r} and {second!r}.")
+        raise ValueError(f"parts of the data were scored under different settings: {first!r} and {second!r}.")
     return "|".join(filter(None, merged))
 
 
@@ -75,7 +75,7 @@ def _merge_entries(one: str, other: str) -> str | None:
 
 
 def parse_confidence(value: Any) -> float | None:
-    """Read the level of a confidence interval: a number between 0 and 1, or None for no interval."""
+    """Read the level of a confidence interval, in (0, 1); None for no interval."""
     if value is None:
         return None
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
@@ -87,7 +87,7 @@ def parse_confidence(value: Any) -> float | None:
 
 
 def confidence_settings(level: float | None) -> dict[str, object]:
-    """Say what of an interval belongs in a signature: nothing, where there is none."""
+    """Return the signature entries of a confidence interval; none without one."""
     if level is None:
         return {}
     return {"confidence": level, "resamples": _RESAMPLES, "resampling_seed": _SEED}
@@ -96,17 +96,17 @@ def confidence_settings(level: float | None) -> dict[str, object]:
 def confidence_interval(
     level: float, *samples: np.ndarray, statistic: Callable[..., Any] = np.mean
 ) -> list[float] | None:
-    """Percentile interval of a statistic of m items, by a bootstrap over the items.
+    """Compute the percentile interval of a statistic of m items, by a bootstrap over the items.
 
     Parameters
     ----------
     level : in (0, 1)
-    samples : ndarrays of shape (m,): what the statistic needs of each item
-    statistic : a function of as many arrays of shape (..., m), and of `axis`, which it reduces; by default the mean
+    samples : ndarrays of shape (m,), the arguments of the statistic
+    statistic : a function of as many arrays of shape (..., m) and of `axis`, the axis it reduces; by default the mean
 
     Returns
     -------
-    [low, high]; None for fewer than two items, which do not tell how much items differ
+    [low, high]; None for fewer than two items, whose variance is unknown
     """
     from scipy.stats import bootstrap
 
@@ -128,26 +128,26 @@ def confidence_interval(
 
 
 class MergedResult:
-    """The results of the parts of some data, as one: counts add up, and means are weighted by what they are over.
+    """The merged results of parts of the data: counts add up, and means are weighted by their numbers of items.
 
-    Its whole state is `state`, plain numbers and strings, so that it can be kept in a file.
+    `state` holds plain numbers and strings only, so that it can be written to a file.
     """
 
     def __init__(self, state: dict[str, Any] | None = None) -> None:
         self.state: dict[str, Any] = state or {"n_parts": 0, "counts": {}, "means": {}, "signature": ""}
 
     def add(self, result: Mapping[str, Any], n_items_of: Callable[[Mapping[str, Any], str], int]) -> None:
-        """Take in the result of one part.
+        """Add the result of one part.
 
         Parameters
         ----------
-        result : what `compute` returned
-        n_items_of : tells over how many items of the result the mean of this name was taken
+        result : as `compute` returns it
+        n_items_of : from a result and the name of a mean to the number of items that the mean is over
 
         Raises
         ------
         ValueError
-            If it was scored in another way than those before it.
+            If its signature does not match those of the parts before it.
         """
         state = self.state
         signature = result["signature"]
@@ -164,7 +164,7 @@ class MergedResult:
         state["n_parts"] += 1
 
     def result(self) -> dict[str, Any]:
-        """Give the numbers of the whole; a mean that a part does not have at all is left out."""
+        """Return the merged result, without the means that a part lacks."""
         state = self.state
         means = {
             name: total / weight if weight else None
@@ -175,7 +175,7 @@ class MergedResult:
 
 
 def result_numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, float | int | None]]:
-    """Find the numbers of a result, those of inner dicts under joined names."""
+    """Yield the names and numbers of a result; the names of inner dicts are joined by underscores."""
     for name, value in result.items():
         if isinstance(value, Mapping):
             yield from result_numbers(value, f"{prefix}{name}_")

@@ -30,7 +30,6 @@ from .gruen_components import (
     non_redundancy,
     total,
 )
-from .gruen_focus import COSINE_THRESHOLD as COSINE_THRESHOLD
 from .gruen_focus import WordMover
 from .gruen_redundancy import find_redundancy as find_redundancy
 from .gruen_sentences import score_sentences, split
@@ -160,7 +159,7 @@ class Gruen(TextMetric, evaluate.Metric):
         precision: str | None = None,
         batch_size: int | None = None,
         device: str | None = None,
-        cache_dir: str | os.PathLike[str] | None = None,
+        cache_dir: Any = None,
         confidence: float | None = None,
         details: bool = False,
         progress: bool | None = None,

@@ -54,7 +54,7 @@ def score_sentences(
     needs_suspects : also return the suspects of sentences in the cache, which does not hold them: those are scored
     """
     if not sentences:
-        return SentenceScores(*np.empty((3, 0)), [])
+        return SentenceScores(np.empty(0), np.empty(0), np.empty(0), [])
     if cache_dir is None:
         return judge.score_sentences(sentences)
     suspects: dict[str, list[str]] = {}
@@ -67,9 +67,10 @@ def score_sentences(
     identity = "|".join(f"{name}:{value}" for name, value in judge.identity.items())
     with TextCache(cache_dir, f"gruen|{identity}", np.float64) as cache:
         values, _ = through_cache(cache, sentences, "", score_part, lambda found: None)
+    scores = SentenceScores(*values.T)
     if not (needs_suspects and judge.marks_words):
-        return SentenceScores(*values.T)
+        return scores
     kept = [sentence for sentence in sentences if sentence not in suspects]
     if kept:
         suspects.update(zip(kept, judge.score_sentences(kept).suspects or (), strict=True))
-    return SentenceScores(*values.T, [suspects[sentence] for sentence in sentences])
+    return scores._replace(suspects=[suspects[sentence] for sentence in sentences])

@@ -127,11 +127,6 @@ class Settings:
                 raise ValueError(f"focus has no effect where components leaves it out. Got {self.focus!r}.")
             if self.parity and self.focus != "wms":
                 raise ValueError(f"focus must be 'wms' with parity=True, as in the original. Got {self.focus!r}.")
-        if self.focus_kind is None and self.focus_threshold is not None:
-            raise ValueError("focus_threshold has no effect where components leaves out 'focus'.")
-        refuse_vectors(self.vectors, self.focus_kind)
-        # Reading it checks it.
-        self.threshold  # noqa: B018
 
     def _check_backbone(self) -> None:
         if self.parity and self.backbone != "bert" and "grammaticality" in self.scored:
@@ -157,7 +152,12 @@ class Settings:
             )
 
     def _check_models(self) -> None:
-        """Raise an error for a setting of a model where no such model runs."""
+        """Check the settings of focus and of all models, and raise an error for one that has no effect."""
+        if self.focus_kind is None and self.focus_threshold is not None:
+            raise ValueError("focus_threshold has no effect where components leaves out 'focus'.")
+        refuse_vectors(self.vectors, self.focus_kind)
+        # Reading it checks it.
+        self.threshold  # noqa: B018
         if self.focus_kind == "embedding":
             # An encoder of the caller's has neither precision nor cache_dir: without a backbone this raises an error.
             self.encoder  # noqa: B018

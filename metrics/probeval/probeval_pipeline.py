@@ -13,14 +13,14 @@ from .probeval_vectors import Embeddings
 
 CLUSTERINGS = ("auto", "human", "hac", "xmeans", "gmeans", "none")
 MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human")
-# The least score of a match: for cosine it is the right one for MiniLM, for gp the original's.
+# The lowest score of a match: for cosine chosen for MiniLM, for gp the original's.
 THRESHOLDS = {"cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
 CASCADE_WORDNET = 0.5
 _PARITY_WORDNET = 0.0
 
 
 class Settings(NamedTuple):
-    """What decides a score; once resolved, `clustering` is not "auto" and `threshold` is a number."""
+    """The settings that decide a score; once resolved, `clustering` is not "auto" and `threshold` is a number."""
 
     clustering: str = "auto"
     matcher: str = "cosine"
@@ -33,7 +33,7 @@ class Settings(NamedTuple):
     parity: bool = False
 
     def signed(self) -> dict[str, object]:
-        """Choose the settings that can change the number."""
+        """Return the settings that can change the score, for its signature."""
         signed: dict[str, object] = {"clustering": self.clustering}
         if self.clustering == "hac":
             signed |= {"linkage": self.linkage, "distance": self.distance}
@@ -65,7 +65,7 @@ class Clusters(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """The score of one question, and what it came from.
+    """The score of one question, with its distributions.
 
     gold, model : ndarray of shape (c + 1,), the two distributions, `wrong` last
     """
@@ -80,7 +80,7 @@ class Scored(NamedTuple):
 
 
 def resolve(settings: Settings, asked: list[Question]) -> Settings:
-    """Check the settings, and decide those that were left open.
+    """Check the settings, and replace those left open by their defaults.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
         clustering = "hac" if unclustered else "human"
     if unclustered and "human" in (clustering, matcher):
         raise ValueError(
-            f"clustering and matcher can be 'human' only where every gold answer bears a cluster. Question "
+            f"clustering and matcher can be 'human' only if every gold answer has a cluster. Question "
             f"{unclustered[0]!r} has answers without one."
         )
     if matcher == "human" and clustering != "human":
@@ -129,7 +129,7 @@ def needs_wordnet(settings: Settings) -> bool:
 
 
 def cluster(question: Question, settings: Settings, embeddings: Embeddings | None) -> Clusters:
-    """Cluster the gold answers of a question; the clusters found are named c_1, c_2, ... by falling mass."""
+    """Cluster the gold answers of a question; found clusters are named c_1, c_2, ... in order of decreasing mass."""
     if settings.clustering == "human":
         assert question.clusters is not None
         return Clusters(question.clusters, question.gold_counts)
@@ -140,7 +140,7 @@ def cluster(question: Question, settings: Settings, embeddings: Embeddings | Non
         assert embeddings is not None
         (vectors,) = embeddings.look_up(question.gold)
         if settings.clustering == "hac":
-            # In the original, an answer that was given often weighs as much in the linkage.
+            # In the original, an answer counts in the linkage as often as it was given.
             times = counts.astype(np.int64) if settings.parity else np.ones(len(counts), dtype=np.int64)
             found = hac(np.repeat(vectors, times, axis=0), settings.linkage, settings.distance)
             found = found[np.cumsum(times) - times]
@@ -161,7 +161,7 @@ def match(
     wordnet: WordNetMatcher | None,
     labels: list[str] | None = None,
 ) -> np.ndarray:
-    """Match the answers of a question to its clusters; a blank answer matches nothing, but for people's `labels`.
+    """Match the answers of a question to its clusters; a blank answer matches nothing, except by people's `labels`.
 
     Returns
     -------
@@ -235,7 +235,7 @@ def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings:
 
 
 def describe_question(question: Question, clusters: Clusters, weights: np.ndarray, scored: Scored) -> dict[str, Any]:
-    """Lay a question open as plain data: its clusters, both distributions, and where each answer went."""
+    """Describe a question as plain data: its clusters, both distributions, and the clusters of each answer."""
     labels = [*clusters.labels, WRONG]
     return {
         "id": question.name,

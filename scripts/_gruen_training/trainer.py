@@ -185,7 +185,7 @@ class Trainer:
                     yield [items[i] for i in group]
 
     def pair_batch(self, stage: Stage, sentences: list[list[str]]) -> tuple[torch.Tensor, ...]:
-        """Make token ids and mask of sentences, then of their corrupted forms; which tokens are wrong; which are words."""
+        """Make token ids and mask of sentences and their corrupted forms; which tokens are wrong; which are words."""
         good: list[list[str]] = []
         bad: list[list[str]] = []
         wrong: list[list[bool]] = []
