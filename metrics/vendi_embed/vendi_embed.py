@@ -1,6 +1,6 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import datasets
@@ -8,20 +8,16 @@ import evaluate
 import numpy as np
 
 from .core_cache import TextCache as TextCache
+from .core_class_scores import Relation as Relation
+from .core_classes import Classes as Classes
+from .core_contributions import embedding_without as embedding_without
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import (
-    TextSets,
-    describe,
-    parse_min_quality,
-    parse_probabilities,
-    parse_sets,
-    parse_values,
-    sum_by_set,
-)
+from .core_inputs import TextSets, describe, mean_over_sets, parse_embeddings, parse_sets, spread
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
-from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
+from .core_ngrams import Tokens as Tokens
 from .core_parts import SetParts as SetParts
+from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
 from .core_results import (
     SETS,
     confidence_interval,
@@ -32,18 +28,14 @@ from .core_results import (
     parse_confidence,
     signature,
 )
-from .core_spectra import (
-    BLOCK_ROWS,
-    Matrices,
-    embedding_matrices,
-    kernel_matrices,
-    kernels_from_function,
-    parse_orders,
-    spectra,
-    vendi_scores,
-)
+from .core_spectra import parse_orders
 from .core_trainer import TrainerMetric as TrainerMetric
+from .vendi_embed_classes import ClassSettings, make_classes
+from .vendi_embed_kernels import ClassKernel, EmbeddingKernel, FunctionKernel, Kernel, NgramKernel
+from .vendi_embed_kernels import word_kernels as word_kernels
+from .vendi_embed_nli import LoadedNli as LoadedNli
 from .vendi_embed_parts import VendiParts
+from .vendi_embed_scores import Weighting, by_set, mean_quality, parse_weighting, rarefied, text_contributions
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
@@ -134,9 +126,6 @@ Examples:
     {'0': 2.0, '2': 1.8}
 """
 
-# The n-gram kernel of the Vendi Score paper (section 5.4, text) averages these orders.
-_NGRAM_ORDERS = 4
-
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class VendiEmbed(TextMetric, evaluate.Metric):
@@ -168,6 +157,13 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         weights: Any = None,
         quality: Any = None,
         min_quality: float | None = None,
+        classes: Any = None,
+        same: Any = None,
+        grouping: str | None = None,
+        contexts: Any = None,
+        patience: float | None = None,
+        contributions: bool = False,
+        rarefy: int | None = None,
         confidence: float | None = None,
         model: Any = DEFAULT_MODEL,
         precision: str | None = None,
@@ -180,69 +176,70 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         sets = parse_sets(predictions, set_size)
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
         orders = parse_orders(q)
-        if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram")):
-            raise ValueError(f"kernel must be 'embedding', 'ngram' or a callable. Got {describe(kernel)}.")
-        if kernel == "ngram":
-            encoder.check_unused("kernel='ngram' compares words")
-            if embeddings is not None:
-                raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
-        probabilities = None if weights is None else parse_probabilities(weights, sets, "weights")
-        qualities = None if quality is None else parse_values(quality, sets, "quality")
-        counted = parse_min_quality(min_quality, qualities)
+        weighting = parse_weighting(sets, weights, quality, min_quality)
+        if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram", "classes")):
+            raise ValueError(f"kernel must be 'embedding', 'ngram', 'classes' or a callable. Got {describe(kernel)}.")
+        class_settings = ClassSettings(classes, same, grouping, contexts, patience)
+        class_settings.check(kernel, weighting.qualities)
         level = parse_confidence(confidence)
-        shares = 1 / np.repeat(sets.sizes, sets.sizes) if probabilities is None else probabilities
-        empty = np.zeros(len(sets.sizes), dtype=bool)
-        if counted is not None:
-            shares, empty = _shares_of_counted(shares, counted, sets.sizes)
-            probabilities = shares
+        check_rarefy(rarefy, weights=weights, contributions=contributions, patience=patience)
+        k = parse_rarefy(rarefy, weighting.sizes(sets.sizes))
+        compared, settings = _make_kernel(kernel, sets, weighting, class_settings, embeddings, encoder)
 
-        where = matrix_device(device)
-        batches: Iterable[Matrices]
-        if kernel == "ngram":
-            import nltk
-
-            batches = kernel_matrices(word_kernels(sets), sets.sizes, probabilities, device=where)
-            settings = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
+        eigenvalues: list[np.ndarray] = []
+        if k is None:
+            by_order, eigenvalues = compared.score(orders, weighting.probabilities, details)
+            by_order[weighting.empty] = 0.0
+            errors = np.zeros_like(by_order)
+            quality_scores = None if quality is None else mean_quality(weighting, sets.sizes) * by_order[:, 0]
         else:
-            vectors, settings = embed_sets(sets, embeddings, encoder)
-            if callable(kernel):
-                kernels = kernels_from_function(kernel, vectors, sets.sizes)
-                batches = kernel_matrices(kernels, sets.sizes, probabilities, device=where)
-                settings = {"kernel": format_callable(kernel), **settings}
-            else:
-                batches = embedding_matrices(vectors, sets.sizes, probabilities, device=where)
-                settings = {"kernel": "embedding", **settings}
-        if details:
-            batches = list(batches)
-        by_order = vendi_scores(batches, len(sets.sizes), orders)
-        by_order[empty] = 0.0
-        scores = by_order[:, 0]
+            given = None if embeddings is None else parse_embeddings(embeddings, sets)
+            by_order, errors = rarefied(compared, orders, k, sets, given, weighting)
+            quality_scores = None if quality is None else by_order[:, -1]
+        scores, scored = by_order[:, 0], ~np.isnan(by_order[:, 0])
 
         names = [format_order(order) for order in orders]
-        result: dict[str, Any] = {"vendi_embed": float(scores.mean()), "scores": scores.tolist()}
-        if level is not None:
-            result["confidence_interval"] = confidence_interval(level, scores)
-        if isinstance(q, (list, tuple, np.ndarray)):
-            result["by_order"] = dict(zip(names, by_order.mean(axis=0).tolist(), strict=True))
-        if qualities is not None:
-            quality_scores = sum_by_set(qualities * shares, sets.sizes) * scores
-            result["quality_vendi_embed"] = float(quality_scores.mean())
-            result["quality_scores"] = quality_scores.tolist()
+
+        def of_sets(name: str, values: np.ndarray, prefix: str = "") -> dict[str, Any]:
+            found = {name: mean_over_sets(values[scored]), f"{prefix}scores": spread(values[scored].tolist(), scored)}
             if level is not None:
-                result["quality_confidence_interval"] = confidence_interval(level, quality_scores)
-        if counted is not None:
-            result["n_counted"] = sum_by_set(counted.astype(np.int64), sets.sizes).tolist()
+                found[f"{prefix}confidence_interval"] = confidence_interval(level, values[scored])
+            return found
+
+        result = of_sets("vendi_embed", scores)
+        if isinstance(q, (list, tuple, np.ndarray)):
+            result["by_order"] = {
+                name: mean_over_sets(column) for name, column in zip(names, by_order[scored].T, strict=False)
+            }
+        if quality_scores is not None:
+            result |= of_sets("quality_vendi_embed", quality_scores, "quality_")
+        if patience is not None:
+            assert isinstance(compared, ClassKernel)
+            assert weighting.qualities is not None
+            result |= of_sets("utility", compared.utility(weighting.qualities, patience), "utility_")
+        if contributions:
+            added, quality_added = text_contributions(compared, orders[0], scores, weighting)
+            result["contributions"] = by_set(added, sets.sizes)
+            if quality_added is not None:
+                result["quality_contributions"] = by_set(quality_added, sets.sizes)
+        if weighting.counted is not None:
+            result["n_counted"] = weighting.sizes(sets.sizes).tolist()
+        if k is not None:
+            result["n_too_small"] = int((~scored).sum())
         if details:
-            result["details"] = [
-                {
-                    "size": size,
-                    "by_order": dict(zip(names, row, strict=True)),
-                    "eigenvalues": [] if without else values.tolist(),
-                }
-                for size, row, without, values in zip(
-                    sets.sizes.tolist(), by_order.tolist(), empty.tolist(), spectra(batches, len(empty)), strict=True
-                )
+            details_of_sets = [
+                {"size": size, "by_order": dict(zip(names, row, strict=False))}
+                for size, row in zip(sets.sizes.tolist(), by_order.tolist(), strict=True)
             ]
+            for i, own in enumerate(details_of_sets):
+                if k is None:
+                    own["eigenvalues"] = [] if weighting.empty[i] else eigenvalues[i].tolist()
+                else:
+                    own["standard_errors"] = dict(zip(names, errors[i].tolist(), strict=False))
+            if isinstance(compared, ClassKernel):
+                for own, labels in zip(details_of_sets, compared.labels(), strict=True):
+                    own["classes"] = labels
+            result["details"] = spread([own for own, has in zip(details_of_sets, scored, strict=True) if has], scored)
         result["signature"] = signature(
             "vendi_embed",
             q=",".join(names),
@@ -250,32 +247,31 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             weights="uniform" if weights is None else "given",
             set_size=format_sizes(sets.sizes),
             **({} if min_quality is None else {"min_quality": float(min_quality)}),
+            **({} if patience is None else {"patience": float(patience)}),
+            **rarefaction_settings(k),
             **confidence_settings(level),
         )
         return result
 
 
-def _shares_of_counted(shares: np.ndarray, counted: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Share the probability of each set out among the texts that count.
+def _make_kernel(
+    kernel: Any, sets: TextSets, weighting: Weighting, classes: ClassSettings, embeddings: Any, encoder: EncoderSettings
+) -> tuple[Kernel, dict[str, Any]]:
+    """Compare the texts as the caller asks; returns the entries of a signature, too."""
+    where = matrix_device(encoder.device)
+    if callable(kernel):
+        vectors, signed = embed_sets(sets, embeddings, encoder)
+        return FunctionKernel(sets.sizes, where, vectors, kernel), {"kernel": format_callable(kernel), **signed}
+    if kernel == "embedding":
+        vectors, signed = embed_sets(sets, embeddings, encoder)
+        return EmbeddingKernel(sets.sizes, where, vectors), {"kernel": "embedding", **signed}
+    if kernel == "classes":
+        rows = weighting.present(sets.sizes)
+        found, relation, signed = make_classes(sets, rows, classes, embeddings, encoder)
+        return ClassKernel(sets.sizes, rows, found, relation), {"kernel": "classes", **signed}
+    encoder.check_unused("kernel='ngram' compares words")
+    if embeddings is not None:
+        raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
+    import nltk
 
-    A text of probability 0 adds an eigenvalue of 0: the score is that of the set without it.
-
-    Returns
-    -------
-    shares : ndarray of shape (n,); as they were in a set of which no text counts
-    empty : ndarray of shape (m,), bool: which sets are such
-    """
-    left = sum_by_set(shares * counted, sizes)
-    empty = left == 0
-    scale = np.repeat(np.where(empty, 1.0, left), sizes)
-    return np.where(np.repeat(empty, sizes), shares, shares * counted / scale), empty
-
-
-def word_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the n-gram kernel matrices of sets, in batches of equal size: the kernel of `kernel="ngram"`."""
-    from nltk.tokenize import NLTKWordTokenizer
-
-    # NLTK's tokenizer takes most of the time: each different text once.
-    words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
-    tokens = number_tokens([words[text] for text in sets.texts])
-    return ngram_kernels(list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS)), sets.sizes, BLOCK_ROWS)
+    return NgramKernel(sets, where), {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
