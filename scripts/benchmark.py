@@ -14,7 +14,7 @@ over what was there once everything was imported and the input made. Both sides 
                                                            write the report again, from what was measured
     python scripts/benchmark.py --scale 0.01               see that everything runs
 
-The cases are in _benchmark_cases.py. What a case lacks, a package or a setting, is named, and it is left out.
+The cases are in _benchmark/cases.py. A case whose package is missing is left out, and the report names the package.
 """
 
 import argparse
@@ -30,9 +30,9 @@ from tqdm import tqdm
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts import _benchmark_plot, _benchmark_report  # noqa: E402
-from scripts._benchmark_cases import CASES, Size  # noqa: E402
-from scripts._benchmark_measure import MAX_TURNS, Measurement, machine, measure  # noqa: E402
+from scripts._benchmark import plot, report  # noqa: E402
+from scripts._benchmark.cases import CASES, Size  # noqa: E402
+from scripts._benchmark.measure import MAX_TURNS, Measurement, machine, measure  # noqa: E402
 from scripts._files import write_text  # noqa: E402
 
 # How long the turns of one size go on; with --all, so that it ends within 20 minutes on two cores.
@@ -56,9 +56,6 @@ def run(name: str, size: Size, budget: float) -> dict[str, Any]:
         "failures": [],
         "unmeasured": [],
     }
-    lacks = case.needs()
-    if lacks:
-        return {**row, "unmeasured": [lacks]}
     installed = importlib.util.find_spec(case.package) is not None
     if not size.alone and not installed:
         row["unmeasured"].append(f"{case.peer_name} is not installed")
@@ -102,32 +99,32 @@ def chosen(only: str | None, quick: bool, scale: float) -> dict[str, list[Size]]
 
 def run_all(sizes: dict[str, list[Size]], budget: float, scale: float, to_json: Path | None) -> dict[str, Any]:
     """Measure all; what is done is printed, and kept in `to_json`, as it comes."""
-    report: dict[str, Any] = {
+    measured: dict[str, Any] = {
         "machine": machine(),
         "run": "",
         "settings": {"turns": MAX_TURNS, "seconds": budget, "scale": scale},
         "cases": [],
     }
-    print("\n".join([*(f"- {name}: {value}" for name, value in report["machine"].items()), ""]))
-    print("\n".join(_benchmark_report.head()), flush=True)
+    print("\n".join([*(f"- {name}: {value}" for name, value in measured["machine"].items()), ""]))
+    print("\n".join(report.head()), flush=True)
     start = time.monotonic()
     with tqdm(total=sum(map(len, sizes.values())), unit="size", file=sys.stderr) as bar:
         for name, own in sizes.items():
             case = CASES[name]
             rows: list[dict[str, Any]] = []
             about = {"name": name, "title": case.title, "peer": case.peer_name, "asked": str(case.agreement)}
-            report["cases"].append({**about, "rows": rows})
+            measured["cases"].append({**about, "rows": rows})
             for size in own:
-                bar.set_description(f"{name}, n = {_benchmark_report.number(size.n)}")
+                bar.set_description(f"{name}, n = {report.number(size.n)}")
                 rows.append(run(name, size, budget))
-                bar.write(_benchmark_report.body(report["cases"][-1], len(rows) - 1))
+                bar.write(report.body(measured["cases"][-1], len(rows) - 1))
                 sys.stdout.flush()
                 bar.update()
-                report["run"] = f"{time.monotonic() - start:.0f} seconds"
-                report["run"] += f", all sizes times {scale:g}, to see that it runs" if scale != 1 else ""
+                measured["run"] = f"{time.monotonic() - start:.0f} seconds"
+                measured["run"] += f", all sizes times {scale:g}, to see that it runs" if scale != 1 else ""
                 if to_json:
-                    write_text(to_json, json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    return report
+                    write_text(to_json, json.dumps(measured, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return measured
 
 
 def main(words: list[str] | None = None) -> int:
@@ -154,17 +151,17 @@ def main(words: list[str] | None = None) -> int:
         parser.error(f"--scale must be more than 0. Got {arguments.scale:g}.")
 
     if arguments.from_json:
-        report = json.loads(arguments.from_json.read_text(encoding="utf-8"))
+        measured = json.loads(arguments.from_json.read_text(encoding="utf-8"))
     else:
         sizes = chosen(arguments.only, arguments.quick, arguments.scale)
         budget = arguments.seconds or (SECONDS_OF_ALL if arguments.all else SECONDS)
-        report = run_all(sizes, budget, arguments.scale, arguments.json)
+        measured = run_all(sizes, budget, arguments.scale, arguments.json)
     if arguments.pictures:
-        for kind in _benchmark_report.PICTURES:
-            write_text(arguments.pictures / f"{kind}.svg", _benchmark_plot.picture(report, kind))
+        for kind in report.PICTURES:
+            write_text(arguments.pictures / f"{kind}.svg", plot.picture(measured, kind))
     if arguments.report:
-        write_text(arguments.report, _benchmark_report.markdown(report, arguments.report, arguments.pictures))
-    unmeasured, failures = (_benchmark_report.notes(report, kind) for kind in ("unmeasured", "failures"))
+        write_text(arguments.report, report.markdown(measured, arguments.report, arguments.pictures))
+    unmeasured, failures = (report.notes(measured, kind) for kind in ("unmeasured", "failures"))
     print("\n".join(["", *(f"not measured: {note}" for note in unmeasured), *failures]))
     return 1 if arguments.check and failures else 0
 

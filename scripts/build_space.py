@@ -1,7 +1,7 @@
-"""Assemble the demo of a metric in build/<name>: a folder that runs alone, that `evaluate.load` loads, to be uploaded.
+"""Assemble the demo of a metric in build/<name>: a self-contained folder to upload, which `evaluate.load` also loads.
 
-It holds the metric with its data files, the app with the kit that all demos share, the pinned requirements, and the
-commit it was built from. Its README is the front matter that the Hub reads, and the metric card.
+It contains the metric with its data files, the app with the shared kit, pinned requirements, and the commit of the
+build. Its README is the front matter for the Hub, followed by the metric card.
 
     python scripts/build_space.py vendi_embed
     python scripts/build_space.py --all
@@ -21,29 +21,29 @@ METRICS = ROOT / "metrics"
 BUILD = ROOT / "build"
 KIT = "_kit"
 COMMIT = "COMMIT"
-# torch without CUDA: the free Spaces have no GPU, and its builds for one are large.
+# torch without CUDA: free Spaces have no GPU, and the CUDA builds are large.
 _CPU_INDEX = "--extra-index-url https://download.pytorch.org/whl/cpu"
 
 
 def space_names() -> list[str]:
-    """Name the metrics that have a demo."""
+    """List the metrics that have a demo."""
     return sorted(path.parent.name for path in SPACES.glob("[!_]*/app.py"))
 
 
 def build(name: str, to: Path = BUILD) -> Path:
-    """Assemble one demo; returns its folder.
+    """Assemble one demo and return its folder.
 
     Raises
     ------
     ValueError
-        If there is no such demo, its front matter is wrong, or the folder holds something else.
+        If there is no such demo, its front matter is wrong, or the folder contains something else.
     """
     if name not in space_names():
         raise ValueError(f"name must be one of {', '.join(space_names())}. Got {name!r}.")
     target = to / name
     if target.exists():
         if not (target / COMMIT).is_file():
-            raise ValueError(f"{target} is there, and not a demo that was built before: move it away.")
+            raise ValueError(f"{target} exists and is not an earlier build of a demo. Move it away.")
         shutil.rmtree(target)
     target.mkdir(parents=True)
     space, metric = SPACES / name, METRICS / name
@@ -67,13 +67,13 @@ def _files(folder: Path) -> list[Path]:
 
 
 def pins() -> dict[str, str]:
-    """Read the versions that CI tests, by name in lower case."""
+    """Return the versions that CI tests, by name in lower case."""
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     return dict(line.lower().split("==") for line in lines if "==" in line)
 
 
 def pinned(requirements: list[str]) -> list[str]:
-    """Pin each requirement to the version that CI tests."""
+    """Return the requirements, each pinned to the version that CI tests."""
     versions, found = pins(), {}
     for requirement in requirements:
         match = re.match(r"[\w.-]+(\[[\w,]+\])?", requirement)
@@ -86,7 +86,7 @@ def pinned(requirements: list[str]) -> list[str]:
 
 
 def front_matter(text: str) -> dict:
-    """Read the YAML between the lines of dashes."""
+    """Parse the YAML front matter."""
     match = re.match(r"---\n(.*?)\n---\s*", text, flags=re.DOTALL)
     return yaml.safe_load(match[1]) if match else {}
 
@@ -101,7 +101,7 @@ def _check_front_matter(name: str, text: str) -> None:
 
 
 def commit() -> str:
-    """Name the commit that is checked out, with "+changes" where the files differ from it."""
+    """Return the commit that is checked out, with "+changes" if files differ from it."""
 
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
@@ -117,11 +117,11 @@ def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(space_names())}")
-    parser.add_argument("--all", action="store_true", help="build all of them")
-    parser.add_argument("--to", type=Path, default=BUILD, help="the folder to build in; default build/")
+    parser.add_argument("--all", action="store_true", help="build all demos")
+    parser.add_argument("--to", type=Path, default=BUILD, help="the output folder; default build/")
     given = parser.parse_args()
     if not given.names and not given.all:
-        parser.error("name a demo, or pass --all")
+        parser.error("name a demo or pass --all")
     for name in space_names() if given.all else given.names:
         try:
             print(build(name, given.to))

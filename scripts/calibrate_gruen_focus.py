@@ -1,10 +1,10 @@
-"""How often edited prose would lose focus: what the thresholds of gruen's focus are set by.
+"""How often edited prose loses focus, by which the thresholds of gruen's focus are set.
 
     METRICS_TEST_DATA=/path/to/data python scripts/calibrate_gruen_focus.py
 
 Reads data/text/brown.zip and data/text/abc.zip of that folder: paragraphs of Brown, articles of ABC news. Prints the
-quantiles of both statistics over running text, and the share of texts of some sizes that lose focus with the thresholds
-in use. As a check on the other side, the same with one inner sentence of each text from another document.
+quantiles of both statistics over running text, and the share of texts of several lengths that lose focus at the current
+thresholds; and, as a check of the opposite, the same with one inner sentence of each text from another document.
 """
 
 import argparse
@@ -21,7 +21,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from metrics.gruen.core_encoder import DEFAULT_MODEL, encode  # noqa: E402
+from metrics.gruen.core_encoder import EncoderSettings, encode  # noqa: E402
+from metrics.gruen.core_models import DEFAULT_MODEL  # noqa: E402
 from metrics.gruen.gruen_focus import COSINE_THRESHOLD, DIGRESSION_THRESHOLD, embedding_breaks  # noqa: E402
 from metrics.gruen.gruen_text import split_texts  # noqa: E402
 
@@ -29,7 +30,7 @@ SIZES = (2, 3, 5, 10)
 
 
 def brown_paragraphs(archive: Path) -> Iterator[list[str]]:
-    """Read paragraphs as lists of sentences: a line of the tagged corpus is one, and an indented one begins anew."""
+    """Read paragraphs as lists of sentences: a line of the tagged corpus each, indented at a new paragraph."""
     with zipfile.ZipFile(archive) as opened:
         for name in sorted(opened.namelist()):
             if not re.search(r"/c[a-r]\d\d$", name):
@@ -57,7 +58,7 @@ def abc_articles(archive: Path) -> Iterator[list[str]]:
 
 
 def statistics(embeddings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cosines of adjacent sentences, (n - 1,), and the digression of each inner sentence, (n - 2,)."""
+    """Compute the cosines of adjacent sentences, (n - 1,), and the digression of each inner sentence, (n - 2,)."""
     unit = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
     adjacent = (unit[1:] * unit[:-1]).sum(1)
     outer = (unit[2:] * unit[:-2]).sum(1)
@@ -65,11 +66,11 @@ def statistics(embeddings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def report(name: str, texts: list[list[str]], model: str, limit: int) -> None:
-    """Print what one corpus says."""
+    """Print the statistics of one corpus."""
     rng = random.Random(0)
     texts = [text for text in texts if len(text) >= min(SIZES)]
     texts = rng.sample(texts, min(limit, len(texts)))
-    encoded = encode([sentence for text in texts for sentence in text], model).embeddings
+    encoded = encode([sentence for text in texts for sentence in text], EncoderSettings(model)).embeddings
     parts = np.split(encoded, np.cumsum(list(map(len, texts)))[:-1])
     adjacent, digressions = (np.concatenate(column) for column in zip(*map(statistics, parts), strict=True))
     print(f"{name}: {len(texts)} texts, {len(encoded)} sentences")

@@ -25,8 +25,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from metrics._core.core_confidence import confidence_interval, parse_confidence  # noqa: E402
+from metrics._core.core_results import confidence_interval, parse_confidence  # noqa: E402
 from scripts._files import read_jsonl, write_text  # noqa: E402
+from scripts._settings import parse_settings  # noqa: E402
 from scripts._statistics import RESAMPLES, randomization_p  # noqa: E402
 
 
@@ -41,7 +42,7 @@ def read_items(path: Path, text_key: str | None, id_key: str | None) -> tuple[li
                 raise ValueError(f"{where} has no {id_key!r}.")
             name = value[id_key]
             if not isinstance(name, (str, int)):
-                raise ValueError(f"{where}: {id_key} must be a string or a whole number. Got {name!r:.80}.")
+                raise ValueError(f"{where}: {id_key} must be a string or an integer. Got {name!r:.80}.")
             if name in names:
                 raise ValueError(f"{where}: {id_key} {name!r} comes twice.")
         if text_key is not None:
@@ -81,20 +82,6 @@ def load(name: str) -> Any:
         raise ValueError(
             f"metric {name!r} is none of {', '.join(known)}, and no module to load: {str(error).splitlines()[0]}"
         ) from error
-
-
-def parse_settings(pairs: list[str]) -> dict[str, Any]:
-    """Read name=value, where the value is JSON or else a string."""
-    settings = {}
-    for pair in pairs:
-        name, found, value = pair.partition("=")
-        if not found or not name.isidentifier():
-            raise ValueError(f"--setting must be name=value. Got {pair!r}.")
-        try:
-            settings[name] = json.loads(value)
-        except ValueError:
-            settings[name] = value
-    return settings
 
 
 def score(metric: Any, items: list, settings: dict[str, Any], path: Path) -> tuple[np.ndarray, str]:
@@ -201,7 +188,7 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         level = parse_confidence(arguments.confidence)
-        settings = parse_settings(arguments.setting)
+        settings = parse_settings(arguments.setting, "--setting")
         one, other, names = pair_up(arguments.a, arguments.b, arguments.text_key, arguments.id_key)
         if arguments.references:
             settings["references"] = [value for _, value in read_jsonl(arguments.references)]

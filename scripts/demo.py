@@ -1,49 +1,40 @@
-"""Show the three diversity metrics on the example of the diversity paper (arXiv 2506.00514).
+"""Print the scores of the three diversity metrics for the example of the diversity paper (arXiv 2506.00514).
 
-Both sets put the concepts walk, dog, take, park and couple into sentences. The first says four different things; the
-second says one thing in four ways, in different words. Self-BLEU looks at the words, and takes the second for the more
-diverse; the embedding metrics look at the meaning.
+The sentences of both sets contain the same five concepts. Those of the first set say four different things; those of
+the second say one thing in four ways. Self-BLEU compares words, and rates the second set as more diverse; the embedding
+metrics compare meanings.
 
     python scripts/demo.py
 """
 
+import sys
 from pathlib import Path
 
 import evaluate
 
-METRICS = Path(__file__).resolve().parents[1] / "metrics"
+# The commands import the rest of the project from the root.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-CONCEPTS = "walk, dog, take, park, couple"
-DIFFERENT = [
-    "The couple walk in the park and take photos of a dog.",
-    "The couple walk in the park when a thief runs up to take their dog.",
-    "The couple take a taxi to the park because their old dog cannot walk.",
-    "The couple take a vote to keep every dog off the walk in the park.",
-]
-PARAPHRASES = [
-    "The couple take their dog for a walk in the park.",
-    "A couple is taking the dog to walk at a park.",
-    "At the park, two partners walk a dog they have taken along.",
-    "Their dog was taken on a park walk by this couple.",
-]
+from spaces._kit.examples import CONCEPTS, DIFFERENT, PARAPHRASES
+
+METRICS = Path(__file__).resolve().parents[1] / "metrics"
+SETTINGS: dict[str, dict[str, int]] = {"self_bleu": {"max_order": 3}}
 
 
 def main() -> None:
     """Score both sets and print a table."""
-    sets = [DIFFERENT, PARAPHRASES]
+    sets = [list(DIFFERENT), list(PARAPHRASES)]
     rows = []
     for name, reading, higher in (
         ("self_bleu", "repeated n-grams", False),
         ("vendi_embed", "number of meanings", True),
         ("chamfer_diversity", "distance to nearest", True),
     ):
-        # In float32, digits are the same on every processor.
-        settings = {"max_order": 3} if name == "self_bleu" else {"precision": "float32"}
-        scores = evaluate.load(str(METRICS / name)).compute(predictions=sets, **settings)["scores"]
+        scores = evaluate.load(str(METRICS / name)).compute(predictions=sets, **SETTINGS.get(name, {}))["scores"]
         first_wins = (scores[0] > scores[1]) == higher
         rows.append((name, f"{reading} ({'higher' if higher else 'lower'} = more diverse)", scores, first_wins))
 
-    print(f"\nConcepts: {CONCEPTS}\n")
+    print(f"\nConcepts: {', '.join(CONCEPTS)}\n")
     for letter, title, texts in (("A", "different meanings", DIFFERENT), ("B", "one meaning, four ways", PARAPHRASES)):
         print(f"  {letter}  {title}")
         print("".join(f"       {text}\n" for text in texts))

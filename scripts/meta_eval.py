@@ -34,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_confidence import confidence_interval  # noqa: E402
+
 from metrics._core.core_encoder import DEFAULT_MODEL, PRECISIONS, Encoded, encode  # noqa: E402
 from scripts import _meta_report  # noqa: E402
 from scripts._files import read_objects, read_texts, read_topic, write_text  # noqa: E402

@@ -1,6 +1,6 @@
-"""Run the demos that were built, and take a picture of each state: empty, result and error, on desktop and phone.
+"""Run the built demos and take a screenshot of each state: empty, result and error, on desktop and phone.
 
-Pictures go to build/screenshots; one of each demo goes to docs/screenshots, for the README. It needs Chromium
+They are written to build/screenshots, and one of each demo to docs/screenshots, for the README. Needs Chromium
 (`apt-get install chromium`).
 
     python scripts/screenshots.py [name ...]
@@ -19,28 +19,29 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# The commands import each other by way of the root.
+# The commands import the rest of the project from the root.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scripts.build_space import BUILD, ROOT, build, space_names
 
 CHROMIUM = shutil.which("chromium")
-NO_CHROMIUM = "Chromium is not there: apt-get install chromium"
+NO_CHROMIUM = "Chromium is not installed: apt-get install chromium"
 DESKTOP, PHONE = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
 _START_SECONDS = 180
 
 
 class Demo(NamedTuple):
-    """A demo that runs: its address, and the file that it logs to."""
+    """A running demo: its address, its log file and its process."""
 
     name: str
     url: str
     log: Path
+    pid: int
 
 
 @contextlib.contextmanager
 def served(folder: Path, log: Path, **environment: str) -> Iterator[Demo]:
-    """Run a demo that was built, as a Space runs it: alone, in its folder."""
+    """Run a built demo as a Space does: alone, in its folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -55,7 +56,7 @@ def served(folder: Path, log: Path, **environment: str) -> Iterator[Demo]:
         try:
             url = f"http://127.0.0.1:{port}/"
             _wait(url, process, log)
-            yield Demo(folder.name, url, log)
+            yield Demo(folder.name, url, log, process.pid)
         finally:
             process.terminate()
             process.wait(timeout=30)
@@ -79,7 +80,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        # Its sandbox does not work for root, which CI runs as.
+        # Its sandbox does not work for root, as which CI runs.
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         try:
             yield opened
@@ -88,7 +89,7 @@ def browser() -> Iterator[Any]:
 
 
 def open_page(opened: Any, demo: Demo, size: dict[str, int], scheme: str = "light", query: str = "") -> Any:
-    """Open a demo in a fresh session, in a window of a size."""
+    """Open a demo in a new session and a window of the given size."""
     page = opened.new_page(viewport=size, color_scheme=scheme, accept_downloads=True, reduced_motion="reduce")
     page.set_default_timeout(60_000)
     settle(page, lambda: page.goto(f"{demo.url}?__theme={scheme}{query}"))
@@ -96,21 +97,21 @@ def open_page(opened: Any, demo: Demo, size: dict[str, int], scheme: str = "ligh
 
 
 def settle(page: Any, go: Callable[[], Any]) -> None:
-    """Go to a page, and wait until it has read its settings off the URL: what is typed before may be lost."""
+    """Go to a page and wait until it has read its settings from the URL; earlier input may be lost."""
     with page.expect_response(lambda response: response.request.method == "POST" and "/run/predict" in response.url):
         go()
     page.get_by_role("button", name="Score", exact=True).wait_for()
 
 
 def click_example(page: Any, place: int = 0) -> None:
-    """Click an example, and wait for its answer and its pictures."""
+    """Click an example and wait for its answer and its figures."""
     page.locator(".tm-examples button").nth(place).click()
     page.locator("#answer [data-value]").first.wait_for()
     page.locator(".js-plotly-plot .plot-container").first.wait_for()
 
 
 def take_all(opened: Any, demo: Demo, to: Path) -> None:
-    """Take a picture of each state."""
+    """Take a screenshot of each state."""
     for device, size in (("desktop", DESKTOP), ("phone", PHONE)):
         for scheme in ("light", "dark"):
             page = open_page(opened, demo, size, scheme)
@@ -120,14 +121,14 @@ def take_all(opened: Any, demo: Demo, to: Path) -> None:
             page.get_by_role("alert").first.wait_for()
             page.screenshot(path=to / f"{demo.name}-{device}-{scheme}-error.png")
             click_example(page)
-            # Plotly draws in steps.
+            # Plotly draws asynchronously.
             page.wait_for_timeout(1500)
             page.screenshot(path=to / f"{demo.name}-{device}-{scheme}-result.png", full_page=True)
             page.close()
 
 
 def for_readme(opened: Any, demo: Demo, to: Path) -> None:
-    """Take one picture, small enough for a repository."""
+    """Take one screenshot, small enough for the repository."""
     from PIL import Image
 
     page = open_page(opened, demo, {"width": 1280, "height": 1160})

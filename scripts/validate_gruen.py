@@ -1,11 +1,10 @@
-"""How far to trust gruen's compact backbone: against CoLA, against spoiled sentences, and against people.
+"""How far to trust gruen's compact backbone: against CoLA, against corrupted sentences, and against people.
 
     python scripts/validate_gruen.py --text DATA/text --gruen DATA/gruen [--report validation.md]
 
-Four tables: Matthews' correlation with CoLA's labels; how often a clean sentence, that the training did not see, scores
-above its spoiled form; Spearman's correlation with people's ratings of what two sets of dialogue systems said, beside
-that of "shorter is better"; and how often focus is lost where nothing is wrong, and where a sentence of another text
-stands between two.
+Four tables: Matthews' correlation with CoLA's labels; how often a held-out clean sentence scores above its corrupted
+form; Spearman's correlation with people's ratings of the output of dialogue systems, beside that of the rule "shorter
+is better"; and how often focus is lost in coherent text, and with a sentence of another text in the middle.
 """
 
 import argparse
@@ -26,11 +25,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts._files import write_text  # noqa: E402
-from scripts.gruen_corruptions import documents  # noqa: E402
-from scripts.train_gruen_compact import read_cola, read_corpus  # noqa: E402
+from scripts._gruen_training.corpora import documents  # noqa: E402
+from scripts._gruen_training.corpus import read_cola, read_corpus  # noqa: E402
 
 SEED = 99
-PAIRS = 200  # of each way to spoil
+PAIRS = 200  # of each kind of corruption
 WINDOWS = 500  # of three sentences, for focus
 RESAMPLES = 1000
 RATINGS = ("naturalness", "quality")
@@ -39,7 +38,7 @@ RATINGS = ("naturalness", "quality")
 def scores_of(metric: Any, sentences: list[str]) -> dict[str, np.ndarray]:
     """Score sentences one by one: likelihood, acceptability and the grammaticality made of them."""
     found = metric.compute(predictions=sentences, components=["grammaticality"], details=True)["details"]
-    # What is split, or left out, is judged by the mean of its parts, and else by 0.
+    # A text that is split into sentences has the mean of these; one without sentences has 0.
     parts = {
         name: np.array([np.mean([part[name] for part in one["sentences"]] or [0.0]) for one in found])
         for name in ("likelihood", "acceptability")
@@ -58,18 +57,18 @@ def cola_table(metric: Any, paths: list[Path]) -> list[str]:
     return lines
 
 
-def spoiled_table(metric: Any, text: Path, cola: Path) -> list[str]:
-    """Share of pairs in which the clean sentence scores above the spoiled one."""
+def corrupted_table(metric: Any, text: Path, cola: Path) -> list[str]:
+    """Share of pairs in which the clean sentence scores above the corrupted one."""
     corpus = read_corpus(text, cola)
-    spoiler = corpus.spoiler(SEED)
-    lines = ["| spoiled by | pairs | grammaticality | acceptability | likelihood |", "|---|---|---|---|---|"]
-    for how in spoiler.ways:
-        found = [(words, spoiled.words) for words in corpus.apart if (spoiled := spoiler.spoil(words, how))]
-        pairs = [(" ".join(words), " ".join(spoiled)) for words, spoiled in found[:PAIRS]]
+    corruptor = corpus.corruptor(SEED)
+    lines = ["| corruption | pairs | grammaticality | acceptability | likelihood |", "|---|---|---|---|---|"]
+    for how in corruptor.kinds:
+        found = [(words, corrupted.words) for words in corpus.held_out if (corrupted := corruptor.corrupt(words, how))]
+        pairs = [(" ".join(words), " ".join(corrupted)) for words, corrupted in found[:PAIRS]]
         clean = scores_of(metric, [pair[0] for pair in pairs])
-        spoiled_scores = scores_of(metric, [pair[1] for pair in pairs])
+        corrupted_scores = scores_of(metric, [pair[1] for pair in pairs])
         shares = [
-            (clean[name] > spoiled_scores[name]).mean() for name in ("grammaticality", "acceptability", "likelihood")
+            (clean[name] > corrupted_scores[name]).mean() for name in ("grammaticality", "acceptability", "likelihood")
         ]
         lines.append(f"| {how} | {len(pairs)} | " + " | ".join(f"{share:.3f}" for share in shares) + " |")
     return lines
@@ -148,11 +147,11 @@ def main() -> None:
     metric = evaluate.load(str(ROOT / "metrics/gruen"))
     signature = metric.compute(predictions=["It works."])["signature"]
     with warnings.catch_warnings():
-        # What systems said is in part no sentence.
+        # Some outputs of the systems are not sentences.
         warnings.simplefilter("ignore")
         tables = [
             cola_table(metric, arguments.cola or [arguments.gruen / "cola_in_domain_dev.tsv"]),
-            spoiled_table(metric, arguments.text, arguments.gruen),
+            corrupted_table(metric, arguments.text, arguments.gruen),
             people_table(metric, arguments.gruen),
             focus_table(metric, arguments.text),
         ]

@@ -30,7 +30,7 @@ from scipy.stats import spearmanr
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from metrics.probeval.core_encoder import encode  # noqa: E402
+from metrics.probeval.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics.probeval.core_vectors import load_vectors  # noqa: E402
 from metrics.probeval.probeval_formats import (  # noqa: E402
     WRONG,
@@ -46,8 +46,8 @@ from metrics.probeval.probeval_pipeline import (  # noqa: E402
     cluster,
     match,
     needs_embeddings,
+    resolve,
     score,
-    threshold_for,
 )
 from metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores  # noqa: E402
 from metrics.probeval.probeval_vectors import Embeddings, average_word_vectors  # noqa: E402
@@ -259,17 +259,7 @@ VIEWS: dict[str, Callable[[Question, dict[str, list], np.random.Generator], Pool
 
 def settings_for(clustering: str, matcher: str, parity: bool) -> Settings:
     """Give the default settings of a pipeline."""
-    return Settings(
-        clustering=clustering,
-        matcher=matcher,
-        threshold=threshold_for(matcher, parity),
-        linkage="average",
-        distance=0.95,
-        seed=0,
-        smoothing=1.0,
-        debias=False,
-        parity=parity,
-    )
+    return resolve(Settings(clustering=clustering, matcher=matcher, parity=parity), [])
 
 
 def correlations(
@@ -390,14 +380,14 @@ def main() -> int:
     if arguments.vectors:
         matrix, identity = average_word_vectors(texts, load_vectors(arguments.vectors))
     else:
-        encoded = encode(texts, arguments.model)
-        matrix, identity = encoded.embeddings, encoded.identity
+        encoded = encode(texts, EncoderSettings(arguments.model))
+        matrix, identity = encoded.embeddings, encoded.signed["model"]
     embeddings, wordnet = Embeddings(texts, matrix), WordNetMatcher(load_wordnet())
     pipelines = {
-        f"{clustering} + {matcher}": settings_for(clustering, matcher, arguments.parity)
+        f"{clustering} + {matcher}": settings
         for clustering in arguments.clusterings
         for matcher in arguments.matchers
-        if needs_embeddings(clustering, matcher) or matcher == "wordnet"
+        if needs_embeddings(settings := settings_for(clustering, matcher, arguments.parity)) or matcher == "wordnet"
     }
 
     lines = [

@@ -11,6 +11,8 @@ import evaluate
 import numpy as np
 import pytest
 
+from metrics._core import core_encoder
+
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = ROOT / "metrics"
 SET_METRICS = ("vendi_embed", "chamfer_diversity", "self_bleu")
@@ -25,6 +27,11 @@ SETS = [
     ["one two three four five six", "six five four three two one", "seven", "eight nine"],
     ["We can't go: it's closed.", "Closed today, isn't it?"],
 ]
+
+
+def encode(texts, *args, **settings):
+    """Encode texts by the core, with the settings of the encoder as arguments."""
+    return core_encoder.encode(texts, core_encoder.EncoderSettings(*args, **settings))
 
 
 @pytest.fixture(scope="session")

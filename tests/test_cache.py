@@ -22,7 +22,7 @@ from transformers import EvalPrediction
 
 from metrics._core import core_cache, core_encoder
 from metrics._core.core_cache import TextCache, text_key, through_cache
-from tests.conftest import METRICS, ROOT, SETS
+from tests.conftest import METRICS, ROOT, SETS, encode
 from tests.trainer_run import build_tokenizer
 
 TEXTS = [text for members in SETS for text in members]
@@ -50,10 +50,10 @@ def encoded_texts(load, monkeypatch):
     copies = [type(load(name))._compute.__globals__ for name in INPUTS]
     copies = [(copy.get("embed_sets") or copy["encode"]).__globals__ for copy in copies] + [vars(core_encoder)]
     for copy in copies:
-        encode = copy["_encode_unique"]
+        encode = copy["_encode_batches"]
         monkeypatch.setitem(
             copy,
-            "_encode_unique",
+            "_encode_batches",
             lambda loaded, texts, *rest, encode=encode: record(encode, texts)(loaded, texts, *rest),
         )
     return seen
@@ -103,45 +103,43 @@ def test_another_process_does_not_load_the_encoder(load, tmp_path):
 
 
 def test_what_is_kept_is_what_was_encoded(tmp_path):
-    cold = core_encoder.encode(TEXTS, device="cpu", cache_dir=tmp_path)
-    warm = core_encoder.encode(TEXTS[::-1], device="cpu", cache_dir=tmp_path)
+    cold = encode(TEXTS, device="cpu", cache_dir=tmp_path)
+    warm = encode(TEXTS[::-1], device="cpu", cache_dir=tmp_path)
     np.testing.assert_array_equal(warm.embeddings[::-1], cold.embeddings)
     assert warm.embeddings.dtype == np.float32
-    assert warm[1:] == cold[1:] == core_encoder.encode(TEXTS, device="cpu")[1:]
+    assert warm[1:] == cold[1:] == encode(TEXTS, device="cpu")[1:]
 
 
 def test_only_new_texts_are_encoded(tiny_model, encoded_texts, tmp_path):
-    core_encoder.encode(DIFFERENT[:5], tiny_model, cache_dir=tmp_path)
+    encode(DIFFERENT[:5], tiny_model, cache_dir=tmp_path)
     encoded_texts.clear()
-    result = core_encoder.encode(DIFFERENT, tiny_model, cache_dir=tmp_path)
+    result = encode(DIFFERENT, tiny_model, cache_dir=tmp_path)
     assert encoded_texts == DIFFERENT[5:]
-    np.testing.assert_allclose(result.embeddings, core_encoder.encode(DIFFERENT, tiny_model).embeddings, atol=1e-6)
+    np.testing.assert_allclose(result.embeddings, encode(DIFFERENT, tiny_model).embeddings, atol=1e-6)
 
 
 def test_texts_are_kept_part_by_part(tiny_model, monkeypatch, tmp_path):
     monkeypatch.setattr(core_cache, "TEXTS_AT_ONCE", 4)
     texts = [f"{a} {b}" for a in "abcd" for b in "efgh"]
-    expected = core_encoder.encode(texts, tiny_model).embeddings
-    encode, parts = core_encoder._encode_unique, []
+    expected = encode(texts, tiny_model).embeddings
+    encode_batches, parts = core_encoder._encode_batches, []
 
     def fail_at_the_third(loaded, texts, *rest):
         parts.append(texts)
         if len(parts) == 3:
             raise KeyboardInterrupt
-        return encode(loaded, texts, *rest)
+        return encode_batches(loaded, texts, *rest)
 
     # Of every part of four, two are there: those that are not wait until they are four.
-    core_encoder.encode(texts[::2], tiny_model, cache_dir=tmp_path)
+    encode(texts[::2], tiny_model, cache_dir=tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(core_encoder, "_encode_unique", fail_at_the_third)
+        patched.setattr(core_encoder, "_encode_batches", fail_at_the_third)
         more = [f"{text} i" for text in texts]
         with pytest.raises(KeyboardInterrupt):
-            core_encoder.encode([*texts, *more], tiny_model, cache_dir=tmp_path)
+            encode([*texts, *more], tiny_model, cache_dir=tmp_path)
     assert parts == [texts[1:8:2], texts[9::2], more[:4]]
     assert kept(tmp_path) == {"local": 16}
-    np.testing.assert_allclose(
-        core_encoder.encode(texts, tiny_model, cache_dir=tmp_path).embeddings, expected, atol=1e-6
-    )
+    np.testing.assert_allclose(encode(texts, tiny_model, cache_dir=tmp_path).embeddings, expected, atol=1e-6)
 
 
 def test_models_and_precisions_do_not_mix(tiny_model, other_tiny_model, tmp_path):
@@ -150,16 +148,16 @@ def test_models_and_precisions_do_not_mix(tiny_model, other_tiny_model, tmp_path
         for model in (tiny_model, other_tiny_model)
         for precision in (None, "bfloat16", "float16")
     ]
-    expected = [core_encoder.encode(TEXTS, device="cpu", **own) for own in settings]
+    expected = [encode(TEXTS, device="cpu", **own) for own in settings]
     for _ in range(2):
         for own, alone in zip(settings, expected, strict=True):
-            result = core_encoder.encode(TEXTS, device="cpu", cache_dir=tmp_path, **own)
+            result = encode(TEXTS, device="cpu", cache_dir=tmp_path, **own)
             np.testing.assert_array_equal(result.embeddings, alone.embeddings)
             assert result[1:] == alone[1:]
-    # That precision by name is not what is as good.
-    core_encoder.encode(TEXTS, tiny_model, device="cpu", precision="float32", cache_dir=tmp_path)
+    # The precision in which a model is stored, by its name.
+    encode(TEXTS, tiny_model, device="cpu", precision="float32", cache_dir=tmp_path)
     assert len(list(tmp_path.iterdir())) == 2
-    assert kept(tmp_path) == {"local": 7 * len(DIFFERENT)}
+    assert kept(tmp_path) == {"local": 6 * len(DIFFERENT)}
 
 
 def test_combined_metrics_encode_once(encoded_texts, tmp_path):
@@ -172,15 +170,15 @@ def test_combined_metrics_encode_once(encoded_texts, tmp_path):
 def test_texts_that_are_cut_are_counted_warm_too(encoded_texts, tmp_path):
     texts = [*LONG, "short", "short"]
     with pytest.warns(UserWarning, match="1 of 2 different texts"):
-        core_encoder.encode(texts[1:3], device="cpu", cache_dir=tmp_path)
+        encode(texts[1:3], device="cpu", cache_dir=tmp_path)
     for _ in range(2):
         with pytest.warns(UserWarning, match=r"2 of 3 different texts .* the 256 tokens .* longest has 402") as caught:
-            core_encoder.encode(texts, device="cpu", cache_dir=tmp_path)
+            encode(texts, device="cpu", cache_dir=tmp_path)
         assert len(caught) == 1
     assert encoded_texts == [LONG[1], "short", LONG[0]]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        core_encoder.encode(["short"], device="cpu", cache_dir=tmp_path)
+        encode(["short"], device="cpu", cache_dir=tmp_path)
 
 
 def test_gruen_keeps_the_scores_of_sentences(load, gruen_models, tmp_path):
@@ -197,7 +195,7 @@ def test_gruen_keeps_the_scores_of_sentences(load, gruen_models, tmp_path):
     assert len(names) == 4
     # The original's warnings of what it cuts come with each run.
     parity = {**bert, "parity": True, "components": ["grammaticality"]}
-    with pytest.raises(ValueError, match=r"cache_dir has no effect where neither .* leave it out\. Got .*Path"):
+    with pytest.raises(ValueError, match=r"cache_dir has no effect where neither .* leave it out\. Got str '"):
         gruen.compute(predictions=texts, cache_dir=tmp_path, **parity)
 
 
@@ -218,18 +216,18 @@ def test_any_text_can_be_kept(tiny_model, tmp_path):
     texts = ["", " ", "\0", "a\0b", "é", "e\u0301", "\U0001f600", "a" * 100_000]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        cold, warm = (core_encoder.encode(texts, tiny_model, cache_dir=tmp_path).embeddings for _ in range(2))
+        cold, warm = (encode(texts, tiny_model, cache_dir=tmp_path).embeddings for _ in range(2))
     np.testing.assert_array_equal(cold, warm)
     assert kept(tmp_path) == {"local": len(texts)}
 
 
 def test_a_model_that_changes_has_another_cache(tiny_model, other_tiny_model, tmp_path):
     shutil.copytree(tiny_model, tmp_path / "model")
-    first = core_encoder.encode(TEXTS, tmp_path / "model", cache_dir=tmp_path / "cache")
+    first = encode(TEXTS, tmp_path / "model", cache_dir=tmp_path / "cache")
     weights = next(Path(other_tiny_model).rglob("*.safetensors"))
     shutil.copy(weights, tmp_path / "model" / weights.relative_to(other_tiny_model))
-    second = core_encoder.encode(TEXTS, tmp_path / "model", cache_dir=tmp_path / "cache")
-    np.testing.assert_allclose(second.embeddings, core_encoder.encode(TEXTS, other_tiny_model).embeddings, atol=1e-6)
+    second = encode(TEXTS, tmp_path / "model", cache_dir=tmp_path / "cache")
+    np.testing.assert_allclose(second.embeddings, encode(TEXTS, other_tiny_model).embeddings, atol=1e-6)
     assert first.identity != second.identity
     assert kept(tmp_path / "cache").keys() == {"local"}
     assert len(list((tmp_path / "cache").iterdir())) == 2
@@ -301,7 +299,8 @@ def test_processes_that_encode_share_a_cache(tiny_model, tmp_path):
         "from metrics._core import core_cache, core_encoder\n"
         "core_cache.TEXTS_AT_ONCE = 20\n"
         "texts = json.loads(sys.argv[1])\n"
-        "found = core_encoder.encode(texts, sys.argv[2], device='cpu', cache_dir=sys.argv[3])\n"
+        "settings = core_encoder.EncoderSettings(sys.argv[2], device='cpu', cache_dir=sys.argv[3])\n"
+        "found = core_encoder.encode(texts, settings)\n"
         "print(json.dumps(found.embeddings.tolist()))\n"
     )
     running = [
@@ -313,7 +312,7 @@ def test_processes_that_encode_share_a_cache(tiny_model, tmp_path):
         )
         for own in (texts[:200], texts[100:])
     ]
-    expected = core_encoder.encode(texts, tiny_model, device="cpu").embeddings
+    expected = encode(texts, tiny_model, device="cpu").embeddings
     for process, own in zip(running, (expected[:200], expected[100:]), strict=True):
         with process.stdout:
             found = json.loads(process.stdout.read().splitlines()[-1])
@@ -379,7 +378,7 @@ def cache_file(folder):
 @pytest.mark.parametrize("damage", ["text", "cut", "zeros"])
 def test_a_damaged_file_is_an_error(tiny_model, tmp_path, damage):
     texts = [f"{a} {b} {c}" for a in "abcdefgh" for b in "abcdefgh" for c in "abcdefgh"]
-    core_encoder.encode(texts, tiny_model, cache_dir=tmp_path)
+    encode(texts, tiny_model, cache_dir=tmp_path)
     path = cache_file(tmp_path)
     content = path.read_bytes()
     size = len(content)
@@ -391,27 +390,27 @@ def test_a_damaged_file_is_an_error(tiny_model, tmp_path, damage):
         }[damage]
     )
     with pytest.raises(ValueError, match=rf"cache_dir: {re.escape(str(path))} is damaged, .* Delete it"):
-        core_encoder.encode(texts, tiny_model, cache_dir=tmp_path)
+        encode(texts, tiny_model, cache_dir=tmp_path)
     path.unlink()
-    result = core_encoder.encode(texts, tiny_model, cache_dir=tmp_path)
-    np.testing.assert_allclose(result.embeddings, core_encoder.encode(texts, tiny_model).embeddings, atol=1e-6)
+    result = encode(texts, tiny_model, cache_dir=tmp_path)
+    np.testing.assert_allclose(result.embeddings, encode(texts, tiny_model).embeddings, atol=1e-6)
 
 
 def test_a_bit_that_has_turned_is_an_error(tiny_model, tmp_path):
-    embeddings = core_encoder.encode(["a b c", "d e f"], tiny_model, cache_dir=tmp_path).embeddings
+    embeddings = encode(["a b c", "d e f"], tiny_model, cache_dir=tmp_path).embeddings
     path = cache_file(tmp_path)
     content, value = bytearray(path.read_bytes()), embeddings[1].tobytes()
     content[content.index(value) + 9] ^= 4
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"is damaged, .* \(a checksum does not fit\)"):
-        core_encoder.encode(["d e f"], tiny_model, cache_dir=tmp_path)
+        encode(["d e f"], tiny_model, cache_dir=tmp_path)
 
 
 def test_an_empty_file_is_a_cache_that_was_never_begun(tiny_model, tmp_path):
-    core_encoder.encode(["a b"], tiny_model, cache_dir=tmp_path)
+    encode(["a b"], tiny_model, cache_dir=tmp_path)
     path = cache_file(tmp_path)
     path.write_bytes(b"")
-    core_encoder.encode(["a b"], tiny_model, cache_dir=tmp_path)
+    encode(["a b"], tiny_model, cache_dir=tmp_path)
     assert kept(tmp_path) == {"local": 1}
 
 
@@ -451,17 +450,17 @@ def test_a_full_disk_is_said_once_and_changes_no_value(tmp_path):
 
 
 def test_a_cache_that_others_hold_is_said_and_changes_no_score(tiny_model, monkeypatch, tmp_path):
-    expected = core_encoder.encode(TEXTS, tiny_model, cache_dir=tmp_path).embeddings
+    expected = encode(TEXTS, tiny_model, cache_dir=tmp_path).embeddings
     monkeypatch.setattr(core_cache, "_LOCK_SECONDS", 0.1)
     other = sqlite3.connect(cache_file(tmp_path), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.warns(UserWarning, match=r"could not be written to \(database is locked\)"):
-        result = core_encoder.encode([*TEXTS, "new"], tiny_model, cache_dir=tmp_path)
+        result = encode([*TEXTS, "new"], tiny_model, cache_dir=tmp_path)
     np.testing.assert_array_equal(result.embeddings[:-1], expected)
     other.execute("COMMIT")
     other.execute("BEGIN EXCLUSIVE")
     with pytest.raises(ValueError, match=r"cache_dir: .* could not be used \(database is locked\)"):
-        core_encoder.encode(TEXTS, tiny_model, cache_dir=tmp_path)
+        encode(TEXTS, tiny_model, cache_dir=tmp_path)
     other.close()
 
 
@@ -519,18 +518,18 @@ def test_a_folder_without_permission_serves_what_it_has(tmp_path_factory):
 
 
 def test_another_kind_of_file(tiny_model, tmp_path):
-    core_encoder.encode(["a"], tiny_model, cache_dir=tmp_path)
+    encode(["a"], tiny_model, cache_dir=tmp_path)
     with closing(sqlite3.connect(cache_file(tmp_path))) as connection:
         connection.execute("PRAGMA user_version = 7")
     with pytest.raises(ValueError, match=r"is damaged, or not of this program \(its version is 7\)"):
-        core_encoder.encode(["a"], tiny_model, cache_dir=tmp_path)
+        encode(["a"], tiny_model, cache_dir=tmp_path)
 
 
 def test_a_python_without_sqlite(tiny_model, monkeypatch, tmp_path):
     monkeypatch.setattr(core_cache, "sqlite3", None)
     with pytest.raises(ImportError, match="cache_dir needs sqlite3"):
-        core_encoder.encode(["a"], tiny_model, cache_dir=tmp_path)
-    core_encoder.encode(["a"], tiny_model)
+        encode(["a"], tiny_model, cache_dir=tmp_path)
+    encode(["a"], tiny_model)
 
 
 # Wrong input.
@@ -573,5 +572,5 @@ def test_where_it_has_no_effect_it_is_refused(load, tmp_path, monkeypatch, name,
 
 def test_a_home_folder_is_found(tiny_model, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
-    core_encoder.encode(["a"], tiny_model, cache_dir="~/deep/cache")
+    encode(["a"], tiny_model, cache_dir="~/deep/cache")
     assert kept(tmp_path / "deep/cache") == {"local": 1}

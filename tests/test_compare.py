@@ -116,7 +116,7 @@ def test_answers_against_peoples(run, files):
     ("extra", "message"),
     [
         (["--metric", "self_blue"], "metric 'self_blue' is none of chamfer_diversity, "),
-        (["--metric", "self_bleu", "--setting", "max_order"], "--setting must be name=value. Got 'max_order'."),
+        (["--metric", "self_bleu", "--setting", "max_order"], "--setting must be NAME=VALUE. Got 'max_order'."),
         (["--metric", "self_bleu", "--setting", "max_order=0"], "max_order must be at least 1. Got 0."),
         (["--metric", "self_bleu", "--setting", "order=2"], "unexpected keyword argument 'order'"),
         (["--metric", "self_bleu", "--confidence", "95"], "confidence must be between 0 and 1"),
@@ -147,7 +147,7 @@ def test_bad_files_are_named(run, files, tmp_path):
     one, other = files("one.jsonl", [{"id": 1, "t": ["a"]}]), files("other.jsonl", [{"id": 2, "t": ["a"]}])
     assert "id 1 is in only one of" in run(one, other, *metric, *keys)[2]
     lists = files("lists.jsonl", [{"id": [1], "t": ["a"]}])
-    assert "id must be a string or a whole number. Got [1]." in run(lists, lists, *metric, *keys)[2]
+    assert "id must be a string or an integer. Got [1]." in run(lists, lists, *metric, *keys)[2]
 
 
 def test_the_command_runs_from_anywhere(files, tmp_path):

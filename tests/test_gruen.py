@@ -1,4 +1,4 @@
-"""gruen: what takes points off a text, why, and what happens with odd input."""
+"""gruen: the penalties of a text, their details, and degenerate input."""
 
 import itertools
 import json
@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metrics._core.core_encoder import encode
+from metrics._core.core_encoder import encode, token_batches
 from metrics.gruen import gruen_focus, gruen_redundancy, gruen_text
-from metrics.gruen.gruen_backbone import combine_windows, token_batches, windows
+from metrics.gruen.gruen_backbone import combine_windows, windows
 from tests.conftest import ROOT
 from tests.references import gruen as reference
 
@@ -118,7 +118,7 @@ def test_a_frequent_letter_does_not_hide_what_long_sentences_share():
     shared = "we walked along the river until the path came to its end and sat down on a stone to eat our bread " * 2
     pair = [f"{shared}in early spring", f"{shared}in late autumn"]
     assert "longest_substring" in gruen_redundancy.find_redundancy(pair).pairs(9)[0][2]
-    # The original's way leaves it out, and parity keeps to it.
+    # difflib's default leaves it out, and so does parity.
     flags = gruen_redundancy.find_redundancy(pair, autojunk=True).pairs(9)[0][2]
     assert flags == reference.redundant_pairs(pair, autojunk=True)[0][2]
 
@@ -128,7 +128,7 @@ def test_ten_thousand_sentences_that_all_repeat_each_other(load):
     result = load("gruen").compute(predictions=[text], details=True, **WITHOUT_MODELS)
     n_pairs = math.comb(10_000, 2)
     assert result["non_redundancy"] == pytest.approx(-0.4 * n_pairs)
-    # All are counted, and the first of them listed.
+    # All are counted; only the first are listed.
     details = result["details"][0]
     assert details["n_redundant_pairs"] == n_pairs
     assert len(details["redundant_pairs"]) == 10_000
@@ -146,7 +146,7 @@ def test_too_many_sentences_are_an_error_that_names_the_limit(load, monkeypatch)
 
 # Focus.
 
-# The first is the paper's example; the middle sentence of each leaves the subject, while both others stay with it.
+# The first is the paper's example. The middle sentence of each is off topic, both others are on topic.
 DIGRESSIONS = [
     (
         "Chickenpox is a very contagious disease caused by varicella zoster virus.",
@@ -189,7 +189,7 @@ def test_both_tests_of_focus():
     (found,) = gruen_focus.embedding_breaks(at(0, 10, 97))
     assert found.place == 1
     assert found.similarity == pytest.approx(math.cos(math.radians(87)))
-    # A middle that is 60 degrees off twins: 0.5 - 1 is far below the threshold.
+    # Between equal neighbors, a sentence at 60 degrees: 0.5 - 1 is far below the threshold.
     assert [one.place for one in gruen_focus.embedding_breaks(at(0, 60, 0))] == [0, 1]
     assert gruen_focus.embedding_breaks(at(0, 60, 0), digression=-0.6) == []
     assert gruen_focus.embedding_breaks(at(0, 60), threshold=0.6)[0].place == 0
@@ -245,7 +245,7 @@ def test_the_original_takes_a_distance_for_a_similarity():
     distance = reference.word_movers_distance(["cat", "sleeps"], ["kitten", "rests"], WORDS)
     assert found.similarity == pytest.approx(1 / (1 + math.exp(7 - distance)))
     assert mover.breaks(["The cat sleeps.", "The shares fell."], 0.05, parity=True) == []
-    # Nothing is known of one of the two.
+    # The second sentence has no known word.
     assert mover.breaks(["The cat sleeps.", "Of the and."], 1.0, parity=True) == []
 
 
@@ -297,6 +297,58 @@ def test_word_vectors_that_are_none(load, tmp_path):
         load("gruen").compute(vectors=5, **settings)
 
 
+# An encoder of the caller's.
+
+
+class Recording:
+    """An encoder of two dimensions, the letters and the words of a text; it records what it is asked to encode."""
+
+    def __init__(self):
+        self.seen = []
+
+    def encode(self, texts):
+        self.seen += texts
+        return np.array([[len(text) / 9, len(text.split())] for text in texts])
+
+
+def test_an_encoder_of_the_callers_judges_focus(load):
+    encoder, texts = Recording(), [f"{GOOD} Rain fell all night long.", "Rain fell all night long.", GOOD]
+    result = load("gruen").compute(
+        predictions=texts, model=encoder, components=["focus"], focus_threshold=1, details=True
+    )
+    sentences = ["The doctor told me the news.", "She was kind, and she took her time.", "Rain fell all night long."]
+    # Each different sentence once, and none that has no neighbor.
+    assert sorted(encoder.seen) == sorted(sentences)
+    first, second, third = Recording().encode(sentences)
+    cosines = [a @ b / np.sqrt(a @ a * (b @ b)) for a, b in ((first, second), (second, third))]
+    breaks = result["details"][0]["focus_breaks"]
+    assert [one["similarity"] for one in breaks] == pytest.approx(cosines)
+    assert "|focus:embedding|threshold:1.0|digression:-0.265|model:given(Recording)|version:" in result["signature"]
+
+
+def test_precision_and_cache_are_the_backbones_beside_an_encoder_of_the_callers(load, tmp_path):
+    settings = {"predictions": TEXTS, "model": Recording(), "precision": "float32"}
+    cold, warm = (load("gruen").compute(**settings, cache_dir=tmp_path) for _ in range(2))
+    assert cold == warm
+    assert cold["scores"] == pytest.approx(load("gruen").compute(**settings)["scores"], abs=1e-6)
+    assert "|precision:float32|focus:embedding|" in cold["signature"]
+    assert "focus_precision" not in cold["signature"]
+    # The scores of sentences are kept, and no embeddings.
+    assert len(list(tmp_path.iterdir())) == 1
+    for name, value in (("precision", "float32"), ("cache_dir", tmp_path)):
+        with pytest.raises(
+            ValueError, match=rf"{name} has no effect where model is an encoder of your own \(Recording"
+        ):
+            load("gruen").compute(
+                predictions=TEXTS, model=Recording(), components=["focus", "non_redundancy"], **{name: value}
+            )
+
+
+def test_a_precision_without_a_model_is_an_error(load):
+    with pytest.raises(ValueError, match=r"precision has no effect where no model runs: leave it out\. Got str 'bfl"):
+        load("gruen").compute(predictions=TEXTS, precision="bfloat16", **WITHOUT_MODELS)
+
+
 # The whole.
 
 
@@ -326,7 +378,7 @@ def test_components_are_scored_as_they_are_asked_for(load):
         others = {"grammaticality", "non_redundancy", "focus", "coherence"} - {name}
         assert all(result[other] is None and result["details"][0][other] is None for other in others)
         assert f"components:{name}|" in result["signature"]
-    # Where nothing is left to take off from, 1 is.
+    # Without grammaticality, penalties come off 1.
     assert load("gruen").compute(predictions=TEXTS[:2], **WITHOUT_MODELS)["scores"] == pytest.approx([1.0, 0.6])
     mixed = load("gruen").compute(predictions=TEXTS, components={"focus", "non_redundancy"})
     assert "components:non_redundancy+focus|" in mixed["signature"]
@@ -345,7 +397,7 @@ def test_what_is_added_piece_by_piece_is_scored_as_one(load):
     assert load("gruen").compute(predictions=TEXTS[3:]) == expected
 
 
-# Odd input.
+# Degenerate input.
 
 
 def test_a_text_without_sentences_scores_0(load):
@@ -405,7 +457,7 @@ def test_other_scripts_are_a_warning(load):
         ("text", TypeError, "must be a list of texts. Got a bare string"),
         (5, TypeError, "predictions must be a list of texts. Got int 5"),
         ([], ValueError, "predictions is empty"),
-        (["fine", "half \ud83d"], ValueError, r"predictions\[1\] holds half of a surrogate pair"),
+        (["fine", "half \ud83d"], ValueError, r"predictions\[1\] holds an unpaired surrogate"),
     ],
 )
 def test_what_is_no_text_is_refused(load, predictions, error, message):
@@ -503,7 +555,7 @@ def test_a_long_sentence_is_read_to_its_end(load):
     assert scores[0] != scores[1]
 
 
-# Cases that must come out right.
+# Sentences with a known order.
 
 
 def grammaticality(load, *texts):
@@ -571,7 +623,7 @@ def test_a_repeated_name_is_redundant_and_a_pronoun_is_not(load, first, name, pr
     assert result["scores"][0] < result["scores"][1]
 
 
-# Ten texts, the best first, as their author ranked them before any was scored.
+# Ten texts, best first, ranked by their author before any was scored.
 RANKED = [
     "The village lies at the foot of a hill. In winter the road to it is often closed by snow, and all stay at home.",
     "My grandfather kept bees for forty years. He taught me how to open a hive without being stung.",
@@ -599,6 +651,25 @@ def test_the_words_that_are_wrong_are_pointed_at(load):
     wrong, right = result["details"][0]["sentences"]
     assert wrong["suspects"] == ["the."]
     assert right["suspects"] == []
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+def test_each_sentence_is_read_once(load, monkeypatch, tmp_path, is_cached):
+    gruen = load("gruen")
+    model = type(gruen)._compute.__globals__["CompactBackbone"].score_sentences.__globals__["CompactModel"]
+    read, hidden = [], model.hidden
+    monkeypatch.setattr(model, "hidden", lambda self, ids, mask: read.append(len(ids)) or hidden(self, ids, mask))
+    settings = {"cache_dir": tmp_path} if is_cached else {}
+    expected = gruen.compute(predictions=["The doctor told me the. I went home. I went home."], details=True)
+    assert sum(read) == 2
+    if is_cached:
+        gruen.compute(predictions=["I went home."], **settings)
+    read.clear()
+    result = gruen.compute(predictions=["The doctor told me the. I went home. I went home."], details=True, **settings)
+    # The cache holds scores and no suspects: for these, the one sentence in it is read too.
+    assert sum(read) == 2
+    assert [one["suspects"] for one in result["details"][0]["sentences"]] == [["the."], [], []]
+    assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
 
 
 def test_prose_scores_near_1_and_word_salad_near_0(load):

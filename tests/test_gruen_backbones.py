@@ -1,4 +1,4 @@
-"""gruen's backbones: the paper's on tiny real models, parity with the original, and how the weights are found."""
+"""gruen's backbones: the paper's on tiny models, parity with the original, and the search for the weights."""
 
 import itertools
 import json
@@ -15,8 +15,9 @@ import pytest
 import torch
 
 from metrics.gruen import gruen_redundancy, gruen_text
+from metrics.gruen.core_encoder import EncoderSettings
 from metrics.gruen.gruen import WEIGHTS_SHA256
-from metrics.gruen.gruen_bert import BertBackbone, _frame
+from metrics.gruen.gruen_bert import BertBackbone, BertSettings, _frame
 from metrics.gruen.gruen_compact import CompactBackbone
 from tests.conftest import METRICS
 from tests.references import gruen as reference
@@ -42,7 +43,7 @@ def one_by_one(gruen_models):
 
 @pytest.fixture(scope="session")
 def punkt_data(tmp_path_factory):
-    """NLTK data with a Punkt of its own, trained on a few sentences."""
+    """A folder of NLTK data with a Punkt model trained on a few sentences."""
     from nltk.tokenize.punkt import PunktTrainer, save_punkt_params
 
     text = "The doctor came at six. She met Mr. Lee there. Mr. Lee was ill. He got up. It rained. " * 20
@@ -79,10 +80,13 @@ def test_sentences_score_as_one_by_one(load, gruen_models, one_by_one):
 
 def test_pseudo_likelihood_masks_each_token(gruen_models, one_by_one):
     sentences = ["the cat sat on a mat.", "a dog", "the doctor told me the news."]
-    judge = BertBackbone(("grammaticality",), likelihood="pseudo", **paths(without_sop(gruen_models)))
-    scored = judge.score_sentences(sentences)
+    bert = BertSettings(likelihood="pseudo", **paths(without_sop(gruen_models)))
+    scored, in_pairs = (
+        BertBackbone(("grammaticality",), bert, EncoderSettings(batch_size=batch_size)).score_sentences(sentences)
+        for batch_size in (None, 2)
+    )
     assert scored.loss == pytest.approx([one_by_one.pseudo_loss(sentence) for sentence in sentences], abs=1e-5)
-    assert judge.score_sentences(sentences, batch_size=2).loss == pytest.approx(scored.loss, abs=1e-5)
+    assert in_pairs.loss == pytest.approx(scored.loss, abs=1e-5)
 
 
 def test_order_is_alberts(load, gruen_models):
@@ -123,7 +127,7 @@ def test_long_sentences_are_read_in_windows(load, gruen_models, one_by_one):
         result = load("gruen").compute(
             predictions=[sentence, sentence + "xylophone"], components=["grammaticality"], **without_sop(gruen_models)
         )
-    # The end counts, though the model reads 160 tokens.
+    # The end changes the score, though the model reads 160 tokens.
     assert result["scores"][0] != result["scores"][1]
 
 
@@ -353,7 +357,7 @@ def test_the_weights_are_found_from_a_relative_path_and_then_from_elsewhere(load
     cache = {"HF_MODULES_CACHE": str(tmp_path / "cache")}
     first = run(PROGRAM.format(path="metrics/gruen"), METRICS.parent, **cache)
     assert json.loads(first) == pytest.approx(expected, abs=1e-6)
-    # The note of where the code came from keeps the relative path, which says nothing here.
+    # The recorded source of the code is the relative path, which does not exist here.
     (tmp_path / "elsewhere").mkdir()
     second = run(PROGRAM.format(path=str(GRUEN)), tmp_path / "elsewhere", **cache)
     assert second == first
@@ -391,7 +395,7 @@ def lost_weights(tmp_path, monkeypatch):
 
     folder = shutil.copytree(GRUEN, tmp_path / "gruen")
     script = folder / "gruen.py"
-    # Other code has another place in evaluate's cache; a comment alone would not be other code.
+    # Code that differs has its own folder in evaluate's cache; comments make no difference.
     script.write_text(script.read_text(encoding="utf-8") + f"\n_PLACE = {str(tmp_path)!r}\n", encoding="utf-8")
     metric = evaluate.load(str(folder))
     return metric, folder / WEIGHTS, sys.modules[type(metric).__module__].__file__
@@ -401,7 +405,7 @@ def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(lost_weights
     metric, original, script = lost_weights
     copy = Path(script).with_name(WEIGHTS)
     assert metric.compute(predictions=TEXTS)["gruen"] > 0
-    # Spoiled beside the code: the original heals it.
+    # Corrupted beside the code: it is copied again from the original.
     copy.write_bytes(b"something else")
     assert metric.compute(predictions=TEXTS)["gruen"] > 0
     original.write_bytes(b"something else")
@@ -414,12 +418,12 @@ def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(lost_weights
     original.unlink()
     with pytest.raises(ValueError, match=r"no folder and no Space is known .* or pass backbone='bert'"):
         metric.compute(predictions=TEXTS)
-    # What needs no weights works without.
+    # Components without weights still work.
     assert metric.compute(predictions=TEXTS, components=["non_redundancy", "focus"])["grammaticality"] is None
 
 
 def test_the_loss_of_a_token_is_near_the_cross_entropy_over_the_vocabulary(examples):
-    judge = CompactBackbone(GRUEN / WEIGHTS, WEIGHTS_SHA256, device="cpu")
+    judge = CompactBackbone(GRUEN / WEIGHTS, WEIGHTS_SHA256, EncoderSettings(device="cpu"))
     model, tokenizer, _, _ = judge._loaded
     sentences = sorted({text for each in examples for text in each["texts"]})
     estimated = judge.score_sentences(sentences).loss
@@ -429,9 +433,45 @@ def test_the_loss_of_a_token_is_near_the_cross_entropy_over_the_vocabulary(examp
         with torch.inference_mode():
             predicted = model.vocabulary_logits(model.hidden(ids["input_ids"], ids["attention_mask"]))
         exact.append(torch.nn.functional.cross_entropy(predicted[0, 1:-1], ids["input_ids"][0, 1:-1]).item())
-    # So the estimate tells sentences apart nearly as well.
+    # So the estimate ranks sentences nearly as the exact loss does.
     assert np.std(estimated - exact) < 0.25 * np.std(exact)
     assert np.mean(estimated - exact) == pytest.approx(0, abs=0.15)
+
+
+SENTENCES = [
+    "It rains.",
+    "The old man walked slowly along the river and looked at the boats.",
+    "Dog the sofa on sleeps.",
+    "He go to school every days with his sister, who like it " + "very much and " * 60 + "so on.",
+    "x",
+]
+
+
+def compact(**settings):
+    return CompactBackbone(GRUEN / WEIGHTS, WEIGHTS_SHA256, EncoderSettings(device="cpu", **settings))
+
+
+def test_the_compact_backbone_scores_a_sentence_the_same_alone_and_in_company():
+    expected = compact().score_sentences(SENTENCES)
+    together = [compact(batch_size=n).score_sentences(SENTENCES) for n in (2, 100)]
+    alone = [compact().score_sentences([sentence]) for sentence in SENTENCES]
+    for name in ("likelihood", "acceptability"):
+        for found in together:
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=2e-6)
+        np.testing.assert_allclose(
+            np.concatenate([getattr(one, name) for one in alone]), getattr(expected, name), atol=2e-6
+        )
+    assert [one.suspects[0] for one in alone] == expected.suspects == together[0].suspects
+    assert expected.suspects[2]
+
+
+@pytest.mark.parametrize(("precision", "near"), [("float32", 0), ("bfloat16", 0.03), ("float16", 0.003)])
+def test_the_compact_backbone_in_each_precision(precision, near):
+    exact, rounded = compact().score_sentences(SENTENCES), compact(precision=precision)
+    found = rounded.score_sentences(SENTENCES)
+    assert rounded.identity["precision"] == precision
+    np.testing.assert_allclose(found.acceptability, exact.acceptability, atol=near)
+    assert (np.abs(found.loss - exact.loss).max() > 1e-4) == (precision != "float32")
 
 
 def test_a_component_that_the_backbone_lacks_is_an_error(load):

@@ -1,4 +1,4 @@
-"""How the compact backbone of gruen is trained: the ways to spoil a sentence, and two steps of each kind."""
+"""How the compact backbone of gruen is trained: the corruptions of sentences, and two steps of each stage."""
 
 import hashlib
 import zipfile
@@ -6,10 +6,17 @@ import zipfile
 import numpy as np
 import pytest
 
+from metrics.gruen.core_encoder import EncoderSettings
 from metrics.gruen.gruen_compact import CompactBackbone
-from scripts import gruen_teacher
 from scripts import train_gruen_compact as training
-from scripts.gruen_corruptions import Renamer, Spoiler, learn_lexicon, split_words
+from scripts._gruen_training import finishing, judging
+from scripts._gruen_training import teacher as teaching
+from scripts._gruen_training.corpora import split_words
+from scripts._gruen_training.corpus import Corpus
+from scripts._gruen_training.corruptions import Corruptor
+from scripts._gruen_training.lexicon import learn_lexicon
+from scripts._gruen_training.names import Renamer
+from scripts._gruen_training.trainer import Stage, Trainer
 
 TAGGED = """
 The/at dog/nn was/bedz barking/vbg at/in the/at gate/nn ./.
@@ -45,26 +52,26 @@ def test_words_are_known_by_their_tags(lexicon):
     assert "gate" in lexicon.nouns
 
 
-def test_each_way_to_spoil_marks_the_words_that_show_it(lexicon):
-    spoiler = Spoiler(lexicon, seed=0)
-    spoiler.other = split_words(SENTENCES[1])
+def test_each_corruption_marks_the_words_that_show_it(lexicon):
+    corruptor = Corruptor(lexicon, seed=0)
+    corruptor.other = split_words(SENTENCES[1])
     found = set()
     for words in map(split_words, SENTENCES):
-        for how in spoiler.ways:
+        for how in corruptor.kinds:
             for _ in range(10):
-                spoiled = spoiler.spoil(words, how)
-                if spoiled is not None:
+                corrupted = corruptor.corrupt(words, how)
+                if corrupted is not None:
                     found.add(how)
-                    assert spoiled.words != words
-                    assert len(spoiled.words) == len(spoiled.wrong)
-                    assert any(spoiled.wrong)
-    assert found == set(spoiler.ways)
+                    assert corrupted.words != words
+                    assert len(corrupted.words) == len(corrupted.wrong)
+                    assert any(corrupted.wrong)
+    assert found == set(corruptor.kinds)
 
 
-def test_spoiling_is_seeded(lexicon):
+def test_corruption_is_seeded(lexicon):
     words = split_words(SENTENCES[0])
-    first, second = (Spoiler(lexicon, seed=3) for _ in range(2))
-    assert [first.spoil(words) for _ in range(20)] == [second.spoil(words) for _ in range(20)]
+    first, second = (Corruptor(lexicon, seed=3) for _ in range(2))
+    assert [first.corrupt(words) for _ in range(20)] == [second.corrupt(words) for _ in range(20)]
 
 
 def test_other_names_stand_where_names_stood(lexicon):
@@ -87,9 +94,9 @@ def test_names_made_of_common_words(lexicon):
 
 def test_a_teacher_learns_to_judge(tiny_model, monkeypatch):
     for name, value in (("RATE", 3e-3), ("HEAD_RATE", 3e-3), ("BATCH", 8), ("EPOCHS", 8)):
-        monkeypatch.setattr(gruen_teacher, name, value)
+        monkeypatch.setattr(teaching, name, value)
     rows = [("a b c", 1), ("a z c", 0), ("d a b a", 1), ("c d z b", 0)] * 48
-    teacher = gruen_teacher.Teacher(tiny_model, seed=0)
+    teacher = teaching.Teacher(tiny_model, seed=0)
     teacher.fit(rows, seed=0)
     after = teacher.judge(["a z z", "b c b d c b a a", "c d a"])
     assert after[0] < 0 < min(after[1:])
@@ -100,37 +107,37 @@ def test_a_teacher_learns_to_judge(tiny_model, monkeypatch):
 @pytest.mark.slow
 def test_training_gives_the_same_file_twice_and_the_backbone_reads_it(lexicon, tiny_model, tmp_path, monkeypatch):
     stages = (
-        training.Stage(2, pairs=2, masked=2, cola=2, adapter_rate=1e-3, head_rate=1e-3),
-        training.Stage(2, 2, 2, 2, 1e-3, 1e-3, judged=2, other_weight=0.1, renamed=0.5, dropout=True),
+        Stage(2, pairs=2, masked=2, cola=2, adapter_rate=1e-3, head_rate=1e-3),
+        Stage(2, 2, 2, 2, 1e-3, 1e-3, judged=2, other_weight=0.1, renamed=0.5, dropout=True),
     )
     monkeypatch.setattr(training, "STAGES", stages)
     monkeypatch.setattr(training, "ROUNDS", ((1,),))
-    monkeypatch.setattr(training, "JUDGED_SENTENCES", 50)
-    monkeypatch.setattr(training, "TOTAL_SENTENCES", 100)
-    monkeypatch.setattr(gruen_teacher, "EPOCHS", 1)
-    monkeypatch.setattr(training, "TEACHER_THREADS", 1)
+    monkeypatch.setattr(judging, "JUDGED_SENTENCES", 50)
+    monkeypatch.setattr(finishing, "TOTAL_SENTENCES", 100)
+    monkeypatch.setattr(teaching, "EPOCHS", 1)
+    monkeypatch.setattr(judging, "TEACHER_THREADS", 1)
     words = [split_words(sentence) for sentence in SENTENCES] * 25
     judged = [(sentence, i % 2) for i, sentence in enumerate(SENTENCES)] * 25
-    corpus = training.Corpus(
+    corpus = Corpus(
         words,
         words,
         words,
         judged,
         judged,
         words[:4],
-        lambda seed: Spoiler(lexicon, seed),
+        lambda seed: Corruptor(lexicon, seed),
         lambda seed, made: Renamer(with_common_words(lexicon), words, seed, made),
     )
     digests = []
     for path in (tmp_path / "first.safetensors", tmp_path / "second.safetensors"):
-        trainer = training.Trainer(corpus, seed=0)
+        trainer = Trainer(corpus, seed=0)
         training.train_all(trainer, tiny_model, seed=0)
-        trainer.count_tokens()
-        trainer.fit_log_total(seed=0)
-        digests.append(trainer.save(path, trainer.calibrate(0)))
+        finishing.count_tokens(trainer)
+        finishing.fit_log_total(trainer, seed=0)
+        digests.append(finishing.save(trainer, path, finishing.calibrate(trainer, 0)))
     assert digests[0] == digests[1] == hashlib.sha256(path.read_bytes()).hexdigest()
 
-    backbone = CompactBackbone(path, digests[0], device="cpu")
+    backbone = CompactBackbone(path, digests[0], EncoderSettings(device="cpu"))
     scores = backbone.score_sentences(SENTENCES)
     # Half precision in the file, single in training.
     np.testing.assert_allclose(scores.loss, trainer.predict(SENTENCES)[:, 0], rtol=0.01)

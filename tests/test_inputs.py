@@ -33,8 +33,8 @@ GOOD = ["a b", "c d"]
         ([["a", "b"], ["c", 4.5]], TypeError, r"predictions\[1\]\[1\] must be a string\. Got float 4\.5"),
         ([["a", "b"], ["c", ["d"]]], TypeError, r"predictions\[1\]\[1\] must be a string\. Got list \['d'\]"),
         ([["a", "b"], None], TypeError, r"predictions\[1\] must be a text or a list of texts\. Got None"),
-        (["a", "half \ud800"], ValueError, r"predictions\[1\] holds half of a surrogate pair at character 5\. Got str"),
-        ([["a", "b"], ["c", "\udfff"]], ValueError, r"predictions\[1\]\[1\] holds half of a surrogate pair"),
+        (["a", "half \ud800"], ValueError, r"predictions\[1\] holds an unpaired surrogate at character 5\. Got str"),
+        ([["a", "b"], ["c", "\udfff"]], ValueError, r"predictions\[1\]\[1\] holds an unpaired surrogate"),
         (np.array([1.0, 2.0]), TypeError, r"predictions\[0\] must be .* Got float 1\.0"),
     ],
 )
@@ -49,9 +49,9 @@ def test_predictions(load, name, predictions, error, message):
     [
         (0, ValueError, r"set_size must be at least 1\. Got 0"),
         (-2, ValueError, r"set_size must be at least 1\. Got -2"),
-        (2.5, TypeError, r"set_size must be a whole number\. Got float 2\.5"),
-        ("2", TypeError, r"set_size must be a whole number\. Got str '2'"),
-        (True, TypeError, r"set_size must be a whole number\. Got bool True"),
+        (2.5, TypeError, r"set_size must be an integer\. Got float 2\.5"),
+        ("2", TypeError, r"set_size must be an integer\. Got str '2'"),
+        (True, TypeError, r"set_size must be an integer\. Got bool True"),
         (3, ValueError, r"set_size must divide the number of predictions\. Got set_size=3 for 4 texts"),
     ],
 )
@@ -220,7 +220,7 @@ def test_orders(load, q, error, message):
         ("vendi_embed", {"model": ""}, TypeError, r"model must be the name of a model .* Got str ''"),
         ("vendi_embed", {"model": "./nowhere"}, ValueError, r"model must be a folder .* Got './nowhere'"),
         ("self_bleu", {"max_order": 0}, ValueError, r"max_order must be at least 1\. Got 0"),
-        ("self_bleu", {"max_order": 1.5}, TypeError, r"max_order must be a whole number\. Got float 1\.5"),
+        ("self_bleu", {"max_order": 1.5}, TypeError, r"max_order must be an integer\. Got float 1\.5"),
         ("self_bleu", {"aggregate": "mean"}, ValueError, r"aggregate must be one of 'set', 'corpus', 'sentence'\. Got"),
         ("self_bleu", {"smoothing": "exp"}, ValueError, r"smoothing must be one of .* Got str 'exp'"),
         ("self_bleu", {"tokenizer": "moses"}, ValueError, r"tokenizer must be one of 'whitespace', .* Got str 'moses'"),

@@ -613,7 +613,7 @@ GOLD = [{"id": "q1", "answers": ["a"]}]
             ValueError,
             r"references\[0\] \(question 'q1'\), answer 0: the count must be at least 1. Got -2",
         ),
-        ([[{"text": "a", "count": 1.5}]], GOLD, TypeError, "the count must be a whole number. Got float 1.5"),
+        ([[{"text": "a", "count": 1.5}]], GOLD, TypeError, "the count must be an integer. Got float 1.5"),
         ([[{"text": 3}]], GOLD, TypeError, "the text must be a string. Got int 3"),
         ([[{"text": "a", "counts": 3}]], GOLD, ValueError, "Got 'counts' too"),
         ([["a", 3]], GOLD, TypeError, r"predictions\[0\], answer 1 must be a string or a dict .* Got int 3"),
@@ -624,7 +624,7 @@ GOLD = [{"id": "q1", "answers": ["a"]}]
         ([["a"]], [[]], ValueError, r"references\[0\] has no answers"),
         ([["a"]], [[" "]], ValueError, r"references\[0\], answer 0 is blank"),
         ([["a"]], [[{"text": "a", "cluster": "wrong"}]], ValueError, "the cluster 'wrong' is the one for"),
-        ([["a"]], [[{"text": "a", "cluster": 1.5}]], TypeError, "the cluster must be a string or a whole number"),
+        ([["a"]], [[{"text": "a", "cluster": 1.5}]], TypeError, "the cluster must be a string or an integer"),
         (
             [{"id": "q1", "answers": ["a"]}],
             [*GOLD, {"id": "q2", "answers": ["a"]}],
@@ -649,7 +649,7 @@ def test_wrong_input_names_the_question(probeval, predictions, references, error
         ({"threshold": "high"}, TypeError, "threshold must be a number. Got str 'high'"),
         ({"smoothing": -1}, ValueError, "smoothing must be at least 0. Got -1"),
         ({"distance": float("nan")}, ValueError, "distance must be at least 0. Got nan"),
-        ({"seed": 0.5}, TypeError, "seed must be a whole number"),
+        ({"seed": 0.5}, TypeError, "seed must be an integer"),
         ({"matcher": "human"}, ValueError, "labels go with matcher='human'"),
         ({"labels": {}}, ValueError, "labels go with matcher='human'"),
         ({"matcher": "human", "labels": []}, TypeError, "labels must map each question's id"),
@@ -748,7 +748,7 @@ def test_cfc_plain_answers(probeval):
     assert probeval.compute(**read)["n_answers"] == [3]
     with pytest.raises(ValueError, match="predictions has question 'q9', which is not among the targets"):
         probeval.from_cfc(TARGETS, {"q9": ["owner"]})
-    with pytest.raises(ValueError, match=r"targets\[0\] is no record of answer clusters"):
+    with pytest.raises(ValueError, match=r"targets\[0\] is not a record of answer clusters"):
         probeval.from_cfc([{"id": 3}], given)
 
 
@@ -840,7 +840,7 @@ def test_wordnet_scores_only_pairs_that_share_something(wordnet, monkeypatch):
 
 
 def test_half_of_a_surrogate_pair_is_refused(probeval):
-    with pytest.raises(ValueError, match=r"predictions\[0\], answer 1 holds half of a surrogate pair at character 0"):
+    with pytest.raises(ValueError, match=r"predictions\[0\], answer 1 holds an unpaired surrogate at character 0"):
         probeval.compute(predictions=[["a", "\ud800"]], references=[["a"]])
 
 

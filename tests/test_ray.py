@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 from metrics._core import core_ngrams, core_spectra
-from scripts import _score_one_set, _score_ray, score
+from metrics.self_bleu import self_bleu_parts
+from scripts import score
+from scripts._score import ray_engine
+from scripts._score import second_pass as merging
+from scripts._score.by_row import ByRow
+from scripts._score.command import parse_command
+from scripts._score.rows import Source
+from scripts._score.work import Scorer
 from tests.conftest import METRICS
 from tests.test_score import WORDS, command, make_rows, outputs, read_jsonl, run_and_die, write_jsonl
 
@@ -77,8 +84,8 @@ def assert_same_numbers(summary, expected):
 @pytest.mark.parametrize(("metric", "settings"), ONE_SET)
 def test_a_file_that_is_one_set(load, tmp_path, monkeypatch, tiny_model, metric, settings):
     # Several tables, ranges of keys and blocks, of little data.
-    monkeypatch.setattr(_score_one_set, "_TABLE_ROWS", 300)
-    monkeypatch.setattr(_score_one_set, "_BLOCK_TEXTS", 120)
+    monkeypatch.setattr(merging, "_TABLE_ROWS", 300)
+    monkeypatch.setattr(merging, "_BLOCK_TEXTS", 120)
     settings = {**settings, **encoder(metric, tiny_model)}
     texts = write_texts(tmp_path / "data.jsonl", 400)
     assert score.main(one_set(tmp_path / "data.jsonl", metric, settings)) == 0
@@ -117,11 +124,11 @@ def test_one_set_goes_on_after_kills(load, tmp_path, tiny_model, metric):
 
 
 def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypatch, tiny_model):
-    monkeypatch.setattr(_score_one_set, "_BLOCK_TEXTS", 60)
+    monkeypatch.setattr(merging, "_BLOCK_TEXTS", 60)
     settings = encoder("chamfer_diversity", tiny_model)
     texts = write_texts(tmp_path / "data.jsonl", 300)
     words = one_set(tmp_path / "data.jsonl", "chamfer_diversity", settings)
-    write = _score_one_set.write_text
+    write = merging.write_text
 
     def stop(path, text):
         # The similarities of this pair are in the file; that it is done is not.
@@ -130,7 +137,7 @@ def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypat
         write(path, text)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_score_one_set, "write_text", stop)
+        patch.setattr(merging, "write_text", stop)
         assert score.main(words) == score.EXIT_INTERRUPTED
     assert score.main(words) == 0
     summary = json.loads((tmp_path / "out.json").read_text())
@@ -182,14 +189,15 @@ def test_workers_in_another_folder_find_the_files(tmp_path, monkeypatch):
     write_texts(tmp_path / "data.jsonl", 5)
     (tmp_path / "models" / "own").mkdir(parents=True)
     settings = {"model": "models/own", "cache_dir": "new", "kernel": "embedding"}
-    arguments = score.parse_arguments(["data.jsonl", "--metric", "vendi_embed", "--text-key", "text"])
-    scorer = score.Scorer("vendi_embed", settings)
-    job = score._job(arguments, scorer, score.Reader(arguments, scorer.items), None)
-    assert job.arguments.data == tmp_path / "data.jsonl"
-    assert job.settings == {**settings, "model": str(tmp_path / "models/own"), "cache_dir": str(tmp_path / "new")}
+    words = ["data.jsonl", "--metric", "vendi_embed", "--text-key", "text", *as_words(settings)]
+    command = parse_command(words)
+    task = ByRow(command, Scorer(command.metric, command.settings), Source(command.data, command.split))
+    sent = task.job().command
+    assert sent.data == tmp_path / "data.jsonl"
+    assert sent.settings == {**settings, "model": str(tmp_path / "models/own"), "cache_dir": str(tmp_path / "new")}
 
 
-# The merged statistics of the core.
+# The statistics that merge.
 
 
 @pytest.mark.parametrize("lengths", [(0, 9), (1, 2)])
@@ -197,23 +205,23 @@ def test_tables_of_parts_merge(lengths):
     rng = random.Random(0)
     texts = [rng.choices("abcdef", k=rng.randint(*lengths)) for _ in range(200)]
     sizes, tokens = np.array([200]), core_ngrams.number_tokens(texts)
-    parts = [core_ngrams.ngram_counts(texts[i : i + 37], 4) for i in range(0, 200, 37)]
+    parts = [self_bleu_parts.ngram_counts(texts[i : i + 37], 4) for i in range(0, 200, 37)]
     for order, whole in enumerate(core_ngrams.ngram_tables(tokens, sizes, 4)):
-        merged = core_ngrams.merge_counts([part[order] for part in parts])
-        sums = core_ngrams.sum_counts(merged)
+        merged = self_bleu_parts.merge_counts([part[order] for part in parts])
+        sums = self_bleu_parts.sum_counts(merged)
         assert sums.matches == core_ngrams.leave_one_out_matches(whole).sum()
         assert sums.distinct == round(core_ngrams.distinct(whole, sizes)[0] * sums.total)
-        assert core_ngrams.entropy_from_sums(sums) == pytest.approx(core_ngrams.entropy(whole, sizes)[0], abs=1e-9)
-        halves = [core_ngrams.sum_counts(merged[:5]), core_ngrams.sum_counts(merged[5:])]
+        assert self_bleu_parts.entropy_from_sums(sums) == pytest.approx(core_ngrams.entropy(whole, sizes)[0], abs=1e-9)
+        halves = [self_bleu_parts.sum_counts(merged[:5]), self_bleu_parts.sum_counts(merged[5:])]
         assert [sum(pair) for pair in zip(*halves, strict=True)] == pytest.approx(list(sums))
     found = np.unique(tokens.lengths, return_counts=True)
     closest = core_ngrams.closest_other_lengths(tokens.lengths, sizes)
-    assert core_ngrams.closest_length_sum(*found) == closest.sum()
+    assert self_bleu_parts.closest_length_sum(*found) == closest.sum()
 
 
 def test_closest_length_of_lone_lengths():
     lengths, times = np.array([1, 4, 7, 20]), np.array([1, 1, 3, 1])
-    assert core_ngrams.closest_length_sum(lengths, times) == 4 + 1 + 3 * 7 + 7
+    assert self_bleu_parts.closest_length_sum(lengths, times) == 4 + 1 + 3 * 7 + 7
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e-4])
@@ -439,7 +447,7 @@ def assert_same_outputs(here, there):
 @pytest.mark.slow
 def test_a_cluster_goes_on_where_one_process_was_killed(load, cluster, tmp_path, monkeypatch, tiny_model):
     # Several blocks: pairs of them are compared by workers.
-    monkeypatch.setattr(_score_one_set, "_BLOCK_TEXTS", 60)
+    monkeypatch.setattr(merging, "_BLOCK_TEXTS", 60)
     settings = encoder("chamfer_diversity", tiny_model)
     texts = write_texts(tmp_path / "data.jsonl", 300)
     words = one_set(tmp_path / "data.jsonl", "chamfer_diversity", settings)
@@ -456,7 +464,7 @@ def test_a_cluster_goes_on_where_one_process_was_killed(load, cluster, tmp_path,
 def test_a_batch_that_kills_every_worker_ends_the_job(cluster, tmp_path, monkeypatch):
     from ray.exceptions import RayActorError
 
-    monkeypatch.setattr(_score_ray, "_RETRIES", 1)
+    monkeypatch.setattr(ray_engine, "_RETRIES", 1)
     rows = make_rows(60)
     rows[30]["texts"][0] = "poison"
     data = write_jsonl(tmp_path / "data.jsonl", rows)

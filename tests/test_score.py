@@ -18,7 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scripts import _score_reading, score
+from scripts import score
+from scripts._score import store as keeping
+from scripts._score import summary as summing
+from scripts._score.command import parse_command
+from scripts._score.rows import Source
+from scripts._score.units import Reader, batches
 from tests.conftest import ROOT, SETS
 
 WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
@@ -255,7 +260,7 @@ def test_bad_rows_of_csv_and_within_sets(tmp_path):
     errors = {row["row"]: row["error"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")}
     assert errors[5] == "has 3 fields, not 2"
     assert read_jsonl(tmp_path / "out.jsonl.bad.jsonl")[-1] == {"row": 11, "error": errors[11], "text": ""}
-    assert "half of a surrogate pair" in errors[7]
+    assert "an unpaired surrogate" in errors[7]
     assert "is no CSV" in errors[11]
 
 
@@ -308,7 +313,7 @@ def test_batches_must_be_scored_alike(tmp_path, capsys):
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     words = command(data, "--reference-key", "people", metric="probeval", size=10)
     assert score.main(words) == score.EXIT_USAGE
-    assert "parts of the data were scored in different ways" in capsys.readouterr().err
+    assert "parts of the data were scored under different settings" in capsys.readouterr().err
     assert score.main([*words, "--restart", "--set", "clustering=none"]) == 0
 
 
@@ -334,10 +339,10 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         folder = tmp_path / str(n_rows)
         folder.mkdir()
         data = write_jsonl(folder / "data.jsonl", make_rows(n_rows, 2))
-        reader = score.Reader(score.parse_arguments(command(data)), "sets")
+        reader = Reader(parse_command(command(data)), "sets")
         tracemalloc.start()
-        source = score.Source(data, None)
-        for batch in _score_reading.batches(reader.units(source.rows(0), 0), 500):
+        source = Source(data, None)
+        for batch in batches(reader.units(source.rows(0), 0), 500):
             assert len(batch) == 250
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
@@ -352,7 +357,7 @@ processes.set_forkserver_preload(["scripts.score", "tests.test_score"])
 
 def die_at(words, at, before):
     """Run the command in a process that kills itself at the n-th file that it completes, before or after that."""
-    put, calls = score._put, 0
+    put, calls = keeping.put, 0
 
     def counted(*paths):
         nonlocal calls
@@ -363,7 +368,7 @@ def die_at(words, at, before):
         if calls == at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    score._put = counted
+    keeping.put = counted
     sys.exit(score.main(words))
 
 
@@ -445,7 +450,7 @@ def score_and_exit(words):
 
 def test_two_processes_do_not_share_a_file(tmp_path, capsys):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    store = score.Store(tmp_path / "out.jsonl.parts", None)
+    store = keeping.Store(tmp_path / "out.jsonl.parts", None)
     assert score.main(command(data)) == score.EXIT_USAGE
     assert "is in use by another process" in capsys.readouterr().err
     assert score.main(command(data, "--restart")) == score.EXIT_USAGE
@@ -475,7 +480,7 @@ def test_the_command_runs_from_any_directory(tmp_path):
 
 def test_many_scores_have_the_normal_interval(tmp_path, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(200))
-    monkeypatch.setattr(score, "_BOOTSTRAP_ITEMS", 100)
+    monkeypatch.setattr(summing, "_BOOTSTRAP_ITEMS", 100)
     assert score.main(command(data)) == 0
     summary = summary_of(data)
     scores = np.array([row["self_bleu"] for row in read_jsonl(tmp_path / "out.jsonl")])

@@ -5,16 +5,19 @@ import csv
 import io
 import json
 import re
+import time
 import warnings
 
 import gradio as gr
 import numpy as np
 import pytest
 import tqdm.auto
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spaces._kit import downloads, inputs, page, panels, plots, sets, work
+from spaces._kit import inputs, sets, work
+from spaces._kit.page import endpoint, url
+from spaces._kit.show import downloads, panels, plots
 
 LIMITS = inputs.Limits(sets=3, texts=4, text_characters=10, characters=20, file_bytes=60)
 ROLES = sets.ROLES
@@ -42,11 +45,11 @@ def test_sets_of_rows_are_grouped_in_order():
         ("text", "must be a list of sets"),
         ([["a"], "b"], "must be a list of sets"),
         ([["a"], []], "Set 2 is empty"),
-        ([["a", 3]], "Text 2 of set 1 is no text, but int"),
-        ([["a"]] * 4, "4 sets are too many at once: 3"),
-        ([["a"] * 5], "5 texts are too many at once: 4"),
-        ([["a", "b" * 11]], "Text 2 has 11 characters: 10"),
-        ([["a" * 10, "b" * 10, "c"]], "21 characters together: 20"),
+        ([["a", 3]], "Text 2 of set 1 must be a string. Got int"),
+        ([["a"]] * 4, "Too many sets: 4, the limit here is 3"),
+        ([["a"] * 5], "Too many texts: 5, the limit here is 4"),
+        ([["a", "b" * 11]], "Text 2 is too long: 11 characters, the limit here is 10"),
+        ([["a" * 10, "b" * 10, "c"]], "21 characters in total, the limit here is 20"),
     ],
 )
 def test_what_is_too_much_is_refused(texts, message):
@@ -85,14 +88,14 @@ def test_files_are_tables(tmp_path, name, content, columns, rows):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.exe", "a", r"must end in \.txt, \.csv, \.jsonl\. This one ends in \.exe"),
-        ("a.txt", "a" * 61, "has 61 bytes: 60 are the most"),
-        ("a.txt", b"caf\xe9", "must be UTF-8 text: byte 3 is not"),
-        ("a.csv", 'a\n"b', "no CSV that can be read"),
-        ("a.csv", "", "holds no text"),
-        ("a.csv", "text\n", "holds no text"),
-        ("a.jsonl", '{"a": 1}\n{"a"', "Line 2 of the file is no JSON"),
-        ("a.jsonl", "[" * 60, "Line 1 of the file is no JSON"),
+        ("a.exe", "a", r"must end in \.txt, \.csv, \.jsonl\. Got \.exe"),
+        ("a.txt", "a" * 61, "too large: 61 bytes, the limit here is 60"),
+        ("a.txt", b"caf\xe9", "must be UTF-8 text, and byte 3 is not"),
+        ("a.csv", 'a\n"b', "not valid CSV"),
+        ("a.csv", "", "contains no text"),
+        ("a.csv", "text\n", "contains no text"),
+        ("a.jsonl", '{"a": 1}\n{"a"', "Line 2 of the file is not valid JSON"),
+        ("a.jsonl", "[" * 60, "Line 1 of the file is not valid JSON"),
     ],
 )
 def test_files_that_cannot_be_read_are_refused(tmp_path, name, content, message):
@@ -107,7 +110,7 @@ def test_columns_are_guessed_and_chosen():
     assert inputs.guess_columns(unnamed, ROLES) == ["y", None]
     assert inputs.pick_columns(table, ROLES, ["n", ""]) == [{"text": "long content"}]
     for columns in (["no such", ""], [None, ""], ["n", "../../etc/passwd"]):
-        with pytest.raises(inputs.InputError, match=r"Choose the column for .*: the file has id, n, Text"):
+        with pytest.raises(inputs.InputError, match=r"Choose the column for .*The file has id, n, Text"):
             inputs.pick_columns(table, ROLES, columns)
 
 
@@ -118,11 +121,20 @@ def test_a_typed_table_leaves_out_empty_rows():
     ]
 
 
-@given(st.lists(st.lists(st.text(), max_size=3), max_size=3), st.lists(st.text(), max_size=3))
+# Few characters, so that delimiters, quotes and formulas meet.
+CELLS = st.text() | st.text("a1 ;,\t\n\"'=+-@|", max_size=8)
+
+
+@given(st.lists(st.lists(CELLS, max_size=3), max_size=3), st.lists(CELLS, max_size=3))
+@example([["a;=1+1", 'a;"=1', "a\n=1", "\t=1", "a;\t'=1"]], [])
 def test_no_cell_of_a_csv_is_a_formula(rows, headers):
-    for line in csv.reader(io.StringIO(downloads.csv_text(headers, rows), newline="")):
-        for cell in line:
-            assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"))
+    text = downloads.csv_text(headers, rows)
+    # Spreadsheets of some locales split at semicolons or tabs.
+    for delimiter in ",;\t":
+        for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+            for cell in line:
+                assert not cell.lstrip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠"))
+                assert delimiter != "," or not cell.startswith(("\t", "\r", "\n"))
 
 
 def test_a_csv_holds_what_it_was_given():
@@ -132,12 +144,15 @@ def test_a_csv_holds_what_it_was_given():
 
 
 def test_downloads_are_in_the_link():
-    html = downloads.links("name", ["t"], [["<b>é"]], {"scores": [0.1], "text": "<b>é"})
-    table, whole = (base64.b64decode(data).decode() for data in re.findall(r"base64,([^\"]+)", html))
+    tables = {"Details": downloads.Table(["t"], [["<b>é"]]), "All scores": downloads.Table(["s"], [[0.25]])}
+    html = downloads.links("name", tables, {"scores": [0.1], "text": "<b>é"})
+    table, scores, whole = (base64.b64decode(data).decode() for data in re.findall(r"base64,([^\"]+)", html))
     assert table == "\ufefft\r\n<b>é\r\n"
+    assert scores == "\ufeffs\r\n0.25\r\n"
+    assert re.findall(r'download="([^"]+)"', html) == ["name.csv", "name-scores.csv", "name.json"]
     assert json.loads(whole) == {"scores": [0.1], "text": "<b>é"}
     with pytest.raises(ValueError, match="not JSON compliant"):
-        downloads.links("name", [], [], {"score": float("nan")})
+        downloads.links("name", {}, {"score": float("nan")})
 
 
 @given(st.text())
@@ -170,7 +185,8 @@ def test_every_panel_escapes():
         panels.passage([panels.sentence(0, evil, evil, 0.5, [1])], [(evil, 1)]),
         panels.ledger([(evil, evil)], evil),
         panels.ledger([], evil),
-        panels.groups([(evil, [(evil, [(evil, 2)], 0)])]),
+        panels.groups([(evil, [(evil, [(evil, 2)], 0)])], 1),
+        panels.add_notes(panels.answer([card]), [evil]),
     ]
     for html in made:
         assert "<img" not in html
@@ -266,15 +282,72 @@ def test_a_run_that_is_stopped_ends_at_the_next_step():
     ],
 )
 def test_settings_come_from_the_url_if_they_can_be_made(component, asked, expected):
-    found = page._from_query(component, asked)
+    found = url.setting_from_query(component, asked)
     assert found == (gr.skip() if expected is None else expected)
+
+
+def test_a_run_has_a_time_limit(monkeypatch):
+    monkeypatch.setattr(tqdm.auto, "tqdm", work._Bar)
+
+    def run():
+        with work.running(lambda done, total: None, 0.01):
+            for _ in tqdm.auto.tqdm(range(3), mininterval=0):
+                time.sleep(0.02)
+
+    with pytest.raises(inputs.InputError, match=r"Stopped after 0\.01 seconds, the limit here\. Send fewer"):
+        run()
+
+
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        (lambda: inputs.check_choice("q", ["1"], ["1", "2"]), "q must be one of 1, 2. Got .*1"),
+        (lambda: inputs.check_number("n", "x", 1, 5, is_integer=True), "n must be an integer from 1 to 5. Got 'x'"),
+        (lambda: inputs.check_number("n", 1.5, 1, 5, is_integer=True), "n must be an integer from 1 to 5. Got '1.5'"),
+        (lambda: inputs.check_number("n", float("nan"), 0, 1), "n must be a number from 0 to 1. Got 'nan'"),
+        (lambda: inputs.check_number("n", True, 0, 1), "n must be a number from 0 to 1. Got 'True'"),
+        (lambda: inputs.check_sets([["a\ud800"]], LIMITS), "Text 1 contains a broken character"),
+        (lambda: inputs.check_sets([["a"], ["b", "c" * 11]], LIMITS), "Text 2 of set 2 is too long"),
+        (lambda: inputs.check_typed(["a" * 30, "b" * 11], LIMITS), "41 characters in total, the limit here is 20"),
+    ],
+)
+def test_settings_and_texts_are_checked(check, message):
+    with pytest.raises(inputs.InputError, match=message):
+        check()
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
+def test_a_file_with_many_columns_is_refused_at_once(tmp_path, suffix):
+    if suffix == ".jsonl":
+        content = "\n".join(json.dumps({f"key {i} {j}": "" for j in range(10)}) for i in range(5_000))
+    else:
+        content = ",".join(f"key {i}" for i in range(50_000)) + "\na\n"
+    begin = time.monotonic()
+    with pytest.raises(inputs.InputError, match="too many columns"):
+        inputs.read_table(file_of(tmp_path, f"a{suffix}", content), inputs.Limits())
+    assert time.monotonic() - begin < 2
+
+
+def test_a_file_with_many_rows_is_refused(tmp_path):
+    content = "text\n" + "a\n" * 20_000
+    with pytest.raises(inputs.InputError, match="too many rows: 20,000, the limit here is 10,000"):
+        inputs.read_table(file_of(tmp_path, "a.csv", content), inputs.Limits())
+
+
+def test_programmers_errors_are_not_shown():
+    for error in (TypeError("unhashable type: 'list'"), UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates")):
+        shown = endpoint.public_error(error)
+        assert "unhashable" not in shown
+        assert "surrogate" not in shown
+        assert "Please try again" in shown
+    assert endpoint.public_error(gr.Error("")).strip()
 
 
 def test_errors_that_are_not_the_visitors_are_logged_without_text(caplog):
     try:
         {}["a secret text"]
     except KeyError as error:
-        shown = page.public_error(error)
+        shown = endpoint.public_error(error)
     assert "secret" not in shown + caplog.text
     assert "KeyError at" in caplog.text
-    assert page.public_error(ValueError("what to do")) == "what to do"
+    assert endpoint.public_error(ValueError("what to do")) == "what to do"

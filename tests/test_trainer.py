@@ -277,7 +277,7 @@ def test_what_batches_cannot_give(load, tokenizer):
     compute_metrics = load("vendi_embed").for_trainer(tokenizer, group_by="inputs", kernel="ngram")
     for part in parts[:2]:
         compute_metrics(part, compute_result=False)
-    with pytest.raises(ValueError, match="group_by='inputs': a group comes again after others"):
+    with pytest.raises(ValueError, match="group_by='inputs': a group recurs after others"):
         compute_metrics(parts[2], compute_result=True)
     # And it starts anew.
     assert compute_metrics(parts[2], compute_result=True)["vendi_embed"] > 1
@@ -297,7 +297,7 @@ def test_what_batches_cannot_give(load, tokenizer):
     parts = list(batches(evaluation(tokenizer), 4))
     for part in parts[:2]:
         mixed(part, compute_result=False)
-    with pytest.raises(ValueError, match="parts of the data were scored in different ways"):
+    with pytest.raises(ValueError, match="parts of the data were scored under different settings"):
         mixed(parts[2], compute_result=True)
 
 

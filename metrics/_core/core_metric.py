@@ -1,4 +1,4 @@
-"""What the metrics share in front of `evaluate`: checks before its machinery, and a way round its files."""
+"""The mixin of all metrics: input checks before `evaluate` runs, scoring in memory, `for_trainer`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,18 +10,18 @@ from .core_trainer import TrainerMetric
 
 
 class TextMetric:
-    """Mixin for a metric over sets of texts; stands before `evaluate.Metric` among the bases.
+    """Mixin for a metric over sets of texts; it precedes `evaluate.Metric` among the bases.
 
     `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so input is
-    checked here first. A call that brings everything at once is scored in memory; what comes by `add` and
-    `add_batch` is kept by `evaluate`, in files, across processes where there are several.
+    checked here first. A call with all its input is scored in memory. `evaluate` stores in files what is passed
+    to `add` and `add_batch`, and gathers it over processes.
 
     It does not subclass `EvaluationModule`: `evaluate.load` takes the first such class that it finds.
     """
 
     # Defined by each metric.
     _compute: Callable[..., dict[str, Any]]
-    # SETS, TEXTS or QUESTIONS of core_trainer.
+    # SETS, TEXTS or QUESTIONS of core_results.
     _items: str
     # Set by evaluate.EvaluationModule.
     writer: Any
@@ -30,11 +30,11 @@ class TextMetric:
     selected_feature_format: datasets.Features | None
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
-        """Score `predictions`, with all that was added before.
+        """Score `predictions` together with everything added before.
 
         Args:
             predictions: the texts, or sets of texts, to score; None to score only what was added.
-            references: what to compare them with, if the metric does; else not used, and there so that
+            references: what to compare them with, in a metric that does; otherwise unused, so that
                 `evaluate.combine` can mix this metric with others.
             **kwargs: the settings below.
 
@@ -56,14 +56,14 @@ class TextMetric:
         """Keep a batch of texts, or of sets of texts, for a later `compute`.
 
         Args:
-            predictions: a list of texts, or a list of sets of texts: the same in all batches.
-            references: what to compare them with, if the metric does; else not used.
+            predictions: a list of texts, or a list of sets of texts; the same form in all batches.
+            references: what to compare them with, in a metric that does; otherwise unused.
 
         """
         super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
-        """Check a batch and bring it to the form that `evaluate` stores: here, texts or sets of texts.
+        """Check a batch and convert it to the form that `evaluate` stores: here, texts or sets of texts.
 
         A metric with other features overrides this.
         """
@@ -73,7 +73,8 @@ class TextMetric:
             if sets.nested != nested_before:
                 forms = ("texts", "sets of texts")
                 raise ValueError(
-                    f"predictions must be alike in all batches. Got {forms[sets.nested]} after {forms[nested_before]}."
+                    "predictions must have the same form in all batches. "
+                    f"Got {forms[sets.nested]} after {forms[nested_before]}."
                 )
         return {"predictions": [list(members) for members in predictions] if sets.nested else sets.texts}
 
@@ -81,11 +82,11 @@ class TextMetric:
         """Keep one text, or one set of texts, for a later `compute`.
 
         Args:
-            prediction: a text, or a set of texts: the same in all calls.
-            reference: what to compare it with, if the metric does; else not used.
+            prediction: a text, or a set of texts; the same form in all calls.
+            reference: what to compare it with, in a metric that does; otherwise unused.
 
         """
-        # CombinedEvaluations.add of evaluate 0.4.6 sends the one prediction under the plural name.
+        # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
         prediction, reference = kwargs.pop("predictions", prediction), kwargs.pop("references", reference)
         self.add_batch(predictions=[prediction], references=[reference], **kwargs)
 
@@ -98,19 +99,20 @@ class TextMetric:
         prefix: str | None = None,
         **compute_kwargs: Any,
     ) -> TrainerMetric:
-        """Make a `compute_metrics` for the Trainer of `transformers`, which scores what the model generates.
+        """Make a `compute_metrics` for the Trainer of `transformers` that scores generations.
 
         Args:
-            tokenizer: turns ids into texts; its first name is needed only where `compute` has a `tokenizer` too.
+            tokenizer: decodes token ids. It is positional where `compute` has a setting `tokenizer` too.
             set_size: number of generations in a set, such as `num_return_sequences`; all are one set by default.
-            group_by: `"inputs"` or `"labels"`: generations for equal ones make a set.
-            prefix: what the names of all results begin with.
-            **compute_kwargs: settings of `compute`. Where it has references, they are read from the labels, or given
-                as a mapping from the decoded inputs.
+            group_by: `"inputs"` or `"labels"`: generations whose inputs or labels are equal make a set.
+            prefix: put before the names of all results.
+            **compute_kwargs: settings of `compute`. References are read from the labels, or given as a mapping from
+                the decoded inputs.
 
         Returns
         -------
-            A function of an EvalPrediction, and of `compute_result` with `batch_eval_metrics=True`, to floats.
+            A function from an EvalPrediction to a dict of floats; with `batch_eval_metrics=True`, it also takes
+            `compute_result`.
 
         """
         if tokenizer is None:
@@ -118,8 +120,8 @@ class TextMetric:
         return TrainerMetric(self, tokenizer, self._items, set_size, group_by, prefix, compute_kwargs)
 
     def _n_items(self, result: Mapping[str, Any], name: str) -> int:
-        """Count the items that a mean in a result was taken over: those that have a score."""
+        """Count the items with a score, over which a mean in a result was taken."""
         return sum(score is not None for score in result["scores"])
 
     def _check_parts(self, settings: Mapping[str, Any]) -> None:
-        """Refuse settings with which the score of the whole does not follow from those of parts."""
+        """Raise a ValueError for settings under which the scores of parts do not determine that of the whole."""

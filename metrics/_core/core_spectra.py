@@ -1,7 +1,7 @@
 """Similarity of embeddings to scores of a set: Vendi scores, nearest neighbours, mean pairwise distance.
 
-All sets of a call are served together: sets of equal size as one batch of small matrices, a large set in blocks
-of rows, so that memory is bounded by the block and never by the square of a large set.
+All sets of a call are computed together: sets of equal size as one batch of small matrices, a large set in blocks
+of rows, so that memory is bounded by the block and does not grow with the square of a set.
 """
 
 import itertools
@@ -15,15 +15,15 @@ import torch
 
 from .core_inputs import batches_by_size, describe
 
-# Rows held in float64 at a time: 6 MB at 384 dimensions, which the memory allocator gives again and again.
+# Rows held in float64 at a time: 6 MB at 384 dimensions.
 BLOCK_ROWS = 2048
 # Rows of a tile of similarities of one large set: its products stay in the processor's cache.
 _TILE_ROWS = 768
-# A product of a matrix with itself is symmetric: in strips, less than half of it is computed twice.
+# Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 4
 # How far a caller's kernel may be from a symmetric, positive semi-definite matrix with unit diagonal.
 _KERNEL_TOLERANCE = 1e-4
-# So near to q = 1, the general formula divides two small numbers.
+# Closer than this to q = 1, the general formula divides two small numbers.
 _NEAR_ONE = 0.01
 
 
@@ -33,7 +33,7 @@ def parse_orders(q: Any) -> list[float]:
     Raises
     ------
     TypeError
-        If one is no number.
+        If one is not a number.
     ValueError
         If one is negative or NaN, or the list is empty.
     """
@@ -61,11 +61,11 @@ def _parse_order(value: Any, name: str) -> float:
 
 
 class Matrices(NamedTuple):
-    """Matrices whose eigenvalues are those of the kernels, weighted by probability, of some sets of equal size.
+    """Matrices with the eigenvalues of the probability-weighted kernels of sets of equal size.
 
     members : ndarray of shape (b,), indices of the sets
     size : the number of texts in each
-    matrices : tensor of shape (b, r, r), symmetric; the lower half is to be read
+    matrices : tensor of shape (b, r, r), symmetric; only the lower half is valid
     """
 
     members: np.ndarray
@@ -84,11 +84,11 @@ def embedding_matrices(
     """Make the matrices of the cosine kernel of each set.
 
     The kernel of n texts and the d by d matrix of their weighted second moments have the same non-zero
-    eigenvalues: the smaller of the two is made.
+    eigenvalues, so the smaller of the two is computed.
 
     Parameters
     ----------
-    embeddings : ndarray of shape (n, d), rows non-zero, all sets in turn
+    embeddings : ndarray of shape (n, d), rows non-zero, set after set
     sizes : ndarray of shape (m,), the number of rows of each set
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     """
@@ -109,7 +109,7 @@ def kernel_matrices(
     *,
     device: str = "cpu",
 ) -> Iterator[Matrices]:
-    """Make the matrices of sets whose kernels are known.
+    """Make the matrices of sets from their kernels.
 
     Parameters
     ----------
@@ -147,25 +147,25 @@ def spectra(batches: Iterable[Matrices], n_sets: int) -> list[np.ndarray]:
 
 
 def _tensor(array: np.ndarray, device: str) -> torch.Tensor:
-    # torch shares memory with numpy, and warns of an array that is not to be written to, such as a memory map.
+    # torch shares memory with numpy, and warns if the array is read-only, such as a memory map.
     return torch.from_numpy(np.require(array, requirements=("C", "W"))).to(device=device, dtype=torch.float64)
 
 
 def _unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> torch.Tensor:
     """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64."""
     wanted, first = rows.ravel(), int(rows.flat[0])
-    # Sets of one size mostly stand side by side: then a view of the array serves, without a copy.
+    # Sets of one size are mostly consecutive: a view of the array avoids a copy.
     together = np.array_equal(wanted, np.arange(first, first + len(wanted)))
     block = embeddings[first : first + len(wanted)] if together else embeddings[wanted]
     vectors = _tensor(block, device)
-    # float64 rows may be the caller's own, and stay as they are; others were copied just now.
+    # float64 rows may be the caller's array, which must not change; others are already copies.
     out = torch.empty_like(vectors) if block.dtype == np.float64 else vectors
     torch.div(vectors, torch.linalg.vector_norm(vectors, dim=1, keepdim=True), out=out)
     return out.reshape(*rows.shape, -1)
 
 
 def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> torch.Tensor:
-    """Square roots of the probabilities of the texts: (b, k, 1), or (1, 1, 1) where all are alike."""
+    """Square roots of the probabilities of the texts: (b, k, 1), or (1, 1, 1) if uniform."""
     if weights is None:
         return torch.full((1, 1, 1), rows.shape[1] ** -0.5, dtype=torch.float64, device=device)
     return _tensor(weights[rows], device).sqrt().unsqueeze(-1)
@@ -174,10 +174,7 @@ def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> 
 def _second_moments(
     embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, device: str, block_rows: int
 ) -> torch.Tensor:
-    """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half.
-
-    The sum adds up over blocks of texts, wherever they are computed.
-    """
+    """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
     d = embeddings.shape[1]
     moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int)
@@ -192,7 +189,7 @@ def _second_moments(
 
 
 def gram_sums(embeddings: np.ndarray, *, device: str = "cpu", block_rows: int = BLOCK_ROWS) -> np.ndarray:
-    """Sum over texts of the outer product of the unit vector with itself: those of parts of a set add up.
+    """Sum over texts of the outer product of the unit vector with itself; the sums of parts of a set add up.
 
     Parameters
     ----------
@@ -200,7 +197,7 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu", block_rows: int = 
 
     Returns
     -------
-    ndarray of shape (d, d), float64; the lower half is to be read
+    ndarray of shape (d, d), float64; only the lower half is valid
     """
     rows = np.arange(len(embeddings))[None]
     return _second_moments(embeddings, rows, None, device, block_rows)[0].cpu().numpy() * len(embeddings)
@@ -230,8 +227,7 @@ def _vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float]) ->
 def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float) -> torch.Tensor:
     """Exponential of the Rényi entropy of order q of eigenvalues that sum to 1.
 
-    Eigenvalues below n * eps * the largest are rounding noise and count as zero: at q = 0 each would count as
-    a whole further meaning.
+    Eigenvalues below n * eps * the largest are rounding noise and count as zero: at q = 0 each would add 1.
 
     Parameters
     ----------
@@ -252,10 +248,10 @@ def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float) -> torch
         return torch.exp(-torch.xlogy(shares, shares).sum(-1))
     logs = torch.log(shares)
     if abs(q - 1) < _NEAR_ONE:
-        # sum(p^q) = 1 + sum(p * (p^(q-1) - 1)), without the loss of digits.
+        # sum(p^q) = 1 + sum(p * (p^(q-1) - 1)), without cancellation.
         excess = torch.where(shares > 0, shares * torch.expm1((q - 1) * logs), 0.0).sum(-1)
         return torch.exp(torch.log1p(excess) / (1 - q))
-    # The largest is taken out first: q * logs alone would leave the range of floats at a huge q.
+    # Without the largest factored out, q * logs overflows at a huge q.
     top = logs.amax(-1, keepdim=True)
     return torch.exp(q / (1 - q) * top.squeeze(-1) + torch.logsumexp(q * (logs - top), dim=-1) / (1 - q))
 
@@ -272,13 +268,13 @@ def nearest_neighbours(
 
     Parameters
     ----------
-    embeddings : ndarray of shape (n, d), rows non-zero, all sets in turn
+    embeddings : ndarray of shape (n, d), rows non-zero, set after set
     sizes : ndarray of shape (m,), all >= 2
 
     Returns
     -------
     distances : ndarray of shape (n,), cosine distance in [0, 2]
-    neighbours : ndarray of shape (n,), the neighbour's place within the set
+    neighbours : ndarray of shape (n,), the neighbour's index within the set
     """
     distances = np.empty(len(embeddings))
     neighbours = np.empty(len(embeddings), dtype=np.int64)
@@ -298,7 +294,7 @@ def nearest_neighbours(
 def _nearest_in_large_set(
     embeddings: np.ndarray, rows: np.ndarray, device: str, block_rows: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the largest similarity of each row to another row: (n,) similarities in float64, (n,) places."""
+    """Find the largest similarity of each row to another row: (n,) similarities in float64, (n,) indices."""
     blocks = [rows[None, start : start + block_rows] for start in range(0, len(rows), block_rows)]
     center = torch.stack([_unit_rows(embeddings, part, device)[0].sum(0) for part in blocks]).sum(0) / len(rows)
     shifted = _shifted_rows(embeddings, rows, center, device, block_rows)
@@ -323,11 +319,11 @@ def nearest_between(
     ----------
     left : ndarray of shape (a, d), rows non-zero
     right : ndarray of shape (b, d); None for `left` with itself, where a row is not its own neighbour
-    center : ndarray of shape (d,), the mean of the unit vectors of the whole set, or near it
+    center : ndarray of shape (d,), the mean of the unit vectors of the whole set, or an approximation
 
     Returns
     -------
-    ndarrays of shape (a,) and (b,), float64, in [-1, 1]; -inf where there is no other row
+    ndarrays of shape (a,) and (b,), float64, in [-1, 1]; -inf if there is no other row
     """
     middle = _tensor(center, device)
     parts = [left] if right is None else [left, right]
@@ -349,8 +345,8 @@ def _shifted_rows(
     """Shift unit vectors by the mean, in float32: (n, d + 2), of which `_turned` gives the other factor.
 
     The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by c, the mean, does not change:
-    cos - 1 = (u - c)·(v - c) - |u - c|²/2 - |v - c|²/2. So float32 keeps the digits of the differences, even where
-    all texts are nearly alike. Two more columns bring the last two terms into the product.
+    cos - 1 = (u - c)·(v - c) - |u - c|²/2 - |v - c|²/2. So float32 keeps the digits of the differences, even if
+    all texts are nearly alike. Two more columns include the last two terms in the product.
     """
     d = embeddings.shape[1]
     found = torch.ones((len(rows), d + 2), dtype=torch.float32, device=device)
@@ -368,10 +364,10 @@ def _turned(shifted: torch.Tensor) -> torch.Tensor:
 
 
 def _best_tiles(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Find for each row of `left` the tile of `right` that holds its nearest row, and the other way round.
+    """Find for each row of `left` the tile of `right` that holds its nearest row, and vice versa.
 
-    Each tile of the matrix serves rows and columns at once. Where both are one tensor, its upper half does, and a
-    row is not its own neighbour.
+    Each tile of the matrix is used for its rows and its columns. If both are one tensor, only the upper half is
+    computed, and a row is not its own neighbour.
     """
     same = left is right
 
@@ -400,7 +396,7 @@ def _best_tiles(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, 
 
 
 def _best_rows(left: torch.Tensor, right: torch.Tensor, tiles: torch.Tensor, block_rows: int) -> np.ndarray:
-    """Find the nearest row of `right` to each row of `left`, whose tile is known: (n,) places."""
+    """Find the nearest row of `right` to each row of `left`, whose tile is known: (n,) indices."""
     nearest = torch.empty(len(left), dtype=torch.int64, device=left.device)
     for j, start in enumerate(range(0, len(right), _TILE_ROWS)):
         asking = torch.nonzero(tiles == j).squeeze(1)
@@ -453,7 +449,7 @@ def mean_pairwise_distances(
 
 
 def unit_sum(embeddings: np.ndarray, *, device: str = "cpu", block_rows: int = BLOCK_ROWS) -> np.ndarray:
-    """Sum of the unit vectors of n texts: ndarray of shape (d,), float64; those of parts of a set add up."""
+    """Sum of the unit vectors of n texts: ndarray of shape (d,), float64; the sums of parts of a set add up."""
     rows = np.arange(len(embeddings))[None]
     starts = range(0, len(embeddings), block_rows)
     parts = [_unit_rows(embeddings, rows[:, start : start + block_rows], device)[0].sum(0) for start in starts]
@@ -461,14 +457,14 @@ def unit_sum(embeddings: np.ndarray, *, device: str = "cpu", block_rows: int = B
 
 
 def mean_pairwise_from_sum(total: np.ndarray, n: int) -> float:
-    """Mean pairwise distance of a set of n texts, as `mean_pairwise_distances` gives it, from its `unit_sum`."""
+    """Mean pairwise distance of a set of n texts, as in `mean_pairwise_distances`, from its `unit_sum`."""
     return min(max(1.0 - float(total @ total - n) / (n * (n - 1)), 0.0), 2.0)
 
 
 def kernels_from_function(
     function: Any, embeddings: np.ndarray, sizes: np.ndarray, block_rows: int = BLOCK_ROWS
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Call a caller's kernel on the embeddings of each set, and make sure that what it returns is a kernel.
+    """Call a caller's kernel on the embeddings of each set, and check that it returns a kernel.
 
     Yields
     ------
@@ -478,9 +474,9 @@ def kernels_from_function(
     Raises
     ------
     TypeError
-        If it returns no array of numbers.
+        If it does not return an array of numbers.
     ValueError
-        If that is not of shape (k, k), finite, symmetric and positive semi-definite, with unit diagonal.
+        If the array is not of shape (k, k), finite, symmetric and positive semi-definite, with unit diagonal.
     """
     for members, rows in batches_by_size(sizes, block_rows):
         kernels = np.stack(

@@ -6,9 +6,9 @@ import datasets
 import evaluate
 import numpy as np
 
-from .core_cache import parse_cache_dir
-from .core_confidence import confidence_interval, confidence_settings, parse_confidence
-from .core_encoder import DEFAULT_MODEL, embed_sets, matrix_device
+from .chamfer_diversity_parts import ChamferParts
+from .core_cache import TextCache as TextCache
+from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import (
     find_scored_sets,
     mean_by_set,
@@ -20,14 +20,12 @@ from .core_inputs import (
     spread,
     sum_by_set,
 )
-from .core_integer_kernels import compiled as compiled
-from .core_integer_tiles import instructions as instructions
-from .core_integers import embed_tokens as embed_tokens
 from .core_metric import TextMetric
-from .core_signature import format_sizes, signature
+from .core_models import DEFAULT_MODEL, matrix_device
+from .core_parts import SetParts as SetParts
+from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
-from .core_trainer import SETS
-from .core_unpadded import unpadded_encoder as unpadded_encoder
+from .core_trainer import TrainerMetric as TrainerMetric
 
 _DESCRIPTION = """\
 How far is each text of a set, in meaning, from its nearest neighbour in the set? Chamfer diversity is the mean of
@@ -104,6 +102,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
     """Mean distance of each text of a set to its nearest neighbour, from sentence embeddings."""
 
     _items = SETS
+    _parts = ChamferParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
@@ -136,12 +135,12 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         progress: bool | None = None,
     ) -> dict[str, Any]:
         sets = parse_sets(predictions, set_size)
+        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
         scored = find_scored_sets(sets, singletons, "chamfer_diversity")
         qualities = None if quality is None else parse_values(quality, sets, "quality")
         counted = parse_min_quality(min_quality, qualities)
         level = parse_confidence(confidence)
-        folder = parse_cache_dir(cache_dir)
-        vectors, settings = embed_sets(sets, embeddings, model, precision, batch_size, device, progress, folder)
+        vectors, settings = embed_sets(sets, embeddings, encoder)
 
         where = matrix_device(device)
         counts = sets.sizes if counted is None else sum_by_set(counted.astype(np.int64), sets.sizes)

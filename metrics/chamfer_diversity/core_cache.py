@@ -1,7 +1,7 @@
-"""A folder that keeps what a model gave for each text, so that a second run need not ask it again.
+"""A folder that keeps what a model computed for each text, for later runs.
 
-One SQLite file for each model. Many processes may share it: each batch is one transaction, so a kill leaves a batch
-whole or not there. Its journal is the plain one, since write-ahead logs do not work on network file systems.
+It holds one SQLite file per model, which processes may share: each batch is one transaction, so that a killed process
+leaves a batch complete or absent. It uses a rollback journal, since write-ahead logs fail on network file systems.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ from .core_inputs import describe
 try:
     import sqlite3
 except ImportError:
-    # Some Pythons are built without it: a metric works there, but for its cache.
+    # Some builds of Python lack it; only the cache needs it.
     sqlite3 = None  # type: ignore[assignment]
 
-# Texts that are looked up, computed and kept together: a kill loses no more than that.
+# Texts that are looked up, computed and stored together: a killed process loses at most these.
 TEXTS_AT_ONCE = 10_000
 _KEYS_IN_QUERY = 500
 _LOCK_SECONDS = 60
-# What the file holds, and how: part of its name, so that another version has another file.
+# Version of the file format; part of the file name.
 _VERSION = 1
-# Several embeddings fit a page: on SQLite's own, of 4096 bytes, a quarter of the file would be empty.
+# Several embeddings fit a page; with SQLite's default of 4096 bytes, a quarter of the file would be empty.
 _PAGE_BYTES = 16_384
 _MEMORY_KIB = 65_536
 _TABLES = (
@@ -41,25 +41,25 @@ _TABLES = (
 
 
 class TextCache:
-    """What one model gave for texts: for each a vector and a whole number, the note.
+    """What one model computed for texts: for each a vector and an integer, the note.
 
     Parameters
     ----------
-    folder : of the cache, made where it is not there
-    identity : names the model, and all else that decides what it gives
-    dtype : of the vectors
+    folder : folder of the cache, created if missing
+    identity : name of the model and of everything else that decides its vectors
+    dtype : type of the vectors
 
     Raises
     ------
     ValueError
-        If the folder cannot be made or written to, or holds a file that is damaged; here and at use.
+        If the folder cannot be created or written to, or its file is damaged; here and at use.
     ImportError
         If this Python was built without SQLite.
 
     Warns
     -----
     UserWarning
-        Once, if the file cannot be written to for lack of space, or since others hold it.
+        Once, if the file cannot be written to, for lack of space or because others lock it.
     """
 
     def __init__(self, folder: Path, identity: str, dtype: Any = np.float32) -> None:
@@ -77,7 +77,7 @@ class TextCache:
             self.check_writable()
         with self._errors():
             self._connection = sqlite3.connect(self._path, timeout=_LOCK_SECONDS, isolation_level=None)
-            # A batch fits, so that readers wait only while it is committed.
+            # Large enough for a batch, so that readers wait only while it is committed.
             self._connection.execute(f"PRAGMA cache_size = -{_MEMORY_KIB}")
         try:
             self._prepare()
@@ -92,13 +92,13 @@ class TextCache:
         self._connection.close()
 
     def setting(self, name: str) -> str | None:
-        """Give what was kept under a name; None if nothing was."""
+        """Return the string stored under a name; None if there is none."""
         with self._errors():
             row = self._connection.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
         return None if row is None else row[0]
 
     def keep_setting(self, name: str, value: str) -> None:
-        """Keep a string under a name."""
+        """Store a string under a name."""
         self._write("INSERT OR REPLACE INTO settings VALUES (?, ?)", [(name, value)])
 
     def get(self, keys: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -106,7 +106,7 @@ class TextCache:
 
         Returns
         -------
-        found : ndarray of shape (m,), int64: the places among `keys` of those that are kept
+        found : ndarray of shape (m,), int64: the indices in `keys` of those that are stored
         values : ndarray of shape (m, d)
         notes : ndarray of shape (m,), int64
         """
@@ -128,17 +128,17 @@ class TextCache:
         return np.array([place_of[row[0]] for row in rows]), values, np.array([row[2] for row in rows], dtype=np.int64)
 
     def put(self, keys: Sequence[bytes], values: np.ndarray, notes: np.ndarray) -> None:
-        """Keep the values (m, d) and the notes (m,) of texts; those that another process has kept stay."""
+        """Store the values (m, d) and the notes (m,) of texts; texts that are stored already keep theirs."""
         rows = [
             (key, value.tobytes(), note)
             for key, value, note in zip(keys, values.astype(self._dtype, copy=False), notes.tolist(), strict=True)
         ]
-        # In order of their keys, which is that of the pages of the index.
+        # In order of the pages of the index.
         rows.sort()
         self._write("INSERT OR IGNORE INTO texts VALUES (?, ?, ?, ?)", ((*row, _checksum(*row)) for row in rows))
 
     def check_writable(self) -> None:
-        """Make sure, before work is done, that it may be kept."""
+        """Raise a ValueError, before anything is computed, if the file is not writable."""
         for path in (self._folder, self._path):
             if path.exists() and not os.access(path, os.W_OK):
                 raise ValueError(f"cache_dir cannot be written to: no permission for {str(path)!r}.")
@@ -149,7 +149,7 @@ class TextCache:
             if version == 0:
                 self._connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
                 self._connection.execute("BEGIN IMMEDIATE")
-                # Another process may have been first.
+                # Another process may have created them.
                 version = self._version()
                 if version == 0:
                     for statement in _TABLES:
@@ -164,7 +164,7 @@ class TextCache:
         return self._connection.execute("PRAGMA user_version").fetchone()[0]
 
     def _write(self, statement: str, rows: Iterable[tuple]) -> None:
-        """Write rows, all or none; if there is no space, or no turn to be had, say so once and go on without."""
+        """Write all rows or none; if that fails, warn once and write nothing from then on."""
         if self._is_full:
             return
         try:
@@ -186,7 +186,7 @@ class TextCache:
 
     @contextmanager
     def _errors(self, *passed: type[Exception]) -> Iterator[None]:
-        """Name the parameter and the file in an error of SQLite, but for those that are passed on."""
+        """Name the parameter and the file in errors of SQLite, except those that are passed on."""
         try:
             yield
         except passed:
@@ -210,13 +210,13 @@ def through_cache(
     compute: Callable[[list[str]], tuple[np.ndarray, np.ndarray]],
     tell: Callable[[int], Any],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Take from a cache what it has of different texts, and compute and keep the others part by part.
+    """Look up different texts in a cache, and compute and store the missing ones, part by part.
 
     Parameters
     ----------
-    settings : what decides a value beside the text and the identity of the cache
+    settings : what decides a value, besides the text and the identity of the cache
     compute : from b texts to their values (b, d) and their notes (b,), int64
-    tell : called with the number of texts that were found
+    tell : called with the number of texts found
 
     Returns
     -------
@@ -243,7 +243,7 @@ def through_cache(
         for i in np.setdiff1d(np.arange(stop - start), found).tolist():
             missing.append(start + i)
             keys[start + i] = own_keys[i]
-        # Few that are missing wait for more, so that a model has full batches.
+        # Missing texts are collected over lookups, so that the model gets full batches.
         while missing and (len(missing) >= TEXTS_AT_ONCE or stop == len(texts)):
             part, missing = missing[:TEXTS_AT_ONCE], missing[TEXTS_AT_ONCE:]
             cache.check_writable()
@@ -254,7 +254,7 @@ def through_cache(
 
 
 def parse_cache_dir(cache_dir: Any) -> Path | None:
-    """Check that the folder of a cache is one; it need not be there yet. None is no cache."""
+    """Read the path of the folder of a cache, which need not exist; None for no cache."""
     if cache_dir is None:
         return None
     if not isinstance(cache_dir, (str, os.PathLike)) or not os.fspath(cache_dir):
@@ -266,7 +266,7 @@ def parse_cache_dir(cache_dir: Any) -> Path | None:
 
 
 def text_key(text: str, settings: str) -> bytes:
-    """Give the key of a text: 16 bytes, so that two texts of 10^9 have the same with a chance of 10^-21."""
+    """Return the key of a text, 16 bytes: the probability of a collision among 10^9 texts is about 10^-21."""
     return hashlib.blake2b(f"{settings}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 

@@ -1,4 +1,4 @@
-"""Word vectors that the user names: read once in a process, and named for the signature."""
+"""Word vectors of the user's, read once in a process, with a name for the signature."""
 
 import hashlib
 import os
@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_encoder import model_registry
 from .core_inputs import describe
-from .core_signature import format_callable
+from .core_models import model_registry
+from .core_results import format_callable
 
 
 class WordVectors(NamedTuple):
-    """Vectors by word, and the name that stands for them: that of the file, with its digest."""
+    """Vectors by word, and their name: that of the file with its digest."""
 
     table: Any
     identity: str
 
 
 def load_vectors(vectors: Any) -> WordVectors:
-    """Load word vectors, or take those that this process has loaded.
+    """Load word vectors, or return those that this process has loaded.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def load_vectors(vectors: Any) -> WordVectors:
     Raises
     ------
     TypeError, ValueError
-        If `vectors` is none of these, or the file cannot be read as such.
+        If `vectors` is none of these, or the file cannot be read.
     ImportError
         If gensim is missing and a file is given.
     """
@@ -59,8 +59,8 @@ def load_vectors(vectors: Any) -> WordVectors:
 
 
 def word_vector(table: Any, word: str) -> Any:
-    """Look up the vector of a word, as it is written or in lower case; None where there is none."""
-    # fastText's `in` is true for any word with a known n-gram, and its lookup builds the vector from these.
+    """Look up the vector of a word, as written or in lower case; None if there is none."""
+    # fastText's `in` is true for any word with a known n-gram, from which its lookup builds the vector.
     for form in (word, word.lower()):
         if form in table:
             return np.asarray(table[form], dtype=np.float64)
@@ -82,7 +82,7 @@ def _read(path: Path) -> Any:
         if ".bin" not in suffixes:
             return KeyedVectors.load_word2vec_format(name, binary=False)
         with path.open("rb") as file:
-            # A fastText model begins with a magic number; word2vec's binary format with its size in digits.
+            # A fastText model begins with a magic number; word2vec's binary format begins with its size in digits.
             is_fasttext = int.from_bytes(file.read(4), "little") == 793712314
         return load_facebook_vectors(name) if is_fasttext else KeyedVectors.load_word2vec_format(name, binary=True)
     except (ValueError, OSError, EOFError, NotImplementedError, UnicodeDecodeError, AttributeError) as error:

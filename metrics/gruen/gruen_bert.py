@@ -1,6 +1,6 @@
-"""The paper's backbone: a masked language model, a classifier of acceptability, and ALBERT's sentence order.
+"""The paper's backbone: a masked language model, an acceptability classifier, and ALBERT's sentence-order head.
 
-Each is a transformer that the caller names, loaded with the Auto class that fits.
+Each is a transformer that the caller names, loaded with its Auto class.
 """
 
 import itertools
@@ -13,24 +13,42 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_encoder import PRECISIONS, find_device, find_transformer, model_registry
-from .core_inputs import parse_choice
-from .core_unpadded import prepare, unpad_body
-from .gruen_backbone import SentenceScores, combine_windows, pad, progress_bar, token_batches, windows
+from .core_encoder import EncoderSettings
+from .core_models import find_device, find_transformer, model_registry
+from .gruen_backbone import SentenceScores, combine_windows, pad, run_batches, windows
 
 LM_MODEL = "bert-base-cased"
 COLA_MODEL = "textattack/bert-base-uncased-CoLA"
 LIKELIHOODS = ("one-pass", "pseudo")
 
-# What the original reads of a sentence: of the language model, and of the classifier, special tokens included.
+# Most tokens of a sentence that the original reads with each model, special tokens included.
 _PARITY_LM_TOKENS = 512
 _PARITY_COLA_TOKENS = 128
-# The rescaling of the original, from a sum of likelihood and acceptability to [0, 1].
+# The original's linear map from the sum of likelihood and acceptability to [0, 1].
 _SCALE, _SHIFT = 1 / 8, 0.5
+# The Auto class of each model, and its head as an error names it.
+_HEADS = {
+    "lm_model": ("AutoModelForMaskedLM", "a masked language model"),
+    "cola_model": ("AutoModelForSequenceClassification", "a classifier"),
+    "sop_model": ("AutoModelForPreTraining", "sentence-order prediction"),
+}
+
+
+class BertSettings(NamedTuple):
+    """The caller's choice of models and likelihood; None is the default.
+
+    likelihood : "one-pass": the loss of all tokens, none masked, as in the original; "pseudo": the
+        pseudo-log-likelihood, each token masked in turn
+    """
+
+    likelihood: str | None = None
+    lm_model: str | os.PathLike[str] | None = None
+    cola_model: str | os.PathLike[str] | None = None
+    sop_model: str | os.PathLike[str] | None = None
 
 
 class Frame(NamedTuple):
-    """The special tokens before, between and after what a tokenizer reads, and the types of their tokens."""
+    """The special tokens of a tokenizer before, between and after its texts, and all token types."""
 
     specials: tuple[list[int], ...]
     types: tuple[list[int], ...]
@@ -40,22 +58,22 @@ class Frame(NamedTuple):
         return sum(map(len, self.specials))
 
     def fill(self, *parts: Sequence[int]) -> list[int]:
-        """Put token ids between the special ones."""
+        """Insert the token ids of each text between the special tokens."""
         ids = list(self.specials[0])
         for part, special in zip(parts, self.specials[1:], strict=True):
             ids += [*part, *special]
         return ids
 
     def fill_types(self, *parts: Sequence[int]) -> list[int]:
-        """Give the token types of what `fill` gives."""
+        """Return the token types of the sequence that `fill` returns."""
         types = list(self.types[0])
-        for place, part in enumerate(parts):
-            types += self.types[2 * place + 1] * len(part) + self.types[2 * place + 2]
+        for i, part in enumerate(parts):
+            types += self.types[2 * i + 1] * len(part) + self.types[2 * i + 2]
         return types
 
 
 class Loaded(NamedTuple):
-    """A transformer in memory; the lock is for whoever uses it, since a tokenizer keeps its settings."""
+    """A transformer in memory, and the lock to hold while it runs: its tokenizer is not thread-safe."""
 
     model: Any
     tokenizer: Any
@@ -66,83 +84,68 @@ class Loaded(NamedTuple):
 
 
 class BertBackbone:
-    """The backbone of the paper, over transformers that are named by Hub id or folder.
+    """The backbone of the paper, over transformers named by Hub id or folder.
 
     Parameters
     ----------
-    components : of "grammaticality" and "coherence", what is wanted: only its models are loaded
-    likelihood : "one-pass": the loss of all tokens, seen unmasked, as the original takes it; "pseudo": the
-        pseudo-log-likelihood, each token masked in turn
-    parity : read as much of a sentence as the original does, and no more; else long ones are read in windows
+    components : those of "grammaticality" and "coherence" to score; only their models are loaded
+    bert : the models, and the kind of likelihood
+    settings : precision, device, batch size and progress
+    parity : read only as many tokens of a sentence as the original does; otherwise read long sentences in windows
 
     Raises
     ------
     TypeError, ValueError
-        If a model cannot be found, or lacks the head that is needed.
+        If a model cannot be found or lacks the head it needs.
     """
+
+    marks_words = False
 
     def __init__(
         self,
         components: tuple[str, ...],
-        *,
-        lm_model: str | os.PathLike[str] | None = None,
-        cola_model: str | os.PathLike[str] | None = None,
-        sop_model: str | os.PathLike[str] | None = None,
-        likelihood: str = "one-pass",
+        bert: BertSettings,
+        settings: EncoderSettings,
         parity: bool = False,
-        precision: str | None = None,
-        device: str | None = None,
     ) -> None:
         self.components = components
         self.identity: dict[str, str] = {}
-        self._device = find_device(device)
+        likelihood = bert.likelihood or "one-pass"
+        self._settings, self._device = settings, find_device(settings.device)
         self._pseudo, self._parity = likelihood == "pseudo", parity
-        if precision is not None:
-            parse_choice(precision, "precision", PRECISIONS)
-
-        def load(model: str | os.PathLike[str], parameter: str, auto: str, head: str) -> Loaded:
-            loaded, self.identity[parameter] = _load(model, parameter, auto, head, precision, self._device, parity)
-            self.identity["precision"] = loaded.precision
-            return loaded
-
         if "grammaticality" in components:
-            self._lm = load(lm_model or LM_MODEL, "lm_model", "AutoModelForMaskedLM", "a masked language model")
+            self._lm = self._load("lm_model", bert.lm_model or LM_MODEL)
             self.identity["likelihood"] = likelihood
-            cola = cola_model or COLA_MODEL
-            self._cola = load(cola, "cola_model", "AutoModelForSequenceClassification", "a classifier")
+            self._cola = self._load("cola_model", bert.cola_model or COLA_MODEL)
             self._acceptable = _acceptable_label(self._cola.model.config, parity)
         if "coherence" in components:
-            if sop_model is None:
+            if bert.sop_model is None:
                 raise ValueError(
                     "components has 'coherence', and sop_model is None: name an ALBERT with its head for sentence "
                     "order. The Hub's albert-base-v2 has none; transformers' conversion of the original checkpoint has."
                 )
-            self._sop = load(sop_model, "sop_model", "AutoModelForPreTraining", "sentence-order prediction")
+            self._sop = self._load("sop_model", bert.sop_model)
             if not hasattr(self._sop.model, "sop_classifier"):
                 raise ValueError(
                     f"sop_model {self.identity['sop_model']} is a {type(self._sop.model).__name__}, which has no head "
                     "for sentence order. Pass an ALBERT."
                 )
 
-    def score_sentences(
-        self, sentences: list[str], batch_size: int | None = None, progress: bool | None = None
-    ) -> SentenceScores:
-        """Score n different sentences: the models one after the other, each over all sentences."""
-        loss = self._losses(sentences, batch_size, progress)
-        acceptability = self._acceptability(sentences, batch_size, progress)
+    def score_sentences(self, sentences: list[str]) -> SentenceScores:
+        """Score n different sentences, once with each of the two models."""
+        loss = self._losses(sentences)
+        acceptability = self._acceptability(sentences)
         with np.errstate(over="ignore"):
             likelihood = np.exp(-0.5 * np.exp(loss))
         return SentenceScores(likelihood, acceptability, loss)
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Rescale as the paper's code does; it has no upper bound there, and parity keeps that."""
+        """Rescale as the paper's code does, which has no upper bound; without parity the bound is 1."""
         scaled = np.maximum(0.0, (likelihood + acceptability) * _SCALE + _SHIFT)
         return scaled if self._parity else np.minimum(scaled, 1.0)
 
-    def score_order(
-        self, pairs: list[tuple[str, str]], batch_size: int | None = None, progress: bool | None = None
-    ) -> np.ndarray:
-        """Give the probability that each pair stands in its right order, of ALBERT's own head."""
+    def score_order(self, pairs: list[tuple[str, str]]) -> np.ndarray:
+        """Return the probability, by ALBERT's own head, that each pair is in its right order: (n,), in [0, 1]."""
         with self._sop.lock:
             tokenizer = self._sop.tokenizer
             limit = _limit(self._sop) - self._sop.pair.size()
@@ -152,7 +155,7 @@ class BertBackbone:
             sequences, types = [], []
             for left, right in zip(first, second, strict=True):
                 if len(left) + len(right) > limit:
-                    # What stands nearest to the seam says most about the order.
+                    # The tokens nearest to the boundary say most about the order.
                     half = limit // 2
                     keep = min(len(left), max(half, limit - len(right)))
                     left, right = left[len(left) - keep :], right[: limit - keep]
@@ -161,65 +164,73 @@ class BertBackbone:
                 types.append(self._sop.pair.fill_types(left, right))
             if cut:
                 warnings.warn(
-                    f"{cut} of {len(pairs)} pairs of sentences are longer than sop_model reads: of each, what is "
-                    "nearest to the seam decides.",
-                    stacklevel=4,
+                    f"{cut} of {len(pairs)} pairs of sentences are longer than sop_model reads, {limit} tokens: only "
+                    "the tokens nearest to the boundary of each pair are read.",
+                    stacklevel=5,
                 )
 
             def forward(batch: np.ndarray) -> torch.Tensor:
                 inputs = self._inputs(self._sop, [sequences[i] for i in batch])
                 inputs["token_type_ids"] = self._tensor(pad([types[i] for i in batch], 0)[0])
-                # Class 0 is the order as it stands, class 1 the other way round.
+                # Class 0 is the given order, class 1 the reverse.
                 return torch.softmax(self._sop.model(**inputs).sop_logits.double(), dim=-1)[:, 0]
 
-            lengths = np.array(list(map(len, sequences)), dtype=np.int64)
-            return self._run(self._sop, lengths, forward, "Order", batch_size, progress)
+            return run_batches(_lengths(sequences), forward, self._settings, "Order")
 
-    def _losses(self, sentences: list[str], batch_size: int | None, progress: bool | None) -> np.ndarray:
-        """Mean negative log-likelihood of each sentence's tokens, (n,)."""
+    def _load(self, parameter: str, model: str | os.PathLike[str]) -> Loaded:
+        """Load a transformer, or take the one that this process has loaded."""
+        registry, precision = model_registry(), self._settings.precision
+        with registry.lock:
+            files = find_transformer(model, parameter)
+            key = ("gruen", parameter, files.identity, self._device, precision)
+            if key not in registry.models:
+                registry.models[key] = _read(files.path, parameter, precision, self._device)
+            loaded = registry.models[key]
+        self.identity |= {parameter: files.identity, "precision": loaded.precision}
+        return loaded
+
+    def _losses(self, sentences: list[str]) -> np.ndarray:
+        """Return the mean negative log-likelihood of each sentence's tokens: (n,)."""
         with self._lm.lock:
             pieces, weights, owners = self._windows(self._lm, sentences, _PARITY_LM_TOKENS)
-            losses = self._pseudo_losses if self._pseudo else self._one_pass_losses
-            values = losses(pieces, batch_size, progress)
+            values = self._pseudo_losses(pieces) if self._pseudo else self._one_pass_losses(pieces)
         return combine_windows(values, weights, owners, len(sentences))
 
-    def _one_pass_losses(self, pieces: list[list[int]], batch_size: int | None, progress: bool | None) -> np.ndarray:
-        """Predict all tokens of each window, which the model sees; the special ones count, as in the original."""
+    def _one_pass_losses(self, pieces: list[list[int]]) -> np.ndarray:
+        """Predict all tokens of each window, none masked; special tokens count, as in the original."""
 
         def forward(batch: np.ndarray) -> torch.Tensor:
             inputs = self._inputs(self._lm, [pieces[i] for i in batch])
             losses, mask = _token_losses(self._lm.model(**inputs).logits, inputs["input_ids"]), inputs["attention_mask"]
             return (losses * mask).sum(1) / mask.sum(1)
 
-        lengths = np.array(list(map(len, pieces)), dtype=np.int64)
-        return self._run(self._lm, lengths, forward, "Likelihood", batch_size, progress)
+        return run_batches(_lengths(pieces), forward, self._settings, "Likelihood")
 
-    def _pseudo_losses(self, pieces: list[list[int]], batch_size: int | None, progress: bool | None) -> np.ndarray:
-        """Mask each token of each window in turn, but for the special ones."""
+    def _pseudo_losses(self, pieces: list[list[int]]) -> np.ndarray:
+        """Predict each token of each window from the others, except special tokens."""
         tokenizer = self._lm.tokenizer
         if tokenizer.mask_token_id is None:
             raise ValueError(f"lm_model {self.identity['lm_model']} has no mask token: likelihood='pseudo' needs one.")
         special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-        places = [[place for place, token in enumerate(piece) if token not in special] for piece in pieces]
-        owners = np.repeat(np.arange(len(pieces)), list(map(len, places)))
-        place_of = np.fromiter(itertools.chain.from_iterable(places), np.int64, len(owners))
+        positions = [[at for at, token in enumerate(piece) if token not in special] for piece in pieces]
+        owners = np.repeat(np.arange(len(pieces)), list(map(len, positions)))
+        position_of = np.fromiter(itertools.chain.from_iterable(positions), np.int64, len(owners))
 
         def forward(batch: np.ndarray) -> torch.Tensor:
             inputs = self._inputs(self._lm, [pieces[i] for i in owners[batch]])
-            rows, at = torch.arange(len(batch)), torch.from_numpy(place_of[batch])
+            rows, at = torch.arange(len(batch)), torch.from_numpy(position_of[batch])
             expected = inputs["input_ids"][rows, at].clone()
             inputs["input_ids"][rows, at] = tokenizer.mask_token_id
             return _token_losses(self._lm.model(**inputs).logits[rows, at], expected)
 
-        lengths = np.array([len(pieces[i]) for i in owners], dtype=np.int64)
-        losses = self._run(self._lm, lengths, forward, "Likelihood", batch_size, progress)
+        losses = run_batches(_lengths(pieces)[owners], forward, self._settings, "Likelihood")
         counts = np.bincount(owners, minlength=len(pieces))
         sums = np.bincount(owners, losses, len(pieces)) if len(owners) else np.zeros(len(pieces))
-        # Where a tokenizer leaves nothing of a sentence, nothing of it is likely.
+        # A sentence of which the tokenizer keeps nothing has likelihood 0.
         return np.divide(sums, counts, out=np.full(len(pieces), np.inf), where=counts > 0)
 
-    def _acceptability(self, sentences: list[str], batch_size: int | None, progress: bool | None) -> np.ndarray:
-        """Give the classifier's logit of each sentence, (n,)."""
+    def _acceptability(self, sentences: list[str]) -> np.ndarray:
+        """Return the classifier's logit of each sentence: (n,)."""
         with self._cola.lock:
             pieces, weights, owners = self._windows(self._cola, sentences, _PARITY_COLA_TOKENS)
 
@@ -227,14 +238,13 @@ class BertBackbone:
                 inputs = self._inputs(self._cola, [pieces[i] for i in batch])
                 return self._cola.model(**inputs).logits[:, self._acceptable].double()
 
-            lengths = np.array(list(map(len, pieces)), dtype=np.int64)
-            values = self._run(self._cola, lengths, forward, "Acceptability", batch_size, progress)
+            values = run_batches(_lengths(pieces), forward, self._settings, "Acceptability")
         return combine_windows(values, weights, owners, len(sentences))
 
     def _windows(
         self, loaded: Loaded, sentences: list[str], parity_tokens: int
     ) -> tuple[list[list[int]], np.ndarray, np.ndarray]:
-        """Tokenize sentences, long ones in windows; returns token ids, and of each window its weight and sentence."""
+        """Tokenize sentences, long ones in windows; returns the token ids, weight and sentence of each window."""
         tokenizer = loaded.tokenizer
         limit = _limit(loaded) - loaded.single.size()
         tokens = _tokenize(tokenizer, sentences)
@@ -245,7 +255,7 @@ class BertBackbone:
                 warnings.warn(
                     f"{cut} of {len(sentences)} different sentences are longer than the {limit} tokens that the "
                     "original reads: with parity=True the rest of each is cut off.",
-                    stacklevel=6,
+                    stacklevel=7,
                 )
             tokens = [sentence[:limit] for sentence in tokens]
         pieces, weights, owners = [], [], []
@@ -263,23 +273,9 @@ class BertBackbone:
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(array).to(self._device)
 
-    def _run(
-        self,
-        loaded: Loaded,
-        lengths: np.ndarray,
-        forward: Any,
-        title: str,
-        batch_size: int | None,
-        progress: bool | None,
-    ) -> np.ndarray:
-        """Run all sequences through a model, in batches of like length; returns (n,), float64, in their own order."""
-        prepare(loaded.model, int(lengths.sum()))
-        values = np.empty(len(lengths))
-        with torch.inference_mode(), progress_bar(len(lengths), title, "sequence", progress) as bar:
-            for batch in token_batches(lengths, self._device, batch_size):
-                values[batch] = forward(batch).double().cpu().numpy()
-                bar.update(len(batch))
-        return values
+
+def _lengths(sequences: list[list[int]]) -> np.ndarray:
+    return np.array(list(map(len, sequences)), dtype=np.int64)
 
 
 def _token_losses(logits: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
@@ -296,7 +292,7 @@ def _tokenize(tokenizer: Any, sentences: list[str]) -> list[list[int]]:
 
 
 def _frame(tokenizer: Any, parts: int) -> Frame:
-    """Learn from an example what special tokens a tokenizer puts around one text or two."""
+    """Find the special tokens that a tokenizer adds to one text or two, from an example."""
     encoded = tokenizer(*["a"] * parts, return_special_tokens_mask=True, return_token_type_ids=True)
     runs = [
         (special, [row[1:] for row in group])
@@ -305,7 +301,7 @@ def _frame(tokenizer: Any, parts: int) -> Frame:
             key=lambda row: bool(row[0]),
         )
     ]
-    # A tokenizer may put nothing before the first text, or after the last.
+    # Some tokenizers add none before the first text, or none after the last.
     if not runs[0][0]:
         runs.insert(0, (True, []))
     if not runs[-1][0]:
@@ -315,7 +311,7 @@ def _frame(tokenizer: Any, parts: int) -> Frame:
 
 
 def _continued(tokenizer: Any, ids: list[int]) -> list[bool]:
-    """Say which tokens continue a word, as far as their names tell."""
+    """Return for each token whether it continues a word, where the vocabulary marks that."""
     names = tokenizer.convert_ids_to_tokens(ids)
     if any(name.startswith("##") for name in names):
         return [name.startswith("##") for name in names]
@@ -325,54 +321,40 @@ def _continued(tokenizer: Any, ids: list[int]) -> list[bool]:
 
 
 def _limit(loaded: Loaded) -> int:
-    """Count the tokens that a model reads, special ones included."""
+    """Return the most tokens that a model reads, special tokens included."""
     positions = getattr(loaded.model.config, "max_position_embeddings", None) or loaded.tokenizer.model_max_length
     base = getattr(loaded.model, loaded.model.base_model_prefix, loaded.model)
     embeddings = getattr(getattr(base, "embeddings", None), "position_embeddings", None)
     padding = getattr(embeddings, "padding_idx", None)
-    # RoBERTa counts positions from behind its padding.
+    # RoBERTa's positions start after its padding index.
     if padding is not None:
         positions -= padding + 1
     return int(min(positions, loaded.tokenizer.model_max_length))
 
 
 def _acceptable_label(config: Any, parity: bool) -> int:
-    """Find the class that means acceptable: by its name if it has one, else 1, as in CoLA."""
+    """Find the class of acceptable sentences: by its name if it has one, otherwise 1, as in CoLA."""
     if config.num_labels < 2:
         raise ValueError(f"cola_model must have two classes, unacceptable and acceptable. Got {config.num_labels}.")
     names = {str(name).lower(): int(place) for place, name in config.id2label.items()}
     return 1 if parity else names.get("acceptable", 1)
 
 
-def _load(
-    model: str | os.PathLike[str], parameter: str, auto: str, head: str, precision: str | None, device: str, exact: bool
-) -> tuple[Loaded, str]:
-    """Load a transformer, or take the one that this process has loaded; returns it and the identity of its weights."""
-    registry = model_registry()
-    with registry.lock:
-        files = find_transformer(model, parameter)
-        key = ("gruen", auto, files.identity, device, precision, exact)
-        if key not in registry.models:
-            registry.models[key] = _read(files.path, parameter, auto, head, precision, device, exact)
-        return registry.models[key], files.identity
-
-
-def _read(path: Any, parameter: str, auto: str, head: str, precision: str | None, device: str, exact: bool) -> Loaded:
+def _read(path: Any, parameter: str, precision: str | None, device: str) -> Loaded:
     import transformers
     from transformers.utils import logging
 
-    # What the unpadded body rounds, it rounds from the weights as they are stored.
-    rounds = precision == "int8" or (precision == "bfloat16" and device == "cpu")
+    auto, head = _HEADS[parameter]
     bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
-    # What it reports of missing weights becomes an error below.
+    # Its report of missing weights becomes an error below.
     logging.set_verbosity_error()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
         model, report = getattr(transformers, auto).from_pretrained(
             path,
             local_files_only=True,
-            dtype="auto" if precision is None else torch.float32 if rounds else getattr(torch, precision),
+            dtype=getattr(torch, precision) if precision else "auto",
             output_loading_info=True,
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
@@ -387,16 +369,6 @@ def _read(path: Any, parameter: str, auto: str, head: str, precision: str | None
             f"{parameter}: {path} holds no trained weights for {head}: {missing[0]} and {len(missing) - 1} more are "
             "missing, and would be random. Pass a model that was saved with this head."
         )
-    is_free = precision is None and not exact
-    stored = precision or str(model.dtype).removeprefix("torch.")
-    if device == "cpu" and stored == "bfloat16":
-        model = model.float()
-    is_unpadded = device == "cpu" and unpad_body(model, None if is_free and stored == "float32" else stored)
-    if stored == "int8" and not is_unpadded:
-        raise ValueError(
-            f"{parameter}: precision='int8' is for a BERT on the CPU. Got a {type(model).__name__} on {device!r}: use "
-            "'bfloat16'."
-        )
-    # Of an unpadded model, the heads.
-    model = model.eval().to(device, torch.float32 if stored == "int8" else getattr(torch, stored))
+    stored = str(model.dtype).removeprefix("torch.")
+    model = model.eval().to(device)
     return Loaded(model, tokenizer, _frame(tokenizer, 1), _frame(tokenizer, 2), stored, threading.Lock())

@@ -1,12 +1,12 @@
 """The compact backbone: low-rank adapters and small heads over the weights of the default sentence encoder.
 
-One pass over a sentence gives its likelihood and its acceptability. The model card says how it was trained.
+One forward pass gives the likelihood of a sentence, its acceptability, and the words that are likely wrong. The model
+card says how it was trained.
 """
 
 import hashlib
 import json
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,23 +15,22 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from .core_encoder import DEFAULT_MODEL, PRECISIONS, find_device, find_model, model_registry
-from .core_inputs import parse_choice
-from .core_unpadded import prepare, unpad_body
-from .gruen_backbone import SentenceScores, combine_windows, pad, progress_bar, token_batches, windows
+from .core_encoder import EncoderSettings
+from .core_models import DEFAULT_MODEL, find_device, find_model, model_registry
+from .gruen_backbone import SentenceScores, combine_windows, pad, run_batches, windows
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
-# Tokens in a window, special ones included: the training read no longer ones.
+# Most tokens of a window, special tokens included, as in training.
 _LIMIT = 128
 ADAPTERS = "adapters."
-# In the paper's formula, likelihood and a logit of acceptability together range over 8, and likelihood over 1.
+# In the paper's formula the sum of likelihood and an acceptability logit has a range of 8, and likelihood one of 1.
 _LIKELIHOOD_SHARE = 1 / 8
 
 
 class Calibration(NamedTuple):
-    """Constants that turn what the heads give into probabilities; fitted on text kept apart from training.
+    """Constants that turn the outputs of the heads into probabilities; fitted on text held out from training.
 
-    likelihood : (slope, intercept) of a logistic curve of a token's mean loss over that of its frequency, in nats
+    likelihood : (slope, intercept) of a logistic curve of the mean loss of a token, less that of its frequency, in nats
     soundness, acceptability : (slope, intercept) of a logistic curve of each head's logit
     """
 
@@ -41,7 +40,7 @@ class Calibration(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A compact model in memory; the lock is for whoever uses it, since a tokenizer keeps its settings."""
+    """A compact model in memory, and the lock to hold while it tokenizes: its tokenizer is not thread-safe."""
 
     model: "CompactModel"
     tokenizer: Any
@@ -50,7 +49,10 @@ class Loaded(NamedTuple):
 
 
 class CompactModel(nn.Module):
-    """A BERT with the heads of this backbone; the heads read the first token, the mean and the greatest of each."""
+    """A BERT with the heads of this backbone.
+
+    The sentence heads read the embedding of the first token, and the mean and the maximum over all tokens.
+    """
 
     def __init__(self, bert: Any) -> None:
         super().__init__()
@@ -64,57 +66,56 @@ class CompactModel(nn.Module):
         self.vocabulary_bias = nn.Parameter(torch.zeros(vocabulary))
         self.log_frequency: torch.Tensor
         self.register_buffer("log_frequency", torch.zeros(vocabulary))
-        # Fitted when all else is trained.
+        # Fitted after all other parameters are trained.
         self.log_total = nn.Sequential(
             nn.utils.skip_init(nn.Linear, size, 2 * size), nn.GELU(), nn.utils.skip_init(nn.Linear, 2 * size, 1)
         )
 
     def hidden(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Contextual embeddings: (b, t) to (b, t, size)."""
+        """Return contextual embeddings: (b, t) to (b, t, size)."""
         return self.bert(input_ids=ids, attention_mask=mask).last_hidden_state
 
     @staticmethod
     def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """First, mean and greatest over the tokens: (b, t, size) to (b, 3 * size)."""
+        """Concatenate first token, mean and maximum: (b, t, size) to (b, 3 * size)."""
         weights = mask.unsqueeze(-1).to(hidden.dtype)
         mean = (hidden * weights).sum(1) / weights.sum(1)
-        greatest = hidden.masked_fill(mask.unsqueeze(-1) == 0, -torch.inf).amax(1)
-        return torch.cat([hidden[:, 0], mean, greatest], dim=-1)
+        maximum = hidden.masked_fill(mask.unsqueeze(-1) == 0, -torch.inf).amax(1)
+        return torch.cat([hidden[:, 0], mean, maximum], dim=-1)
 
     def vocabulary_logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Predict tokens, by the encoder's own word embeddings: (n, size) to (n, vocabulary)."""
+        """Return logits over the vocabulary, with tied word embeddings: (n, size) to (n, vocabulary)."""
         words = self.bert.embeddings.word_embeddings.weight
         return functional.linear(self.word_query(hidden), words, self.vocabulary_bias)
 
     def token_losses(self, hidden: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
-        """Cross-entropy of the tokens (n,) by their contextual embeddings (n, size): (n,).
+        """Return the cross-entropy of tokens, (n,), from their contextual embeddings, (n, size): (n,).
 
-        A head gives the logarithm of the sum over the vocabulary, which would cost as much as the encoder; the model
-        card says how near it comes.
+        A head estimates the log-sum-exp over the vocabulary, which would cost as much as the encoder; the model card
+        reports its error.
         """
         rows = self.word_query(hidden)
         own = (rows * self.bert.embeddings.word_embeddings.weight[expected]).sum(1) + self.vocabulary_bias[expected]
         return (self.log_total(rows)[:, 0] - own).float()
 
     def word_query(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Give what is compared with the word embeddings: (..., size) to (..., size)."""
+        """Return vectors to compare with the word embeddings: (..., size) to (..., size)."""
         return self.norm(functional.gelu(self.transform(hidden)))
 
 
 def _head(inputs: int, units: int) -> nn.Sequential:
-    """Make a head that gives one logit."""
+    """Make a head with one logit as its output."""
     return nn.Sequential(nn.Linear(inputs, units), nn.GELU(), nn.Linear(units, 1))
 
 
 class CompactBackbone:
-    """The embedded default: no network, no other weights than those of the metric and of the default encoder.
+    """The default backbone: it needs no network, and no weights but its own and those of the default encoder.
 
     Parameters
     ----------
     weights : the safetensors file of the metric
-    sha256 : what its digest must be
-    precision : "float32" (or what is as good, if None), "bfloat16", "float16" or, on the CPU, "int8"; heads are float32
-        where the CPU rounds to whole numbers
+    sha256 : its expected digest
+    settings : precision ("float32" if None), device, batch size and progress
 
     Raises
     ------
@@ -122,24 +123,33 @@ class CompactBackbone:
         If the file or the default encoder is not the published one, or cannot be found.
     """
 
-    components = ("grammaticality",)
+    components: tuple[str, ...] = ("grammaticality",)
+    marks_words = True
 
-    def __init__(self, weights: Path, sha256: str, *, precision: str | None = None, device: str | None = None) -> None:
-        if precision is not None:
-            parse_choice(precision, "precision", PRECISIONS)
-        self._device = find_device(device)
+    def __init__(self, weights: Path, sha256: str, settings: EncoderSettings) -> None:
+        self._settings, self._device = settings, find_device(settings.device)
+        precision = settings.precision or "float32"
         self._loaded = _load(weights, sha256, precision, self._device)
-        self.identity = {"backbone": f"compact@{sha256[:8]}", "precision": precision or "float32"}
+        self.identity = {"backbone": f"compact@{sha256[:8]}", "precision": precision}
 
-    def score_sentences(
-        self, sentences: list[str], batch_size: int | None = None, progress: bool | None = None
-    ) -> SentenceScores:
-        """Score n different sentences; both scores are probabilities, in [0, 1]."""
+    def score_sentences(self, sentences: list[str]) -> SentenceScores:
+        """Score n different sentences in one pass; both scores are probabilities, in [0, 1]."""
         model, _, calibration, _ = self._loaded
-        pieces, owners, _ = self._windows(sentences)
-        values = np.empty((len(pieces), 4))
-        for batch, ids, mask in self._batches(pieces, batch_size, progress):
-            values[batch] = sentence_values(model, ids, mask).cpu().numpy()
+        pieces, owners, offsets = self._windows(sentences)
+        suspects: list[dict[tuple[int, int], str]] = [{} for _ in sentences]
+
+        def forward(batch: np.ndarray) -> torch.Tensor:
+            ids, mask = (torch.from_numpy(part).to(self._device) for part in pad([pieces[i] for i in batch], 0))
+            hidden = model.hidden(ids, mask)
+            faults = model.word_fault(hidden)[..., 0].cpu()
+            for piece, row in zip(batch, faults, strict=True):
+                sentence, found = sentences[owners[piece]], suspects[owners[piece]]
+                for at in torch.nonzero(row[1 : len(pieces[piece]) - 1] > 0)[:, 0].tolist():
+                    start, end = word_around(sentence, *offsets[piece][at])
+                    found[start, end] = sentence[start:end]
+            return sentence_values(model, ids, mask, hidden)
+
+        values = run_batches(np.array(list(map(len, pieces))), forward, self._settings, "Sentences")
         tokens = np.array(list(map(len, pieces))) - 2
         loss, frequency, soundness, acceptability = (
             combine_windows(column, tokens, owners, len(sentences)) for column in values.T
@@ -148,27 +158,15 @@ class CompactBackbone:
         acceptability = (
             _logistic(soundness, *calibration.soundness) + _logistic(acceptability, *calibration.acceptability)
         ) / 2
-        return SentenceScores(likelihood, acceptability, loss)
+        words = [[found[at] for at in sorted(found)] for found in suspects]
+        return SentenceScores(likelihood, acceptability, loss, words)
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Weigh them as the paper's formula does: likelihood has an eighth of the range of the sum."""
+        """Average them with the weights of the paper's formula: one eighth for likelihood."""
         return _LIKELIHOOD_SHARE * likelihood + (1 - _LIKELIHOOD_SHARE) * acceptability
 
-    def find_suspects(self, sentences: list[str], batch_size: int | None = None) -> list[list[str]]:
-        """Find the words of each sentence that are more likely wrong than not, or stand beside what is missing."""
-        pieces, owners, offsets = self._windows(sentences)
-        found: list[dict[tuple[int, int], str]] = [{} for _ in sentences]
-        for batch, ids, mask in self._batches(pieces, batch_size, False):
-            faults = self._loaded.model.word_fault(self._loaded.model.hidden(ids, mask))[..., 0].cpu().numpy()
-            for row, piece in enumerate(batch):
-                sentence = sentences[owners[piece]]
-                for place in np.flatnonzero(faults[row, 1 : len(pieces[piece]) - 1] > 0):
-                    start, end = word_around(sentence, *offsets[piece][place])
-                    found[owners[piece]][start, end] = sentence[start:end]
-        return [[words[place] for place in sorted(words)] for words in found]
-
     def _windows(self, sentences: list[str]) -> tuple[list[list[int]], np.ndarray, list[list[tuple[int, int]]]]:
-        """Tokenize sentences, long ones in windows; returns token ids, and of each window sentence and places."""
+        """Tokenize sentences, long ones in windows; returns token ids, sentence and offsets of each window."""
         tokenizer, lock = self._loaded.tokenizer, self._loaded.lock
         with lock:
             encoded = tokenizer(
@@ -180,39 +178,31 @@ class CompactBackbone:
                 verbose=False,
             )
         pieces, owners, offsets = [], [], []
-        for owner, (ids, places) in enumerate(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)):
+        for owner, (ids, spans) in enumerate(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)):
             is_long = len(ids) > _LIMIT - 2
             continued = [name.startswith("##") for name in tokenizer.convert_ids_to_tokens(ids)] if is_long else None
             start = 0
             for window in windows(ids, _LIMIT - 2, continued):
                 pieces.append([tokenizer.cls_token_id, *window, tokenizer.sep_token_id])
                 owners.append(owner)
-                offsets.append(places[start : start + len(window)])
+                offsets.append(spans[start : start + len(window)])
                 start += len(window)
         return pieces, np.array(owners, dtype=np.int64), offsets
 
-    def _batches(
-        self, pieces: list[list[int]], batch_size: int | None, progress: bool | None
-    ) -> Iterator[tuple[np.ndarray, torch.Tensor, torch.Tensor]]:
-        """Yield batches of windows of like length: which they are, their token ids and their mask."""
-        lengths = np.array(list(map(len, pieces)), dtype=np.int64)
-        prepare(self._loaded.model, int(lengths.sum()))
-        with torch.inference_mode(), progress_bar(len(pieces), "Sentences", "sentence", progress) as bar:
-            for batch in token_batches(lengths, self._device, batch_size):
-                ids, mask = (torch.from_numpy(part).to(self._device) for part in pad([pieces[i] for i in batch], 0))
-                yield batch, ids, mask
-                bar.update(len(batch))
 
-
-def sentence_values(model: CompactModel, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def sentence_values(
+    model: CompactModel, ids: torch.Tensor, mask: torch.Tensor, hidden: torch.Tensor | None = None
+) -> torch.Tensor:
     """Score the rows of a batch: (b, t) to (b, 4).
 
-    The mean loss of the tokens between the special ones; the mean logarithm of their frequencies (their sum is SLOR of
-    Kann et al. 2018 with the sign turned: a rare name is not held against a sentence); and the two logits.
+    The columns are the mean loss of the tokens between the special tokens, the mean logarithm of their frequencies, and
+    the two logits. The sum of the first two is SLOR (Kann et al. 2018) with its sign changed: it does not penalize a
+    sentence for a rare name. `hidden` are the contextual embeddings, if they are known.
     """
-    hidden = model.hidden(ids, mask)
+    if hidden is None:
+        hidden = model.hidden(ids, mask)
     pooled = model.pool(hidden, mask)
-    # Neither the first token, nor the last, nor padding.
+    # All tokens but the first, the last and padding.
     inner = functional.pad(mask[:, 2:], (1, 1)).bool()
     losses = torch.zeros(ids.shape, dtype=torch.float64, device=ids.device)
     if inner.any():
@@ -224,7 +214,7 @@ def sentence_values(model: CompactModel, ids: torch.Tensor, mask: torch.Tensor) 
 
 
 def word_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen a place in a text to the whole word that it is of."""
+    """Widen a span of a text to whole words."""
     while start and not text[start - 1].isspace():
         start -= 1
     while end < len(text) and not text[end].isspace():
@@ -238,7 +228,7 @@ def _logistic(values: np.ndarray, slope: float, intercept: float) -> np.ndarray:
     return expit(slope * values + intercept)
 
 
-def _load(weights: Path, sha256: str, precision: str | None, device: str) -> Loaded:
+def _load(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
     """Load the model, or take the one that this process has loaded."""
     registry = model_registry()
     key = ("gruen compact", sha256, device, precision)
@@ -248,7 +238,7 @@ def _load(weights: Path, sha256: str, precision: str | None, device: str) -> Loa
         return registry.models[key]
 
 
-def _read(weights: Path, sha256: str, precision: str | None, device: str) -> Loaded:
+def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
     from safetensors import safe_open
     from transformers import AutoTokenizer, BertModel
     from transformers.utils import logging
@@ -268,7 +258,7 @@ def _read(weights: Path, sha256: str, precision: str | None, device: str) -> Loa
     base = find_model(DEFAULT_MODEL)
     bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
-    # The file has a pooling layer, which is not used here.
+    # The checkpoint has a pooling layer, which is not used here.
     logging.set_verbosity_error()
     try:
         bert = BertModel.from_pretrained(base.path, add_pooling_layer=False, local_files_only=True)
@@ -284,13 +274,9 @@ def _read(weights: Path, sha256: str, precision: str | None, device: str) -> Loa
         )
     merge_adapters(bert, {name: tensor for name, tensor in tensors.items() if name.startswith(ADAPTERS)})
     heads = {name: tensor for name, tensor in tensors.items() if not name.startswith(ADAPTERS)}
-    # The encoder's own weights are not in the file.
+    # The file does not hold the weights of the encoder.
     model.load_state_dict(heads, strict=False)
-    is_unpadded = device == "cpu" and unpad_body(model, precision)
-    if precision == "int8" and not is_unpadded:
-        raise ValueError(f"precision='int8' runs on the CPU. Got device={device!r}: use 'bfloat16' there.")
-    heads_precision = "float32" if precision in (None, "int8") else precision
-    model.eval().to(device=device, dtype=getattr(torch, heads_precision))
+    model.eval().to(device=device, dtype=getattr(torch, precision))
     tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
     return Loaded(model, tokenizer, calibration, threading.Lock())
 

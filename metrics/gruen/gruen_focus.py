@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_encoder import model_registry
 from .core_inputs import describe
+from .core_models import model_registry
 from .core_vectors import WordVectors, word_vector
 
 # The least cosine of adjacent sentences, and how far a sentence may stand off the line between its neighbours.

@@ -1,6 +1,6 @@
-"""The file of weights that belongs to this module: `evaluate` brings the code to its cache, and no data files.
+"""The weights file of this module: `evaluate` copies code to its cache, and no data files.
 
-The file is brought beside the code from where the code came from: a folder, or a Space of the Hub.
+The file is copied beside the code from the source of the code: a folder, or a Space of the Hub.
 """
 
 import hashlib
@@ -11,24 +11,24 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from .core_encoder import model_registry
+from .core_models import model_registry
 
 _HUB_TIMEOUT_SECONDS = 5
 
 
 def bring_weights(script: str, module: str, name: str, sha256: str) -> str | None:
-    """Bring the weights beside the main script, where they are not there yet.
+    """Copy the weights beside the main script, unless they are there.
 
     Parameters
     ----------
-    script : path of the main script, as it runs
-    module : name of its Python module, which tells the Space that it comes from
+    script : path of the main script that runs
+    module : name of its Python module, which holds the id of its Space
     name : file name of the weights
     sha256 : their digest
 
     Returns
     -------
-    None where they are there; else a line that says why they are not
+    None if they are there now; otherwise the reason why not
     """
     place = Path(script).with_name(name)
     if place.is_file() and _digest(place) == sha256:
@@ -44,14 +44,14 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> str | Non
             return reason
         try:
             found = _from_space(space, name, sha256)
-        # The client's own errors and those of whichever HTTP library it uses share no base but this.
+        # The errors of the client and of its HTTP library have no other base class in common.
         except Exception as error:
             detail = (str(error).strip() or type(error).__name__).splitlines()[0]
             return f"the Space {space} does not give it ({detail})"
         if _digest(found) != sha256:
             return _difference(found, sha256)
     try:
-        # Other processes may bring it too: a file that is there is whole.
+        # Atomic, since other processes may copy it too.
         with tempfile.TemporaryDirectory(dir=place.parent) as folder:
             os.replace(shutil.copy(found, Path(folder) / name), place)
     except OSError as error:
@@ -60,12 +60,12 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> str | Non
 
 
 def check_weights(script: str, module: str, name: str, sha256: str) -> Path:
-    """Find the weights beside the main script, and make sure that they are the ones that belong to it.
+    """Return the path of the weights beside the main script, with their digest checked.
 
     Raises
     ------
     ValueError
-        If they are not there, or are others; the message says what to do.
+        If they are missing or differ; the message says what to do.
     """
     reason = bring_weights(script, module, name, sha256)
     if reason is not None:
@@ -77,7 +77,7 @@ def check_weights(script: str, module: str, name: str, sha256: str) -> Path:
 
 
 def _beside_original(script: Path, name: str) -> Path | None:
-    """Look where `evaluate` copied the script from, as it noted: the path as it was typed at the first load."""
+    """Look beside the file that `evaluate` copied the script from: it records the path as typed at the first load."""
     note = script.with_suffix(".json")
     if not note.is_file():
         return None
@@ -87,7 +87,7 @@ def _beside_original(script: Path, name: str) -> Path | None:
 
 
 def _space(module: str) -> str | None:
-    """Read the id of a Space from the name of a module that was loaded from one: `...owner--name.<hash>.name`."""
+    """Return the Space in the name of a module that was loaded from one: `...owner--name.<hash>.name`."""
     match = re.search(r"(?:^|\.)([\w-]+)--([\w-]+)\.", module)
     return f"{match[1]}/{match[2]}" if match else None
 
@@ -104,7 +104,7 @@ def _from_space(space: str, name: str, sha256: str) -> Path:
         pass
     if constants.HF_HUB_OFFLINE:
         raise ConnectionError("HF_HUB_OFFLINE is set")
-    # One question with a short time-out: the download itself would try a dead network many times.
+    # One request with a short timeout first: without a network, the download would retry for a minute.
     HfApi().space_info(space, timeout=_HUB_TIMEOUT_SECONDS)
     return Path(hf_hub_download(space, name, repo_type="space"))
 
@@ -114,7 +114,7 @@ def _difference(path: Path, sha256: str) -> str:
 
 
 def _digest(path: Path) -> str:
-    """Hash a file, and again only when it has changed."""
+    """Return the digest of a file, computed again only if it has changed."""
     state = path.stat()
     key = ("weights", path.resolve(), state.st_mtime_ns, state.st_size)
     identities = model_registry().identities

@@ -7,21 +7,24 @@ import datasets
 import evaluate
 import numpy as np
 
-from .core_cache import parse_cache_dir
-from .core_confidence import confidence_interval, confidence_settings, parse_confidence
-from .core_encoder import DEFAULT_MODEL, embed_sets, refuse_encoder_settings
-from .core_inputs import TextSets, parse_choice, parse_count, parse_number
-from .core_integer_kernels import compiled as compiled
-from .core_integer_tiles import instructions as instructions
-from .core_integers import embed_tokens as embed_tokens
+from .core_cache import TextCache as TextCache
+from .core_encoder import EncoderSettings, embed_sets
+from .core_inputs import TextSets
 from .core_metric import TextMetric
-from .core_signature import format_sizes, signature
-from .core_trainer import QUESTIONS
-from .core_unpadded import unpadded_encoder as unpadded_encoder
+from .core_models import DEFAULT_MODEL
+from .core_parts import SetParts as SetParts
+from .core_results import (
+    QUESTIONS,
+    confidence_interval,
+    confidence_settings,
+    format_sizes,
+    parse_confidence,
+    signature,
+)
+from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors
-from .probeval_clusters import LINKAGES, compare_clusterings
+from .probeval_clusters import compare_clusterings
 from .probeval_formats import (
-    Question,
     from_cfc,
     from_protoqa,
     labels_from_cfc,
@@ -30,17 +33,16 @@ from .probeval_formats import (
     questions,
 )
 from .probeval_matching import WordNetMatcher, cluster_maximum
+from .probeval_parts import AnswerParts
 from .probeval_pipeline import (
-    CLUSTERINGS,
-    MATCHERS,
     Settings,
     cluster,
     describe_question,
     match,
     needs_embeddings,
     needs_wordnet,
+    resolve,
     score,
-    threshold_for,
 )
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
 from .probeval_scores import mean
@@ -140,6 +142,7 @@ class Probeval(TextMetric, evaluate.Metric):
     labels_from_cfc = staticmethod(labels_from_cfc)
 
     _items = QUESTIONS
+    _parts = AnswerParts
 
     def _info(self) -> evaluate.MetricInfo:
         text, count = datasets.Value("string"), datasets.Value("int64")
@@ -191,24 +194,25 @@ class Probeval(TextMetric, evaluate.Metric):
     ) -> dict[str, Any]:
         asked = questions(*parse_rows(predictions, references))
         level = parse_confidence(confidence)
-        settings = _settings(asked, clustering, matcher, threshold, smoothing, debias, parity, linkage, distance, seed)
+        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
+        chosen = Settings(clustering, matcher, threshold, linkage, distance, seed, smoothing, debias, parity)
+        settings = resolve(chosen, asked)
         if (labels is not None) != (matcher == "human"):
             raise ValueError(f"labels go with matcher='human', and only with it. Got matcher={matcher!r}.")
         by_people = parse_labels(labels, asked) if matcher == "human" else [None] * len(asked)
-        folder = parse_cache_dir(cache_dir)
-        if folder is not None and (vectors is not None or not needs_embeddings(settings.clustering, matcher)):
-            refuse_encoder_settings(DEFAULT_MODEL, None, cache_dir, "no encoder runs")
+        if vectors is not None or not needs_embeddings(settings):
+            encoder.check_unused("no encoder runs")
         embeddings, signed = None, {}
-        if needs_embeddings(settings.clustering, matcher):
+        if needs_embeddings(settings):
             texts = sorted({text for question in asked for text in [*question.gold, *question.answers] if text.strip()})
             if vectors is not None:
                 matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(vectors))
             else:
                 one_set = TextSets(texts, np.array([len(texts)]), nested=False)
-                matrix, signed = embed_sets(one_set, None, model, precision, batch_size, device, progress, folder)
+                matrix, signed = embed_sets(one_set, None, encoder)
             embeddings = Embeddings(texts, matrix)
         wordnet = None
-        if needs_wordnet(matcher):
+        if needs_wordnet(settings):
             loaded = load_wordnet()
             wordnet, signed["wordnet"] = WordNetMatcher(loaded), loaded.version
 
@@ -252,7 +256,7 @@ class Probeval(TextMetric, evaluate.Metric):
             ]
         result["signature"] = signature(
             "probeval",
-            **_signed(settings),
+            **settings.signed(),
             **signed,
             n_answers=format_sizes(sizes),
             **confidence_settings(level),
@@ -299,59 +303,3 @@ class Probeval(TextMetric, evaluate.Metric):
             name: {rule: mean([row[name][rule] for row in rows]) for rule in rules} for name, rules in rows[0].items()
         }
         return {**result, "scores": rows, "signature": signature("protoqa_scores", wordnet=wordnet.version)}
-
-
-def _settings(
-    asked: list[Question],
-    clustering: str,
-    matcher: str,
-    threshold: float | None,
-    smoothing: float,
-    debias: bool,
-    parity: bool,
-    linkage: str,
-    distance: float,
-    seed: int,
-) -> Settings:
-    """Check the settings, and decide those that were left open."""
-    parse_choice(clustering, "clustering", CLUSTERINGS)
-    parse_choice(matcher, "matcher", MATCHERS)
-    unclustered = [question.name for question in asked if question.clusters is None]
-    if clustering == "auto":
-        clustering = "hac" if unclustered else "human"
-    if unclustered and "human" in (clustering, matcher):
-        raise ValueError(
-            f"clustering and matcher can be 'human' only where every gold answer bears a cluster. Question "
-            f"{unclustered[0]!r} has answers without one."
-        )
-    if matcher == "human" and clustering != "human":
-        raise ValueError(f"matcher='human' goes with clustering='human': its labels are people's. Got {clustering!r}.")
-    if debias and smoothing == 0:
-        raise ValueError("debias needs smoothing > 0: without it, leaving out an answer can make a score infinite.")
-    return Settings(
-        clustering=clustering,
-        matcher=matcher,
-        threshold=threshold_for(matcher, parity) if threshold is None else parse_number(threshold, "threshold", 0, 1),
-        linkage=parse_choice(linkage, "linkage", LINKAGES),
-        distance=parse_number(distance, "distance", 0),
-        seed=0 if seed == 0 else parse_count(seed, "seed"),
-        smoothing=parse_number(smoothing, "smoothing", 0),
-        debias=debias,
-        parity=parity,
-    )
-
-
-def _signed(settings: Settings) -> dict[str, object]:
-    """Choose the settings that can change the number."""
-    signed: dict[str, object] = {"clustering": settings.clustering}
-    if settings.clustering == "hac":
-        signed |= {"linkage": settings.linkage, "distance": settings.distance}
-    if settings.clustering in ("xmeans", "gmeans"):
-        signed["seed"] = settings.seed
-    signed["matcher"] = settings.matcher
-    if settings.matcher != "human":
-        signed["threshold"] = settings.threshold
-    signed |= {"smoothing": settings.smoothing, "debias": settings.debias}
-    if settings.clustering != "human" or settings.matcher == "wordnet":
-        signed["parity"] = settings.parity
-    return signed

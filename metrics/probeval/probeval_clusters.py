@@ -1,4 +1,4 @@
-"""Clusters of answers from their embeddings, and how good they are."""
+"""Clusters of answers from their embeddings, and their agreement with people's clusters."""
 
 from collections.abc import Callable
 
@@ -33,7 +33,7 @@ def hac(embeddings: np.ndarray, method: str, distance: float) -> np.ndarray:
 
 
 def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
-    """Cluster by X-means: split a cluster in two where that raises the Bayesian information criterion.
+    """Cluster by X-means: split a cluster in two if that raises the Bayesian information criterion.
 
     Pelleg and Moore, X-means, ICML 2000.
 
@@ -50,7 +50,7 @@ def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
 
 
 def gmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
-    """Cluster by G-means: split a cluster in two where its points do not look normal along the line of the split.
+    """Cluster by G-means: split a cluster in two unless its points look normal along the axis of the split.
 
     Hamerly and Elkan, Learning the k in k-means, NIPS 2003.
 
@@ -68,7 +68,7 @@ def gmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
 def _split(
     embeddings: np.ndarray, seed: int, worth: Callable[[np.ndarray, np.ndarray, np.ndarray], bool]
 ) -> np.ndarray:
-    """Split clusters as long as it is worth it, moving all points to the nearest center after each round."""
+    """Split clusters while the criterion asks for it; after each round, all points move to the nearest center."""
     labels = np.zeros(len(embeddings), dtype=np.int64)
     centers = embeddings.mean(axis=0, keepdims=True)
     while True:
@@ -76,7 +76,7 @@ def _split(
         for k in range(len(centers)):
             points = embeddings[labels == k]
             pair = _halve(points, seed)
-            # Each split adds one to what there is so far and what is still to be looked at.
+            # Each split adds one to the clusters so far and to those still to be tested.
             room = len(kept) + len(centers) - k < _MAX_CLUSTERS
             kept += list(pair[1]) if pair is not None and room and worth(points, *pair) else [centers[k]]
         if len(kept) == len(centers):
@@ -94,7 +94,7 @@ def _halve(points: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray] | Non
 
 
 def _bic(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> float:
-    """Bayesian information criterion of spherical Gaussians with one variance, as Pelleg and Moore give it."""
+    """Bayesian information criterion of spherical Gaussians with one variance, by the formula of Pelleg and Moore."""
     n, d, k = len(points), points.shape[1], len(centers)
     if n <= k:
         return -np.inf
@@ -116,7 +116,7 @@ def _anderson_darling(values: np.ndarray) -> float:
 
 
 def compare_clusterings(labels: np.ndarray, human: np.ndarray) -> dict[str, float]:
-    """Compare a clustering with people's, over the same answers; all three reach 1 for equal clusterings.
+    """Compare a clustering with people's, over the same answers; all three scores are 1 for equal clusterings.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Questions with people's answers and a model's: every accepted form, brought to one.
+"""Questions with the answers of people and of a model: every accepted form, converted to one.
 
 The canonical form is a row for each question, in the same order on both sides:
 predictions `{"id", "answers": [{"text", "count"}]}` and
@@ -20,7 +20,7 @@ WRONG = "wrong"
 
 
 class Question(NamedTuple):
-    """One question; texts are sorted, so that the order of answers decides nothing.
+    """One question; texts are sorted, so that the order of answers does not matter.
 
     name : how errors and details call it: its id, or its place
     answers : list of u different answers of the model
@@ -39,7 +39,7 @@ class Question(NamedTuple):
 
 
 def parse_rows(predictions: Any, references: Any) -> tuple[list[dict], list[dict]]:
-    """Bring predictions and references to the canonical form, a row a question, in the order of the predictions.
+    """Convert predictions and references to the canonical form: a row per question, in the order of the predictions.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _is_answer(item: Any) -> bool:
 
 def _row(item: Any, where: str, fields: tuple[str, ...], answer_fields: tuple[str, ...]) -> dict:
     if item is None:
-        raise TypeError(f"{where} must be the answers to a question. Got None; pass [] where there are none.")
+        raise TypeError(f"{where} must be the answers to a question. Got None; pass [] if there are none.")
     if not (isinstance(item, Mapping) and "answers" in item):
         item = {"answers": item}
     identity = item.get("id")
@@ -170,7 +170,7 @@ def _answer(answer: Any, where: str, fields: tuple[str, ...]) -> dict:
     parsed: dict[str, Any] = {"text": text, "count": 1 if count is None else parse_count(count, f"{where}: the count")}
     if "cluster" in fields:
         if not text.strip():
-            raise ValueError(f"{where} is blank: a gold answer must say something. Got {text!r}.")
+            raise ValueError(f"{where} is blank: a gold answer must hold a word. Got {text!r}.")
         parsed["cluster"] = _label(answer.get("cluster"), where)
     return parsed
 
@@ -179,9 +179,11 @@ def _label(label: Any, where: str) -> str:
     if label is None:
         return ""
     if not isinstance(label, (str, int, np.integer)) or isinstance(label, bool):
-        raise TypeError(f"{where}: the cluster must be a string or a whole number. Got {describe(label)}.")
+        raise TypeError(f"{where}: the cluster must be a string or an integer. Got {describe(label)}.")
     if str(label) == WRONG:
-        raise ValueError(f"{where}: the cluster {WRONG!r} is the one for a model's answers that match no gold answer.")
+        raise ValueError(
+            f"{where}: the cluster {WRONG!r} is reserved for answers of the model that match no gold answer."
+        )
     return str(label)
 
 
@@ -199,11 +201,11 @@ def _check_ids(name: str, rows: list[dict]) -> None:
 
 
 def _align(given: list[dict], gold: list[dict]) -> list[dict]:
-    """Put the references in the order of the predictions: by ids where both have them, else by place."""
+    """Put the references in the order of the predictions: by id if both have ids, else by position."""
     for name, rows in (("predictions", given), ("references", gold)):
         without = [i for i, row in enumerate(rows) if not row["id"]]
         if without and len(without) < len(rows):
-            raise ValueError(f"{name}[{without[0]}] has no id, but others have: give all questions an id, or none.")
+            raise ValueError(f"{name}[{without[0]}] has no id, but others do: give all questions an id, or none.")
     if not (given[0]["id"] and gold[0]["id"]):
         if len(given) != len(gold):
             raise ValueError(
@@ -253,8 +255,8 @@ def parse_labels(labels: Any, asked: list[Question]) -> list[list[str]]:
                 raise ValueError(f"labels has no cluster for the answer {text!r} to question {question.name!r}.")
             if str(label) != WRONG and str(label) not in (question.clusters or ()):
                 raise ValueError(
-                    f"labels puts the answer {text!r} to question {question.name!r} in {label!r}, which is no cluster "
-                    f"of its gold answers, nor {WRONG!r}."
+                    f"labels puts the answer {text!r} to question {question.name!r} in {label!r}, which is neither a "
+                    f"cluster of its gold answers nor {WRONG!r}."
                 )
             row.append(str(label))
         rows.append(row)
@@ -270,7 +272,7 @@ def from_cfc(targets: Any, predictions: Any) -> dict[str, list[dict]]:
         `answers.clusters`. Counts come from `raw`, since those stored with clusters are not always right; an answer in
         two clusters counts in both, as in the original.
     predictions : path of a JSON file, or its object: `annotated_prediction_data` (id to text to `{"cluster",
-        "count"}`) and `model_answers` (id to texts), or either alone. Counts are taken where there are any.
+        "count"}`) and `model_answers` (id to texts), or either of them. Counts are used if there are any.
 
     Returns
     -------
@@ -377,7 +379,7 @@ def _reference(record: dict, place: int) -> dict:
             answers += [{"text": text, "count": count, "cluster": label} for text, count in known.items()]
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"targets[{place}] is no record of answer clusters: {error!r} in {describe(record)}."
+            f"targets[{place}] is not a record of answer clusters: {error!r} in {describe(record)}."
         ) from error
     return {"id": identity, "question": question, "answers": answers}
 
@@ -388,7 +390,7 @@ def _records(targets: Any) -> list[dict]:
 
 
 def _load(source: Any) -> Any:
-    """Read a path as JSON or JSON Lines; take anything else as read already."""
+    """Read a path as JSON or JSON Lines; return anything else unchanged."""
     if not isinstance(source, (str, os.PathLike)):
         return source
     text = Path(source).read_text(encoding="utf-8")

@@ -8,16 +8,16 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .probeval_wordnet import Phrase, WordNet, candidate_pairs, partition_score, tokenize
 
-# Scores so close are equal: float64 leaves no more of a tie.
+# Scores closer than this count as a tie, for rounding in float64.
 _TIE = 1e-9
 _NOISE = 1e-7
-# The original compares answers cut to this length, and finds them again by the first characters alone.
+# The original cuts answers to this length, and looks them up by their first characters.
 _PARITY_LENGTH = 50
 _PARITY_PREFIX = 40
 
 
 def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.ndarray:
-    """Give each answer to its best cluster, in equal parts where several are best, or to `wrong` below the threshold.
+    """Assign each answer to its best cluster, to several in equal parts if they tie, or to `wrong` below the threshold.
 
     Parameters
     ----------
@@ -82,27 +82,27 @@ def _rbf(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 class WordNetMatcher:
-    """WordNet scores of answers, each phrase read once."""
+    """WordNet scores of answers; each phrase is parsed once."""
 
     def __init__(self, wordnet: WordNet) -> None:
         self._wordnet = wordnet
         self._phrases: dict[str, Phrase] = {}
 
     def scores(self, answers: list[str], gold: list[str]) -> np.ndarray:
-        """Score each answer against each gold answer: (u, g), in [0, 1]; in lower case, spaces at the ends cut."""
+        """Score each answer against each gold answer: (u, g), in [0, 1], after lower-casing and stripping."""
         return self.pair_scores([_plain(text) for text in answers], [_plain(text) for text in gold])
 
     def parity_scores(self, answers: list[str], gold: list[str]) -> np.ndarray:
         """Score as the original does: answers cut to 50 characters, gold answers as they are."""
         cut = [text.lower()[:_PARITY_LENGTH].strip() for text in answers]
-        # It looks an answer up among all by its first 40 characters, and takes the first that it finds.
+        # It looks up an answer among all by its first 40 characters, and uses the first match.
         first: dict[str, str] = {}
         for text in cut:
             first.setdefault(text[:_PARITY_PREFIX], text)
         return self.pair_scores([first[text[:_PARITY_PREFIX]] for text in cut], gold)
 
     def lemmas(self, text: str) -> tuple[str, ...]:
-        """Give the lemmas of a phrase, stop words and punctuation out."""
+        """Return the lemmas of a phrase, without stop words and punctuation."""
         return tuple(self._wordnet.lemma(token) for token in tokenize(_plain(text)) if any(map(str.isalnum, token)))
 
     def pair_scores(self, answers: list[str], gold: list[str]) -> np.ndarray:

@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .probeval_clusters import gmeans, hac, xmeans
+from .core_inputs import parse_choice, parse_count, parse_number
+from .probeval_clusters import LINKAGES, gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import WordNetMatcher, assign, cascade, cluster_maximum, cosine_scores, gp_scores
 from .probeval_scores import entropy, jackknife_bias, kl_divergence, smooth
@@ -12,24 +13,39 @@ from .probeval_vectors import Embeddings
 
 CLUSTERINGS = ("auto", "human", "hac", "xmeans", "gmeans", "none")
 MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human")
-# The least score of a match: for cosine it is the right one for MiniLM, for gp the original's.
+# The lowest score of a match: for cosine chosen for MiniLM, for gp the original's.
 THRESHOLDS = {"cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
 CASCADE_WORDNET = 0.5
 _PARITY_WORDNET = 0.0
 
 
 class Settings(NamedTuple):
-    """What decides a score; clustering is resolved (not "auto"), and so is threshold."""
+    """The settings that decide a score; once resolved, `clustering` is not "auto" and `threshold` is a number."""
 
-    clustering: str
-    matcher: str
-    threshold: float
-    linkage: str
-    distance: float
-    seed: int
-    smoothing: float
-    debias: bool
-    parity: bool
+    clustering: str = "auto"
+    matcher: str = "cosine"
+    threshold: float | None = None
+    linkage: str = "average"
+    distance: float = 0.95
+    seed: int = 0
+    smoothing: float = 1.0
+    debias: bool = False
+    parity: bool = False
+
+    def signed(self) -> dict[str, object]:
+        """Return the settings that can change the score, for its signature."""
+        signed: dict[str, object] = {"clustering": self.clustering}
+        if self.clustering == "hac":
+            signed |= {"linkage": self.linkage, "distance": self.distance}
+        if self.clustering in ("xmeans", "gmeans"):
+            signed["seed"] = self.seed
+        signed["matcher"] = self.matcher
+        if self.matcher != "human":
+            signed["threshold"] = self.threshold
+        signed |= {"smoothing": self.smoothing, "debias": self.debias}
+        if self.clustering != "human" or self.matcher == "wordnet":
+            signed["parity"] = self.parity
+        return signed
 
 
 class Clusters(NamedTuple):
@@ -49,7 +65,7 @@ class Clusters(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """The score of one question, and what it came from.
+    """The score of one question, with its distributions.
 
     gold, model : ndarray of shape (c + 1,), the two distributions, `wrong` last
     """
@@ -63,23 +79,57 @@ class Scored(NamedTuple):
     model_entropy: float
 
 
-def threshold_for(matcher: str, parity: bool) -> float:
-    """Give the threshold that a matcher has by default; 0 where it has none."""
-    return _PARITY_WORDNET if parity and matcher == "wordnet" else THRESHOLDS.get(matcher, 0.0)
+def resolve(settings: Settings, asked: list[Question]) -> Settings:
+    """Check the settings, and replace those left open by their defaults.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a setting is invalid, or does not go with another one or with the questions.
+    """
+    clustering = parse_choice(settings.clustering, "clustering", CLUSTERINGS)
+    matcher = parse_choice(settings.matcher, "matcher", MATCHERS)
+    unclustered = [question.name for question in asked if question.clusters is None]
+    if clustering == "auto":
+        clustering = "hac" if unclustered else "human"
+    if unclustered and "human" in (clustering, matcher):
+        raise ValueError(
+            f"clustering and matcher can be 'human' only if every gold answer has a cluster. Question "
+            f"{unclustered[0]!r} has answers without one."
+        )
+    if matcher == "human" and clustering != "human":
+        raise ValueError(f"matcher='human' goes with clustering='human': its labels are people's. Got {clustering!r}.")
+    if settings.debias and settings.smoothing == 0:
+        raise ValueError("debias needs smoothing > 0: without it, leaving out an answer can make a score infinite.")
+    threshold = settings.threshold
+    if threshold is None:
+        is_original = settings.parity and matcher == "wordnet"
+        threshold = _PARITY_WORDNET if is_original else THRESHOLDS.get(matcher, 0.0)
+    return Settings(
+        clustering=clustering,
+        matcher=matcher,
+        threshold=parse_number(threshold, "threshold", 0, 1),
+        linkage=parse_choice(settings.linkage, "linkage", LINKAGES),
+        distance=parse_number(settings.distance, "distance", 0),
+        seed=0 if settings.seed == 0 else parse_count(settings.seed, "seed"),
+        smoothing=parse_number(settings.smoothing, "smoothing", 0),
+        debias=settings.debias,
+        parity=settings.parity,
+    )
 
 
-def needs_embeddings(clustering: str, matcher: str) -> bool:
-    """Say whether a pipeline looks at embeddings."""
-    return clustering in ("hac", "xmeans", "gmeans") or matcher in ("cosine", "gp", "cascade")
+def needs_embeddings(settings: Settings) -> bool:
+    """Whether the pipeline compares embeddings."""
+    return settings.clustering in ("hac", "xmeans", "gmeans") or settings.matcher in ("cosine", "gp", "cascade")
 
 
-def needs_wordnet(matcher: str) -> bool:
-    """Say whether a matcher looks at WordNet."""
-    return matcher in ("wordnet", "cascade")
+def needs_wordnet(settings: Settings) -> bool:
+    """Whether the pipeline looks words up in WordNet."""
+    return settings.matcher in ("wordnet", "cascade")
 
 
 def cluster(question: Question, settings: Settings, embeddings: Embeddings | None) -> Clusters:
-    """Cluster the gold answers of a question; the clusters found are named c_1, c_2, ... by falling mass."""
+    """Cluster the gold answers of a question; found clusters are named c_1, c_2, ... in order of decreasing mass."""
     if settings.clustering == "human":
         assert question.clusters is not None
         return Clusters(question.clusters, question.gold_counts)
@@ -90,7 +140,7 @@ def cluster(question: Question, settings: Settings, embeddings: Embeddings | Non
         assert embeddings is not None
         (vectors,) = embeddings.look_up(question.gold)
         if settings.clustering == "hac":
-            # In the original, an answer that was given often weighs as much in the linkage.
+            # In the original, an answer counts in the linkage as often as it was given.
             times = counts.astype(np.int64) if settings.parity else np.ones(len(counts), dtype=np.int64)
             found = hac(np.repeat(vectors, times, axis=0), settings.linkage, settings.distance)
             found = found[np.cumsum(times) - times]
@@ -111,7 +161,7 @@ def match(
     wordnet: WordNetMatcher | None,
     labels: list[str] | None = None,
 ) -> np.ndarray:
-    """Match the answers of a question to its clusters; a blank answer matches nothing, but for people's `labels`.
+    """Match the answers of a question to its clusters; a blank answer matches nothing, except by people's `labels`.
 
     Returns
     -------
@@ -129,6 +179,7 @@ def match(
         return weights
     answers = [text for text in question.answers if text.strip()]
     gold, members, threshold = question.gold, clusters.members, settings.threshold
+    assert threshold is not None
     if settings.matcher == "wordnet":
         assert wordnet is not None
         scores = (wordnet.parity_scores if settings.parity else wordnet.scores)(answers, gold)
@@ -184,7 +235,7 @@ def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings:
 
 
 def describe_question(question: Question, clusters: Clusters, weights: np.ndarray, scored: Scored) -> dict[str, Any]:
-    """Lay a question open as plain data: its clusters, both distributions, and where each answer went."""
+    """Describe a question as plain data: its clusters, both distributions, and the clusters of each answer."""
     labels = [*clusters.labels, WRONG]
     return {
         "id": question.name,

@@ -37,7 +37,7 @@ def ranked_scores(matches: np.ndarray, counts: np.ndarray) -> dict[str, float]:
 
 
 def protoqa_matches(ranked: list[str], gold: list[str], matcher: WordNetMatcher) -> dict[str, np.ndarray]:
-    """Say which answers match which gold answers, by equal text and by WordNet: (u, g), bool, each.
+    """Match answers to gold answers by equal text and by WordNet: bool arrays of shape (u, g).
 
     As in ProtoQA's evaluator, answers are put in lower case and cut to 50 characters, and a WordNet score is rounded,
     0.5 down.
@@ -53,7 +53,7 @@ def _won(matches: np.ndarray, counts: np.ndarray) -> float:
 
 
 def rank(answers: list[dict]) -> list[str]:
-    """Order answers by how often they were given, and those given equally often as they came."""
+    """Rank answers by count; answers of equal count keep their order."""
     counts: dict[str, int] = {}
     for answer in answers:
         counts[answer["text"]] = counts.get(answer["text"], 0) + answer["count"]

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def smooth(counts: np.ndarray, smoothing: float) -> np.ndarray:
-    """Turn counts into a distribution, `smoothing` added to each category; uniform where there is no count at all.
+    """Convert counts to a distribution, with `smoothing` added to each category; uniform if all are 0.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def smooth(counts: np.ndarray, smoothing: float) -> np.ndarray:
 
 
 def kl_divergence(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """KL(p ‖ q) in nats, over the last axis; infinite where p has mass and q has none."""
+    """KL(p ‖ q) in nats, over the last axis; infinite if p has mass where q has none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(p > 0, p * np.log(p / q), 0.0)
     return np.maximum(terms.sum(axis=-1), 0.0)
@@ -57,5 +57,5 @@ def jackknife_bias(value: float, without_one: np.ndarray, times: np.ndarray) -> 
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Average exactly, so that the order does not matter; None where there is nothing to average."""
+    """Average exactly, so that the order does not matter; None without values."""
     return math.fsum(values) / len(values) if values else None

@@ -20,7 +20,7 @@ _HELP = (
     "matcher='cosine' needs none."
 )
 _PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
-# Suffixes that inflection adds, and what stands there in the lemma: morphy(7) of WordNet 3.0, in NLTK's order.
+# Suffixes of inflected forms and of their lemmas: morphy(7) of WordNet 3.0, in NLTK's order.
 _SUFFIXES = {
     "noun": (
         ("s", ""),
@@ -37,7 +37,7 @@ _SUFFIXES = {
     "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
     "adv": (),
 }
-# NLTK's English stop words, as they were when the ProtoQA evaluator was published (179 words).
+# NLTK's 179 English stop words at the time the ProtoQA evaluator was published.
 _STOP_WORDS = """
 i me my myself we our ours ourselves you you're you've you'll you'd your yours yourself yourselves he him his himself
 she she's her hers herself it it's its itself they them their theirs themselves what which who whom this that that'll
@@ -49,11 +49,11 @@ aren aren't couldn couldn't didn didn't doesn doesn't hadn hadn't hasn hasn't ha
 mightn't mustn mustn't needn needn't shan shan't shouldn shouldn't wasn wasn't weren weren't won won't wouldn wouldn't
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-# A phrase with more ways to match than this (one word many times over) is searched along its best ways only.
+# Beyond this number of states (a word repeated many times), only the best are kept.
 _MAX_STATES = 256
 
 _tokenizer = NLTKWordTokenizer()
-# Words and spaces, but no word that NLTK cuts in two.
+# Words and spaces, without the words that NLTK splits in two.
 _PLAIN = re.compile(r"(?!.*\b(?:cannot|gimme|gonna|gotta|lemme|wanna)\b)[a-z0-9 ]*[a-z0-9]\.?")
 
 
@@ -104,12 +104,12 @@ class WordNet:
         return self._synsets[form]
 
     def lemma(self, word: str) -> str:
-        """Give the dictionary form of a word: that of the first part of speech that knows it, or the word itself."""
+        """Return the lemma of a word: by the first part of speech that has it, or the word itself."""
         word = word.lower()
         for part in _PARTS_OF_SPEECH:
             lemmas = self._lemmas(word, part)
             if lemmas:
-                # Where an inflected form is an entry too ("glasses"), the base form stands for both.
+                # If an inflected form is an entry too ("glasses"), the base form represents both.
                 return lemmas[-1]
         return word
 
@@ -126,7 +126,7 @@ def _lines(folder: Any, name: str) -> list[str]:
     try:
         file = (folder / name).open("rb") if isinstance(folder, Path) else folder.join(name).open()
     except OSError as error:
-        raise ValueError(f"WordNet in {folder} is not whole: {name} could not be read ({error}).") from error
+        raise ValueError(f"WordNet in {folder} is incomplete: {name} could not be read ({error}).") from error
     with file:
         return file.read().decode("utf-8").splitlines(keepends=True)
 
@@ -169,9 +169,9 @@ def _load(folder: str | None) -> WordNet:
 
 
 def tokenize(text: str) -> list[str]:
-    """Split a phrase as NLTK's `word_tokenize` does, without its sentence splitter; stop words out."""
+    """Tokenize a phrase as NLTK's `word_tokenize` does, without its sentence splitter, and drop stop words."""
     if _PLAIN.fullmatch(text):
-        # Nothing for NLTK's many patterns to find but a last full stop.
+        # NLTK's patterns could match only a final full stop here.
         tokens = text.removesuffix(".").split() + ["."] * text.endswith(".")
     else:
         tokens = _tokenizer.tokenize(text)
@@ -179,7 +179,7 @@ def tokenize(text: str) -> list[str]:
 
 
 class Phrase:
-    """A phrase, ready to be compared: the runs of its tokens, each by its surface and its synsets.
+    """A phrase prepared for comparison: the runs of its tokens, each with its surface and its synsets.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class Phrase:
 
 
 def partition_score(a: Phrase, b: Phrase) -> float:
-    """Score two phrases by the best way to cut each into runs of tokens, as the ProtoQA evaluator does.
+    """Score two phrases by the best way to split each into runs of tokens, as the ProtoQA evaluator does.
 
     Runs match one to one, if their surfaces are equal or they share a synset; the score is the number of matches
     divided by the larger number of runs. The evaluator tries every pair of partitions. The same maximum is found here
@@ -255,7 +255,7 @@ def _unused_runs(used: int, width: int) -> int:
 
 
 def candidate_pairs(left: list[Phrase], right: list[Phrase]) -> Iterator[tuple[int, int]]:
-    """Find the pairs that share a surface or a synset of a run: all others score 0."""
+    """Find the pairs that share a surface or a synset of a run; all others score 0."""
     owners: dict[Any, list[int]] = {}
     for j, phrase in enumerate(right):
         for key in phrase.index:

@@ -1,14 +1,11 @@
-"""Tokens to integer ids to n-gram tables, and what is counted from them, in numpy and in linear time.
+"""Tokens to integer ids to n-gram tables, and the scores counted from them, in numpy and in linear time.
 
-That is: BLEU of each text against the others of its set, Distinct-n, Entropy-n, and n-gram kernels.
+The scores are BLEU of each text against the others of its set, Distinct-n, Entropy-n, and n-gram kernels.
 
-The leave-one-out counts rest on one fact: among the other texts of a set, the largest count of an n-gram is the
-largest in the whole set, or the second largest where this text alone holds the largest. So no text is ever
-compared with the others one by one.
+Leave-one-out counts: among the other texts of a set, the largest count of an n-gram is the largest in the whole
+set, or the second largest if this text alone holds the largest. So texts are never compared pair by pair.
 """
 
-import hashlib
-import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -17,22 +14,27 @@ import numpy as np
 
 from .core_inputs import batches_by_size, sum_by_set
 
-# Keys of n-grams stay below this, so that they fit in an int64.
+# Bound of the keys of n-grams, which must fit in an int64.
 _MAX_KEY = 2**62
 
-# nlg-eval's BLEU adds these to the counts, so that no precision is zero and no division fails.
+# Constants that nlg-eval's BLEU adds to the counts to avoid zero precisions and divisions by zero.
 _NLG_EVAL_TINY = 1e-15
 _NLG_EVAL_SMALL = 1e-9
-# Chen & Cherry (2014), smoothing 1, as NLTK sets it: what stands for a count of zero.
+# Chen & Cherry (2014), smoothing 1, with NLTK's value: it replaces a count of zero.
 _METHOD1_EPSILON = 0.1
 
 SMOOTHINGS = ("nlg-eval", "method1", "none")
 
 
+def default_smoothing(aggregate: str) -> str:
+    """Return the smoothing that an aggregate has by default."""
+    return "method1" if aggregate == "sentence" else "nlg-eval"
+
+
 class Tokens(NamedTuple):
     """Tokenized texts as integers.
 
-    ids : ndarray of shape (N,), int64: the tokens of all texts in turn, numbered from 0
+    ids : ndarray of shape (N,), int64: the token ids of all texts, concatenated
     lengths : ndarray of shape (n,), int64: the number of tokens in each text
     vocabulary_size : int
     """
@@ -43,13 +45,13 @@ class Tokens(NamedTuple):
 
 
 class NgramTable(NamedTuple):
-    """The n-grams of one order, a row for each pair of an n-gram and a text that holds it, sorted by both.
+    """The n-grams of one order: a row for each n-gram and each text that holds it, sorted by both.
 
-    texts : ndarray of shape (e,): which text
-    counts : ndarray of shape (e,): how often the text holds the n-gram
-    set_groups : ndarray: where the rows of each pair of an n-gram and a set begin
-    corpus_groups : ndarray: where the rows of each n-gram begin
-    totals : ndarray of shape (n,): how many n-grams each text holds, repeats counted
+    texts : ndarray of shape (e,): index of the text
+    counts : ndarray of shape (e,): count of the n-gram in the text
+    set_groups : ndarray: first row of each n-gram in each set
+    corpus_groups : ndarray: first row of each n-gram
+    totals : ndarray of shape (n,): number of n-grams in each text, repeats included
     """
 
     texts: np.ndarray
@@ -60,11 +62,11 @@ class NgramTable(NamedTuple):
 
 
 class BleuStatistics(NamedTuple):
-    """What BLEU needs of each text against the other texts of its set; sums over texts pool them.
+    """Statistics of BLEU of each text against the other texts of its set; sums over texts pool them.
 
-    matches : ndarray of shape (max_order, n): n-grams also held by another text, clipped at its count there
-    totals : ndarray of shape (max_order, n): all n-grams
-    hypothesis_lengths, reference_lengths : ndarrays of shape (n,): own length, and the closest of the others'
+    matches : ndarray of shape (max_order, n): n-grams that another text holds too, clipped at its count there
+    totals : ndarray of shape (max_order, n): number of n-grams
+    hypothesis_lengths, reference_lengths : ndarrays of shape (n,): its own length, and the closest of the others
     """
 
     matches: np.ndarray
@@ -78,7 +80,7 @@ class BleuStatistics(NamedTuple):
 
 
 def number_tokens(tokens: Sequence[Sequence[str]]) -> Tokens:
-    """Give each distinct token a number."""
+    """Map each distinct token to an integer."""
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
     flat = list(chain.from_iterable(tokens))
     vocabulary = {token: i for i, token in enumerate(dict.fromkeys(flat))}
@@ -96,7 +98,7 @@ def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[
     n_texts = len(tokens.lengths)
     text_of = np.repeat(np.arange(n_texts), tokens.lengths)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
-    # How many tokens there are from each position to the end of its text.
+    # Tokens from each position to the end of its text.
     left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - np.arange(len(tokens.ids))
     positions = np.arange(len(tokens.ids))
     keys, bound = tokens.ids, max(tokens.vocabulary_size, 1)
@@ -114,15 +116,15 @@ def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[
 
 
 def _table(keys: np.ndarray, texts: np.ndarray, n_texts: int, set_of: np.ndarray, totals: np.ndarray) -> NgramTable:
-    # One sort of plain integers groups by n-gram, then by text, and texts stand in order of their sets.
+    # One sort of integers groups by n-gram, then by text; texts are already in order of their sets.
     bits = _text_bits(n_texts)
     merged = (keys << bits) | texts
     merged.sort()
-    starts = _run_starts(merged)
+    starts = run_starts(merged)
     counts = np.diff(starts, append=len(merged))
     merged = merged[starts]
     grams, texts = merged >> bits, merged & ((1 << bits) - 1)
-    corpus_groups = _run_starts(grams)
+    corpus_groups = run_starts(grams)
     if len(grams):
         first = np.zeros(len(grams), dtype=bool)
         first[corpus_groups] = True
@@ -135,11 +137,11 @@ def _table(keys: np.ndarray, texts: np.ndarray, n_texts: int, set_of: np.ndarray
 
 
 def _text_bits(n_texts: int) -> int:
-    """How many bits of a merged key hold the number of a text."""
+    """Return the number of bits of a merged key that hold the index of a text."""
     return max(n_texts - 1, 1).bit_length()
 
 
-def _run_starts(values: np.ndarray) -> np.ndarray:
+def run_starts(values: np.ndarray) -> np.ndarray:
     """Find where each run of equal values begins."""
     if not len(values):
         return np.empty(0, dtype=np.int64)
@@ -150,7 +152,7 @@ def _run_starts(values: np.ndarray) -> np.ndarray:
 
 
 def leave_one_out_matches(table: NgramTable) -> np.ndarray:
-    """Count each text's n-grams that another text of its set holds too, clipped at the largest count there.
+    """Count the n-grams of each text that another text of its set holds too, clipped at the largest count there.
 
     Returns
     -------
@@ -159,7 +161,7 @@ def leave_one_out_matches(table: NgramTable) -> np.ndarray:
     n_texts = len(table.totals)
     if not len(table.counts):
         return np.zeros(n_texts)
-    # An n-gram that only one text of the set holds matches nothing: most do not get past this line.
+    # An n-gram that only one text of the set holds matches nothing; most n-grams are dropped here.
     rows_in_group = np.diff(table.set_groups, append=len(table.counts))
     shared = np.repeat(rows_in_group > 1, rows_in_group)
     counts, texts = table.counts[shared], table.texts[shared]
@@ -196,7 +198,7 @@ def closest_other_lengths(lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def bleu_statistics(tables: Sequence[NgramTable], lengths: np.ndarray, sizes: np.ndarray) -> BleuStatistics:
-    """Gather what BLEU needs of each text, with the other texts of its set as references.
+    """Compute the statistics of BLEU of each text, with the other texts of its set as references.
 
     Parameters
     ----------
@@ -213,7 +215,7 @@ def bleu_statistics(tables: Sequence[NgramTable], lengths: np.ndarray, sizes: np
 
 
 def bleu(statistics: BleuStatistics, smoothing: str) -> np.ndarray:
-    """Score BLEU of every order up to max_order from its statistics (Papineni et al. 2002, with uniform weights).
+    """Compute BLEU of every order up to max_order from its statistics (Papineni et al. 2002, with uniform weights).
 
     Parameters
     ----------
@@ -231,7 +233,7 @@ def bleu(statistics: BleuStatistics, smoothing: str) -> np.ndarray:
         ratio = (hypothesis + _NLG_EVAL_TINY) / (reference + _NLG_EVAL_SMALL)
     else:
         if smoothing == "method1":
-            # NLTK scores 0 where not one word matches, whatever the smoothing.
+            # NLTK scores 0 if no word matches, with any smoothing.
             matches = np.where((matches == 0) & (matches[0] > 0), _METHOD1_EPSILON, matches)
         precisions = matches / np.maximum(totals, 1)
         ratio = hypothesis / np.maximum(reference, 1)
@@ -242,7 +244,7 @@ def bleu(statistics: BleuStatistics, smoothing: str) -> np.ndarray:
 
 
 def distinct(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.ndarray:
-    """Distinct-n (Li et al. 2016): the share of n-grams that are distinct; 0 where there are none.
+    """Distinct-n (Li et al. 2016): the share of n-grams that are distinct; 0 without n-grams.
 
     Parameters
     ----------
@@ -259,7 +261,7 @@ def distinct(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.n
 
 
 def entropy(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.ndarray:
-    """Entropy-n (Zhang et al. 2018): Shannon entropy, in nats, of the n-gram distribution; 0 where there are none.
+    """Entropy-n (Zhang et al. 2018): Shannon entropy, in nats, of the n-gram distribution; 0 without n-grams.
 
     Returns
     -------
@@ -271,7 +273,7 @@ def entropy(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.nd
 
 
 def _group_totals(table: NgramTable, sizes: np.ndarray, pooled: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sum the counts of each n-gram over a set, or over all; say which set each sum belongs to, and its total."""
+    """Sum the counts of each n-gram over a set, or over all sets; return the set of each sum and its total, too."""
     if pooled:
         sizes, groups = np.array([sizes.sum()]), table.corpus_groups
     else:
@@ -290,14 +292,14 @@ def ngram_kernels(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Mean over orders of the cosine between n-gram count vectors, for all pairs of texts of a set.
 
-    Two texts that are both too short to hold an n-gram of some order count as alike in that order, and as unlike
-    any text that holds one: so the diagonal is 1 and equal texts are equal, however short.
+    Two texts that are both too short for an n-gram of some order have a cosine of 1 in that order, and of 0 with any
+    longer text: so the diagonal is 1, and equal texts have a similarity of 1, however short.
 
     Parameters
     ----------
     tables : n-gram tables of the orders to average
     sizes : ndarray of shape (m,), the number of texts in each set
-    max_rows : how many texts to serve at a time
+    max_rows : texts computed at a time
 
     Yields
     ------
@@ -328,120 +330,3 @@ def ngram_kernels(
         kernels = np.zeros((b, k, k))
         kernels[products.row // k, products.row % k, products.col % k] = products.data
         yield members, kernels
-
-
-# Parts of one huge set: tables that merge, whatever each part had for its vocabulary.
-
-COUNTS = np.dtype([("key", np.uint64), ("total", np.int64), ("largest", np.int32), ("second", np.int32)])
-
-
-def ngram_counts(tokens: Sequence[Sequence[str]], max_order: int) -> list[np.ndarray]:
-    """Count the n-grams of texts of one set, for each order from 1 to `max_order`, in a form that merges.
-
-    An n-gram is known by a hash of 64 bits: among n different ones, a share of n / 2^65 is taken for another.
-
-    Parameters
-    ----------
-    tokens : list of n lists of tokens
-
-    Returns
-    -------
-    list of ndarrays of dtype COUNTS, sorted by key: of each n-gram its count in all texts, and the largest and the
-    second largest count in one text (equal where two texts have it)
-    """
-    numbered = number_tokens(tokens)
-    hashes = np.array([_token_hash(token) for token in dict.fromkeys(chain.from_iterable(tokens))], dtype=np.uint64)
-    text_of = np.repeat(np.arange(len(tokens)), numbered.lengths)
-    left = np.repeat(np.cumsum(numbered.lengths), numbered.lengths) - np.arange(len(numbered.ids))
-    of_tokens = hashes[numbered.ids] if len(hashes) else np.empty(0, np.uint64)
-    positions, keys = np.arange(len(of_tokens)), of_tokens
-    tables = []
-    for order in range(1, max_order + 1):
-        if order > 1:
-            kept = left[positions] >= order
-            positions = positions[kept]
-            keys = _mix(keys[kept] + _mix(of_tokens[positions + order - 1] + np.uint64(order)))
-        tables.append(_count_keys(keys, text_of[positions]))
-    return tables
-
-
-def _token_hash(token: str) -> int:
-    return int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little")
-
-
-def _mix(values: np.ndarray) -> np.ndarray:
-    """Spread 64 bits over 64 bits, one to one (splitmix64, Steele et al. 2014)."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
-
-
-def _count_keys(keys: np.ndarray, texts: np.ndarray) -> np.ndarray:
-    order = np.argsort(keys, kind="stable")
-    keys, texts = keys[order], texts[order]
-    new = np.ones(len(keys), dtype=bool)
-    new[1:] = (keys[1:] != keys[:-1]) | (texts[1:] != texts[:-1])
-    starts = np.flatnonzero(new)
-    table = np.zeros(len(starts), COUNTS)
-    table["key"] = keys[starts]
-    table["total"] = table["largest"] = np.diff(starts, append=len(keys))
-    return merge_counts([table])
-
-
-def merge_counts(tables: Sequence[np.ndarray]) -> np.ndarray:
-    """Merge tables of parts of a set to that of the whole: arrays of dtype COUNTS, sorted by key."""
-    rows = np.concatenate(tables)
-    rows = rows[np.argsort(rows["key"], kind="stable")]
-    starts = _run_starts(rows["key"])
-    merged = np.zeros(len(starts), COUNTS)
-    if not len(starts):
-        return merged
-    merged["key"] = rows["key"][starts]
-    merged["total"] = np.add.reduceat(rows["total"], starts)
-    merged["largest"] = np.maximum.reduceat(rows["largest"], starts)
-    at_top = rows["largest"] == np.repeat(merged["largest"], np.diff(starts, append=len(rows)))
-    runner_up = np.maximum.reduceat(np.where(at_top, rows["second"], rows["largest"]), starts)
-    several = np.add.reduceat(at_top, starts, dtype=np.int64) > 1
-    merged["second"] = np.where(several, merged["largest"], runner_up)
-    return merged
-
-
-class CountSums(NamedTuple):
-    """What scores of one set need of its n-grams of one order; those of ranges of keys add up.
-
-    matches : n-grams also held by another text, clipped at its count there, as `leave_one_out_matches` has them
-    total, distinct : all n-grams, and the different ones
-    logs : sum over different n-grams of count times log count
-    """
-
-    matches: int
-    total: int
-    distinct: int
-    logs: float
-
-
-def sum_counts(table: np.ndarray) -> CountSums:
-    """Sum a merged table, or all its rows within a range of keys."""
-    total = int(table["total"].sum())
-    alone = int((table["largest"] - table["second"]).sum(dtype=np.int64))
-    counts = table["total"].astype(np.float64)
-    return CountSums(total - alone, total, len(table), float((counts * np.log(counts)).sum()))
-
-
-def entropy_from_sums(sums: CountSums) -> float:
-    """Entropy-n of a set, as `entropy` gives it."""
-    return max(math.log(sums.total) - sums.logs / sums.total, 0.0) if sums.total else 0.0
-
-
-def closest_length_sum(lengths: np.ndarray, times: np.ndarray) -> int:
-    """Sum over the texts of one set of the closest other length.
-
-    Parameters
-    ----------
-    lengths, times : ndarrays of shape (k,): the different lengths, and how many texts have each; two texts or more
-    """
-    # Of texts of one length, a second one is all that another needs.
-    shown = np.minimum(times, 2)
-    closest = closest_other_lengths(np.repeat(lengths, shown), shown.sum(keepdims=True))
-    return int(closest[np.cumsum(shown) - shown] @ times)

@@ -7,7 +7,6 @@ import datasets
 import evaluate
 import numpy as np
 
-from .core_confidence import confidence_interval, confidence_settings, parse_confidence
 from .core_inputs import (
     find_scored_sets,
     mean_by_set,
@@ -25,13 +24,16 @@ from .core_ngrams import (
     BleuStatistics,
     bleu,
     bleu_statistics,
+    default_smoothing,
     distinct,
     entropy,
     ngram_tables,
     number_tokens,
 )
-from .core_signature import format_sizes, signature
-from .core_trainer import SETS
+from .core_parts import SetParts as SetParts
+from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
+from .core_trainer import TrainerMetric as TrainerMetric
+from .self_bleu_parts import SelfBleuParts
 from .self_bleu_tokenizers import tokenize
 
 _DESCRIPTION = """\
@@ -104,6 +106,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
     """Self-BLEU of sets of texts, with Distinct-n and Entropy-n."""
 
     _items = SETS
+    _parts = SelfBleuParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
@@ -134,7 +137,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
         max_order = parse_count(max_order, "max_order")
         parse_choice(aggregate, "aggregate", ("set", "corpus", "sentence"))
         if smoothing is None:
-            smoothing = "method1" if aggregate == "sentence" else "nlg-eval"
+            smoothing = default_smoothing(aggregate)
         parse_choice(smoothing, "smoothing", SMOOTHINGS)
         level = parse_confidence(confidence)
         scored = find_scored_sets(sets, singletons, "self_bleu")

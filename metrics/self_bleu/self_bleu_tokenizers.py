@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .core_inputs import describe
-from .core_signature import format_callable
+from .core_results import format_callable
 
 WHITESPACE = "whitespace"
 

@@ -1,6 +1,6 @@
-"""Check what a caller hands in, and bring it to one form: flat texts and the size of each set.
+"""Validate the arguments of a call, and bring texts to one form: a flat list and the size of each set.
 
-Every error names the parameter, the set and the text, and what was found there.
+Every error names the parameter, the set and the text, and the value it got.
 """
 
 import math
@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Rows of a matrix looked at together, so that a check needs no second copy of a large one.
+# Rows checked at a time, so that a check does not copy a large matrix.
 _BLOCK_ROWS = 8192
-# Probabilities that were rounded to three digits, or kept in float16, still sum to one.
+# Wide enough for probabilities rounded to three digits or stored as float16.
 _SUM_TOLERANCE = 1e-3
-# Squared lengths outside of this lose digits in float64, or all of them.
+# Squared norms outside this range lose digits in float64.
 _SAFE_SQUARES = (1e-200, 1e200)
 
 
 class TextSets(NamedTuple):
-    """Texts in order, all sets in turn.
+    """A flat list of texts, set after set.
 
     texts : list of n strings
     sizes : ndarray of shape (m,), the number of texts in each set, all >= 1
-    nested : whether the caller wrote the sets as lists of their own
+    nested : whether the caller passed a list of lists
     """
 
     texts: list[str]
@@ -31,20 +31,20 @@ class TextSets(NamedTuple):
     nested: bool
 
     def where(self, index: int) -> str:
-        """Say which text a flat index means, in the caller's own terms."""
+        """Name the text at a flat index as the caller knows it."""
         set_index, text_index = locate(index, self.sizes)
         return f"set {set_index}, text {text_index}" if self.nested or len(self.sizes) > 1 else f"text {index}"
 
 
 def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
-    """Turn the flat index of a text into the index of its set, and its place there."""
+    """Convert the flat index of a text to the index of its set and its index within the set."""
     ends = np.cumsum(sizes)
     set_index = int(np.searchsorted(ends, index, side="right"))
     return set_index, int(index - (ends[set_index] - sizes[set_index]))
 
 
 def describe(value: Any) -> str:
-    """Show a bad value in an error: its type, and the value itself cut to one line."""
+    """Format an invalid value for an error message: its type and its repr, cut to one line."""
     if value is None:
         return "None"
     text = repr(value)
@@ -59,14 +59,14 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     predictions : list of lists of str, or list of str
         Sets, or texts that make one set or, with `set_size`, consecutive sets.
     set_size : int, optional
-        The number of texts in each set of a flat list. With nested lists it is a check on their sizes.
+        The number of texts in each set of a flat list. With nested lists, their sizes are checked against it.
 
     Raises
     ------
     TypeError
-        If `predictions` is no list, or a set is no list, or a text is no string.
+        If `predictions` or a set is not a list, or a text is not a string.
     ValueError
-        If there is no text, a set is empty, or `set_size` does not fit.
+        If there is no text, a set is empty, or `set_size` does not divide the number of texts.
     """
     items = _as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
     if not items:
@@ -86,7 +86,7 @@ def parse_texts(predictions: Any) -> list[str]:
     Raises
     ------
     TypeError
-        If `predictions` is no list, or a text is no string.
+        If `predictions` is not a list, or a text is not a string.
     ValueError
         If there is no text.
     """
@@ -99,7 +99,7 @@ def parse_texts(predictions: Any) -> list[str]:
 
 
 def _as_list(value: Any, name: str, expected: str) -> list:
-    """Take any ordered sequence as a list; refuse strings, mappings, sets and numbers."""
+    """Convert an ordered sequence to a list; strings, mappings, sets and numbers raise a TypeError."""
     if isinstance(value, list):
         return value
     if isinstance(value, (str, bytes)):
@@ -122,14 +122,14 @@ def _check_texts(items: list, name: Callable[[int], str], expected: str) -> None
 
 
 def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
-    """Refuse what is no text: half of a surrogate pair, which broken JSON brings, has no encoding."""
+    """Raise a ValueError for a text with an unpaired surrogate, as in broken JSON: it cannot be encoded."""
     try:
         for text in texts:
             text.encode()
     except UnicodeEncodeError as error:
         i = next(i for i, text in enumerate(texts) if text is error.object)
         raise ValueError(
-            f"{name(i)} holds half of a surrogate pair at character {error.start}. Got {describe(texts[i])}."
+            f"{name(i)} holds an unpaired surrogate at character {error.start}. Got {describe(texts[i])}."
         ) from None
 
 
@@ -167,13 +167,13 @@ def _join(items: list, set_size: int | None) -> TextSets:
 
 
 def parse_count(value: Any, name: str) -> int:
-    """Read a whole number >= 1."""
+    """Read an integer >= 1."""
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be a whole number. Got {describe(value)}.") from None
+        raise TypeError(f"{name} must be an integer. Got {describe(value)}.") from None
     if number < 1:
         raise ValueError(f"{name} must be at least 1. Got {number}.")
     return number
@@ -206,7 +206,7 @@ def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high:
     Raises
     ------
     TypeError
-        If it is no list, or an item is no number.
+        If it is not a list, or an item is not a number.
     ValueError
         If its shape is not that of the predictions, or a number is NaN or out of range.
     """
@@ -231,7 +231,7 @@ def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high:
         raise TypeError(f"{name} ({sets.where(i)}) must be a number. Got {describe(flat[i])}.")
     try:
         numbers = np.asarray(flat, dtype=np.float64)
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # an integer beyond the range of floats
         numbers = np.array([value if abs(value) <= high else np.inf for value in flat])
     bad = np.flatnonzero(~((numbers >= low) & (numbers <= high)))
     if bad.size:
@@ -261,7 +261,7 @@ def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
 
 
 def parse_min_quality(value: Any, qualities: np.ndarray | None) -> np.ndarray | None:
-    """Say which texts count: those of at least this quality; None where there is no threshold.
+    """Select the texts whose quality is at least a threshold; None without a threshold.
 
     Returns
     -------
@@ -270,19 +270,19 @@ def parse_min_quality(value: Any, qualities: np.ndarray | None) -> np.ndarray | 
     Raises
     ------
     TypeError
-        If it is no number.
+        If the threshold is not a number.
     ValueError
-        If it is out of [0, 1], or there is no quality to hold against it.
+        If it is out of [0, 1], or no quality is given.
     """
     if value is None:
         return None
     if qualities is None:
-        raise ValueError("min_quality needs quality: a number for each text, to hold against it.")
+        raise ValueError("min_quality needs quality: a number for each text, which it is compared with.")
     return qualities >= parse_number(value, "min_quality", 0, 1)
 
 
 def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
-    """Read an (n, d) array of floats, a row for each text, all sets in turn.
+    """Read an (n, d) array of floats with a row for each text, set after set.
 
     Returns
     -------
@@ -293,24 +293,9 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     TypeError
         If it holds no numbers.
     ValueError
-        If its shape is wrong, or a row holds NaN or infinity or is all zero, which has no direction.
+        If its shape is wrong, or a row holds NaN or infinity, or is all zero, so that its cosine is undefined.
     """
-    if hasattr(embeddings, "detach"):
-        tensor = embeddings.detach().cpu()
-        embeddings = tensor.float().numpy() if tensor.element_size() < 4 else tensor.numpy()
-    try:
-        matrix = np.asarray(embeddings)
-        if matrix.dtype not in (np.float32, np.float64):
-            if matrix.dtype.kind not in "fiu":
-                raise TypeError
-            matrix = matrix.astype(np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be an (n, d) array of numbers. Got {describe(embeddings)}.") from None
-    if matrix.ndim != 2 or matrix.shape[1] == 0 or matrix.shape[0] != len(sets.texts):
-        raise ValueError(
-            f"{name} must have shape (n, d), with a row for each of the {len(sets.texts)} texts. "
-            f"Got shape {matrix.shape}."
-        )
+    matrix = parse_matrix(embeddings, len(sets.texts), name)
     extreme: list[int] = []
     for start in range(0, len(matrix), _BLOCK_ROWS):
         block = matrix[start : start + _BLOCK_ROWS]
@@ -325,19 +310,39 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
                 raise ValueError(f"{name} row {i} ({sets.where(i)}) is a zero vector, whose cosine is undefined.")
             extreme.append(i)
     if extreme and matrix.dtype == np.float64:
-        # Such rows over- or underflow when squared; their direction does not change with their length.
+        # Scaling such a row keeps its direction, and its square in the range of float64.
         matrix = matrix.copy()
         matrix[extreme] /= np.abs(matrix[extreme]).max(axis=1, keepdims=True)
     return matrix
 
 
+def parse_matrix(values: Any, n_rows: int, name: str) -> np.ndarray:
+    """Read an array of floats of shape (n_rows, d), without the checks of its rows in `parse_embeddings`."""
+    if hasattr(values, "detach"):
+        tensor = values.detach().cpu()
+        values = tensor.float().numpy() if tensor.element_size() < 4 else tensor.numpy()
+    try:
+        matrix = np.asarray(values)
+        if matrix.dtype not in (np.float32, np.float64):
+            if matrix.dtype.kind not in "fiu":
+                raise TypeError
+            matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be an (n, d) array of numbers. Got {describe(values)}.") from None
+    if matrix.ndim != 2 or matrix.shape[1] == 0 or matrix.shape[0] != n_rows:
+        raise ValueError(
+            f"{name} must have shape (n, d), with a row for each of the {n_rows} texts. Got shape {matrix.shape}."
+        )
+    return matrix
+
+
 def find_scored_sets(sets: TextSets, singletons: str, metric: str) -> np.ndarray:
-    """Find the sets that have a score where texts are compared with others: those of at least two texts.
+    """Find the sets of two texts or more, which are those with a score in a metric that compares texts.
 
     Parameters
     ----------
     singletons : "error" or "skip"
-        What to do about sets of one text.
+        What to do with sets of one text.
 
     Returns
     -------
@@ -360,13 +365,13 @@ def find_scored_sets(sets: TextSets, singletons: str, metric: str) -> np.ndarray
 
 
 def spread(values: list, scored: np.ndarray) -> list:
-    """Put the values of the scored sets in their places, and None in the others."""
+    """Expand the values of the scored sets to a list over all sets, with None for the others."""
     remaining = iter(values)
     return [next(remaining) if has_score else None for has_score in scored.tolist()]
 
 
 def select_sets(sets: TextSets, keep: np.ndarray) -> tuple[TextSets, np.ndarray]:
-    """Keep some sets; returns them, and the flat indices of their texts."""
+    """Return the selected sets and the flat indices of their texts."""
     if keep.all():
         return sets, np.arange(len(sets.texts))
     rows = np.flatnonzero(np.repeat(keep, sets.sizes))
@@ -374,7 +379,7 @@ def select_sets(sets: TextSets, keep: np.ndarray) -> tuple[TextSets, np.ndarray]
 
 
 def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Group sets of equal size, so that one array operation serves many.
+    """Group sets of equal size, to compute them in one array operation.
 
     Yields
     ------
@@ -401,10 +406,10 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def split_by_set(values: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
-    """Cut the values of all texts, (n,), into those of each set."""
+    """Split the values of all texts, (n,), by set."""
     return np.split(values, np.cumsum(sizes))[:-1]
 
 
 def mean_over_sets(scores: np.ndarray) -> float | None:
-    """Average the scores of sets; None where no set has one."""
+    """Average the scores of sets; None if there is no score."""
     return float(scores.mean()) if scores.size else None

@@ -4,80 +4,21 @@ import hashlib
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_confidence import confidence_interval, parse_confidence
 from .core_inputs import describe, parse_choice, parse_count
-from .core_signature import merge_signatures
+from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, confidence_interval, parse_confidence, result_numbers
 
-# What a metric scores: sets of texts, single texts, or the answers to questions beside people's.
-SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 _GROUPS = ("inputs", "labels")
-# What belongs to single texts, of which none is known before the model writes it; and what a log has no place for.
+# Settings for single texts, which are not known before training; and `details`, which a log cannot hold.
 _NOT_IN_TRAINING = {"predictions", "embeddings", "weights", "quality", "min_quality", "labels", "details"}
 
 
-class MergedResult:
-    """The results of the parts of some data, as one: counts add up, and means are weighted by what they are over.
-
-    Its whole state is `state`, plain numbers and strings, so that it can be kept in a file.
-    """
-
-    def __init__(self, state: dict[str, Any] | None = None) -> None:
-        self.state: dict[str, Any] = state or {"n_parts": 0, "counts": {}, "means": {}, "signature": ""}
-
-    def add(self, result: Mapping[str, Any], n_items_of: Callable[[Mapping[str, Any], str], int]) -> None:
-        """Take in the result of one part.
-
-        Parameters
-        ----------
-        result : what `compute` returned
-        n_items_of : tells over how many items of the result the mean of this name was taken
-
-        Raises
-        ------
-        ValueError
-            If it was scored in another way than those before it.
-        """
-        state = self.state
-        signature = result["signature"]
-        state["signature"] = merge_signatures(state["signature"], signature) if state["n_parts"] else signature
-        for name, value in _numbers(result):
-            if isinstance(value, int):
-                state["counts"][name] = state["counts"].get(name, 0) + value
-                continue
-            n_items = n_items_of(result, name)
-            total, weight, n_parts = state["means"].get(name, (0.0, 0, 0))
-            if value is not None:
-                total, weight = total + value * n_items, weight + n_items
-            state["means"][name] = (total, weight, n_parts + 1)
-        state["n_parts"] += 1
-
-    def result(self) -> dict[str, Any]:
-        """Give the numbers of the whole; a mean that a part does not have at all is left out."""
-        state = self.state
-        means = {
-            name: total / weight if weight else None
-            for name, (total, weight, n_parts) in state["means"].items()
-            if n_parts == state["n_parts"]
-        }
-        return {**means, **state["counts"], "signature": state["signature"]}
-
-
-def _numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, float | int | None]]:
-    """Find the numbers of a result, those of inner dicts under joined names."""
-    for name, value in result.items():
-        if isinstance(value, Mapping):
-            yield from _numbers(value, f"{prefix}{name}_")
-        elif isinstance(value, (int, float)) or (value is None and not name.endswith("confidence_interval")):
-            yield prefix + name, value
-
-
 class _Group(NamedTuple):
-    """Texts that belong together, and what people wrote for the same examples."""
+    """Generations of one set, and the answers of people to the same examples."""
 
     question: str
     texts: list[str]
@@ -85,7 +26,7 @@ class _Group(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """The examples of one call: `per_example` texts for each."""
+    """The examples of one call, with `per_example` texts each."""
 
     texts: list[str]
     per_example: int
@@ -95,14 +36,14 @@ class _Rows(NamedTuple):
 
 
 class TrainerMetric:
-    """A `compute_metrics` that decodes generations, puts them into sets and scores them.
+    """A `compute_metrics` that decodes generations, groups them into sets and scores them.
 
-    Called without `compute_result`, it scores everything at once. With it, as `batch_eval_metrics=True` does, it
-    scores what each batch completes and keeps the sums; only a set that is not complete yet is held.
+    Called without `compute_result`, it scores everything at once. With `compute_result`, as `batch_eval_metrics=True`
+    calls it, it scores the sets that each batch completes and keeps the sums; only incomplete sets stay in memory.
 
     Attributes
     ----------
-    signature : that of the last evaluation
+    signature : signature of the last evaluation
     """
 
     def __init__(
@@ -147,7 +88,7 @@ class TrainerMetric:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the batches of an evaluation that was broken off."""
+        """Discard the batches of an interrupted evaluation."""
         self._open: dict[Any, _Group] = {}
         self._closed: set[bytes] = set()
         self._merged = MergedResult()
@@ -156,12 +97,12 @@ class TrainerMetric:
         self._n_texts = 0
 
     def __call__(self, prediction: Any, compute_result: bool | None = None) -> dict[str, float]:
-        """Score an evaluation, or take in a batch of it.
+        """Score an evaluation, or add a batch of it.
 
         Parameters
         ----------
         prediction : the Trainer's EvalPrediction
-        compute_result : whether this batch is the last one; None where there are no batches
+        compute_result : whether this batch is the last one; None for a whole evaluation
 
         Returns
         -------
@@ -170,7 +111,7 @@ class TrainerMetric:
         Raises
         ------
         TypeError, ValueError
-            If the predictions are no token ids, do not fit the labels or the sets, or may hold repeated examples.
+            If the predictions are not token ids, do not fit the labels or the sets, or may hold repeated examples.
         """
         ends = compute_result is not False
         try:
@@ -194,9 +135,9 @@ class TrainerMetric:
 
     @property
     def callback(self) -> Any:
-        """A TrainerCallback that notes how long the dataset is, so that repeats at its end can be taken out.
+        """A TrainerCallback that records the length of the dataset, so that repeats at its end can be removed.
 
-        Needed with several processes where evaluation is not batch by batch.
+        It is needed with several processes, unless evaluation goes batch by batch.
         """
         from transformers import TrainerCallback
 
@@ -240,7 +181,7 @@ class TrainerMetric:
         return _Rows(self._decode(ids), per_example, gold, keys, questions)
 
     def _read_inputs(self, given: Any, is_batch: bool) -> list[np.ndarray]:
-        """Read the inputs; those of one batch are this process's own, as they came from its loader."""
+        """Read the inputs; those of a batch hold the examples of this process only, and are gathered."""
         if not isinstance(given, Mapping):
             return _token_rows(given, "inputs")
         if "input_ids" not in given:
@@ -270,7 +211,7 @@ class TrainerMetric:
         inputs: list[np.ndarray] | None,
         compute_result: bool | None,
     ) -> int:
-        """Tell how many examples are no repeats, with which a loader fills the last batch of several processes."""
+        """Count the examples, without the repeats that complete the last batch of several processes."""
         n_processes = _n_processes()
         if compute_result is None:
             length, self._dataset_length = self._dataset_length, None
@@ -278,14 +219,14 @@ class TrainerMetric:
                 return n_examples
             if length is not None:
                 return min(n_examples, length)
-            # Repeats are those of the first examples, and make the share of each process the same.
+            # The repeats are the first examples, and make the shares of all processes equal.
             columns = [self._keys(rows) for rows in (labels, inputs) if rows is not None]
             if n_examples % n_processes or (columns and not _ends_as_it_begins(list(zip(*columns, strict=True)))):
                 return n_examples
             raise ValueError(
                 f"predictions has {n_examples} examples of {n_processes} processes, and the last ones equal the first: "
-                "they may be repeats that fill up the last batch. Give the Trainer callbacks=[compute_metrics.callback]"
-                ", which notes the length of the dataset, or set batch_eval_metrics=True."
+                "they may be repeats in the last batch. Give the Trainer callbacks=[compute_metrics.callback]"
+                ", which records the length of the dataset, or set batch_eval_metrics=True."
             )
         if not compute_result:
             return n_examples
@@ -298,22 +239,22 @@ class TrainerMetric:
             if not 0 < kept <= n_examples:
                 raise ValueError(
                     f"predictions of {self._n_examples + n_examples} examples came in, but the dataset has {length}. "
-                    "Call reset() after an evaluation that was broken off."
+                    "Call reset() after an interrupted evaluation."
                 )
             return kept
         if type(loader).__name__ == "DataLoaderDispatcher":
-            # It reads for all processes, and knows how many examples it read last.
+            # It reads for all processes, and records how many examples it read last.
             return min(n_examples, loader.remainder)
         if n_processes > 1:
             raise ValueError(
-                f"predictions may hold repeats that fill up the last batch of {n_processes} processes, and how many "
-                "cannot be known: the dataset has no length. Give it one, or set "
+                f"predictions may hold repeats that complete the last batch of {n_processes} processes, and their "
+                "number is unknown: the dataset has no length. Give it one, or set "
                 "accelerator_config={'dispatch_batches': True}."
             )
         return n_examples
 
     def _keys(self, rows: list[np.ndarray]) -> list[bytes]:
-        """Tell rows apart, however far each was filled up in its batch."""
+        """Make keys that identify rows whatever their padding."""
         pad = getattr(self._tokenizer, "pad_token_id", None)
         kept = rows if pad is None else [row[row != pad] for row in rows]
         return [hashlib.blake2b(row.astype(np.int64).tobytes(), digest_size=16).digest() for row in kept]
@@ -325,15 +266,15 @@ class TrainerMetric:
     # Sets.
 
     def _take(self, rows: _Rows) -> None:
-        """Put texts into the sets that are not complete yet."""
+        """Add texts to the incomplete sets."""
         for i, text in enumerate(rows.texts):
             example, place = divmod(i, rows.per_example)
             if self._group_by is not None:
                 key: Any = rows.keys[example]
                 if key in self._closed:
                     raise ValueError(
-                        f"group_by={self._group_by!r}: a group comes again after others (example {example} of the "
-                        "last batch). With batch_eval_metrics=True, its examples must stand side by side."
+                        f"group_by={self._group_by!r}: a group recurs after others (example {example} of the last "
+                        "batch). With batch_eval_metrics=True, its examples must be consecutive."
                     )
             else:
                 key = 0 if self._set_size is None else self._n_texts // self._set_size
@@ -345,7 +286,7 @@ class TrainerMetric:
             self._n_texts += 1
 
     def _close(self, everything: bool) -> dict[Any, _Group]:
-        """Take out the sets that are complete."""
+        """Remove and return the complete sets."""
         if self._items == TEXTS:
             done = dict(self._open)
         elif everything:
@@ -358,7 +299,7 @@ class TrainerMetric:
         elif self._set_size is not None:
             done = {key: group for key, group in self._open.items() if len(group.texts) == self._set_size}
         else:
-            # The last one may go on in the next batch.
+            # The last one may continue in the next batch.
             done = dict(list(self._open.items())[:-1])
         for key in done:
             del self._open[key]
@@ -401,8 +342,8 @@ class TrainerMetric:
         return result
 
     def _named(self, result: Mapping[str, Any]) -> dict[str, float]:
-        """Choose the numbers, and name them for a log; a mean over nothing is NaN under the metric's own name."""
-        named = {name: float(value) for name, value in _numbers(result) if value is not None}
+        """Select the numbers and name them for a log; the metric's own is NaN if there was nothing to average."""
+        named = {name: float(value) for name, value in result_numbers(result) if value is not None}
         named.setdefault(self._metric.name, math.nan)
         for name, value in result.items():
             if name.endswith("confidence_interval") and value is not None:
@@ -412,9 +353,9 @@ class TrainerMetric:
 
 
 def _token_rows(value: Any, name: str) -> list[np.ndarray]:
-    """Read token ids, (n, length), as n rows without the -100 that fill them up.
+    """Read token ids, (n, length), as n rows without the -100 of padding.
 
-    Of a tuple, the first part is the predictions; a list has those of several batches.
+    The predictions are the first item of a tuple; a list holds those of several batches.
     """
     if isinstance(value, tuple):
         if not value:
@@ -428,7 +369,7 @@ def _token_rows(value: Any, name: str) -> list[np.ndarray]:
             raise TypeError(
                 f"{name} has floats of shape {ids.shape}: these are logits, not the ids of generated tokens. Pass "
                 "predict_with_generate=True to Seq2SeqTrainingArguments, or preprocess_logits_for_metrics to the "
-                "Trainer, to make ids of them."
+                "Trainer, to convert them to ids."
             )
         raise TypeError(f"{name} must be an array of token ids, (n, length). Got {describe(value)}.")
     if ids.ndim != 2:
@@ -437,7 +378,7 @@ def _token_rows(value: Any, name: str) -> list[np.ndarray]:
 
 
 def _without_prompt(row: np.ndarray, prompt: np.ndarray) -> np.ndarray:
-    """Take off what a model without an encoder was given: it stands before what it wrote."""
+    """Remove the prompt, which a decoder-only model repeats before its generation."""
     n = len(prompt)
     return row[n:] if len(row) > n and np.array_equal(row[:n], prompt) else row
 
@@ -456,7 +397,7 @@ def _n_processes() -> int:
 
 
 def _active_loader() -> Any:
-    """Find the loader of the evaluation that is under way, which accelerate knows."""
+    """Return the loader of the current evaluation, which accelerate knows."""
     if "accelerate" not in sys.modules:
         return None
     from accelerate.state import GradientState
@@ -466,7 +407,7 @@ def _active_loader() -> Any:
 
 
 def _length(loader: Any) -> int | None:
-    """Count the examples of a loader's dataset; None where it has no length, or a part of it only."""
+    """Count the examples of a loader's dataset; None if it has no length, or only that of a shard."""
     dataset = getattr(loader, "dataset", None)
     data = sys.modules.get("torch.utils.data")
     if data is not None and isinstance(dataset, data.IterableDataset):

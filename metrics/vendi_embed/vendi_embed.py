@@ -7,9 +7,8 @@ import datasets
 import evaluate
 import numpy as np
 
-from .core_cache import parse_cache_dir
-from .core_confidence import confidence_interval, confidence_settings, parse_confidence
-from .core_encoder import DEFAULT_MODEL, embed_sets, matrix_device, refuse_encoder_settings
+from .core_cache import TextCache as TextCache
+from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import (
     TextSets,
     describe,
@@ -19,12 +18,20 @@ from .core_inputs import (
     parse_values,
     sum_by_set,
 )
-from .core_integer_kernels import compiled as compiled
-from .core_integer_tiles import instructions as instructions
-from .core_integers import embed_tokens as embed_tokens
 from .core_metric import TextMetric
+from .core_models import DEFAULT_MODEL, matrix_device
 from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
-from .core_signature import format_callable, format_order, format_sizes, signature
+from .core_parts import SetParts as SetParts
+from .core_results import (
+    SETS,
+    confidence_interval,
+    confidence_settings,
+    format_callable,
+    format_order,
+    format_sizes,
+    parse_confidence,
+    signature,
+)
 from .core_spectra import (
     BLOCK_ROWS,
     Matrices,
@@ -35,8 +42,8 @@ from .core_spectra import (
     spectra,
     vendi_scores,
 )
-from .core_trainer import SETS
-from .core_unpadded import unpadded_encoder as unpadded_encoder
+from .core_trainer import TrainerMetric as TrainerMetric
+from .vendi_embed_parts import VendiParts
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
@@ -117,6 +124,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
 
     _items = SETS
+    _parts = VendiParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
@@ -151,11 +159,12 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         progress: bool | None = None,
     ) -> dict[str, Any]:
         sets = parse_sets(predictions, set_size)
+        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
         orders = parse_orders(q)
         if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram")):
             raise ValueError(f"kernel must be 'embedding', 'ngram' or a callable. Got {describe(kernel)}.")
         if kernel == "ngram":
-            refuse_encoder_settings(model, precision, cache_dir, "kernel='ngram' compares words")
+            encoder.check_unused("kernel='ngram' compares words")
             if embeddings is not None:
                 raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
         probabilities = None if weights is None else parse_probabilities(weights, sets, "weights")
@@ -173,11 +182,10 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         if kernel == "ngram":
             import nltk
 
-            batches = kernel_matrices(_ngram_kernels(sets), sets.sizes, probabilities, device=where)
+            batches = kernel_matrices(word_kernels(sets), sets.sizes, probabilities, device=where)
             settings = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
         else:
-            folder = parse_cache_dir(cache_dir)
-            vectors, settings = embed_sets(sets, embeddings, model, precision, batch_size, device, progress, folder)
+            vectors, settings = embed_sets(sets, embeddings, encoder)
             if callable(kernel):
                 kernels = kernels_from_function(kernel, vectors, sets.sizes)
                 batches = kernel_matrices(kernels, sets.sizes, probabilities, device=where)
@@ -244,7 +252,8 @@ def _shares_of_counted(shares: np.ndarray, counted: np.ndarray, sizes: np.ndarra
     return np.where(np.repeat(empty, sizes), shares, shares * counted / scale), empty
 
 
-def _ngram_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def word_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the n-gram kernel matrices of sets, in batches of equal size: the kernel of `kernel="ngram"`."""
     from nltk.tokenize import NLTKWordTokenizer
 
     # NLTK's tokenizer takes most of the time: each different text once.

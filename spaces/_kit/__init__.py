@@ -1,1 +1,1 @@
-"""What the demos share: reading input, limits, pictures, result panels, and one look."""
+"""Shared parts of the demos."""

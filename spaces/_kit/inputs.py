@@ -1,9 +1,10 @@
-"""Read what a visitor sends, within limits. Every refusal says what is wrong and what to do."""
+"""Parse and check a visitor's input. Each error says what is wrong and what to do."""
 
 import csv
 import io
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,23 +12,26 @@ SUFFIXES = (".txt", ".csv", ".jsonl")
 
 
 class InputError(ValueError):
-    """What the visitor sent cannot be scored; the message is for the visitor."""
+    """The input cannot be scored; the message is shown to the visitor."""
 
 
 class Limits(NamedTuple):
-    """How much one visitor may send at once."""
+    """Upper bounds on one input."""
 
     sets: int = 100
     texts: int = 500
     text_characters: int = 5_000
     characters: int = 100_000
-    file_bytes: int = 1_000_000
+    # 1 MB to Gradio, which counts in powers of two.
+    file_bytes: int = 2**20
+    columns: int = 50
+    rows: int = 10_000
 
 
 class Role(NamedTuple):
     """A column that a demo reads from a table or a file.
 
-    guesses : names of columns, in lower case, that are taken for it without asking
+    guesses : column names, in lower case, that select the column by default
     """
 
     name: str
@@ -37,19 +41,45 @@ class Role(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What a file holds: a dict from column names to strings, or to lists of strings, for each row."""
+    """The content of a file: for each row a dict from column names to strings, or to lists of strings."""
 
     columns: list[str]
     rows: list[dict[str, Any]]
 
 
+def check_typed(texts: Iterable[str], limits: Limits) -> None:
+    """Check the length of what was typed, before anything parses it."""
+    total = sum(len(text or "") for text in texts)
+    # Counts, blank lines and spaces are not part of the texts.
+    if total > 2 * limits.characters:
+        raise InputError(
+            f"The texts are too long: {total:,} characters in total, the limit here is {limits.characters:,}. "
+            "Remove some, or run the metric on your own machine."
+        )
+
+
+def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
+    """Check that a setting is one of those offered."""
+    known = list(known)
+    if not isinstance(value, str) or value not in known:
+        raise InputError(f"{name} must be one of {', '.join(known)}. Got {str(value)[:80]!r}.")
+
+
+def check_number(name: str, value: Any, low: float, high: float, *, is_integer: bool = False) -> None:
+    """Check that a setting is a number in [low, high]."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not is_number or not low <= value <= high or (is_integer and value != int(value)):
+        kind = "an integer" if is_integer else "a number"
+        raise InputError(f"{name} must be {kind} from {low:g} to {high:g}. Got {str(value)[:80]!r}.")
+
+
 def lines_of(text: str) -> list[str]:
-    """Split at line ends only: `str.splitlines` would split at form feeds and the like, too."""
+    """Split at line ends only; `str.splitlines` also splits at form feeds and other separators."""
     return [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
 def sets_from_text(text: str) -> list[list[str]]:
-    """Read one text a line, with a blank line between sets."""
+    """Parse one text a line, with a blank line between sets."""
     sets: list[list[str]] = [[]]
     for line in lines_of(text):
         if line:
@@ -60,7 +90,7 @@ def sets_from_text(text: str) -> list[list[str]]:
 
 
 def sets_from_rows(rows: list[dict[str, Any]]) -> list[list[str]]:
-    """Group the texts of rows by their "set"; a list of texts is a set of its own."""
+    """Group the texts of rows by their "set"; a cell with a list of texts is a separate set."""
     sets: dict[Any, list[str]] = {}
     for i, row in enumerate(rows):
         if isinstance(row["text"], list):
@@ -73,82 +103,95 @@ def sets_from_rows(rows: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def check_sets(sets: Any, limits: Limits) -> list[list[str]]:
-    """Refuse sets that are too many or too large.
+    """Check the form and the size of sets.
 
     Raises
     ------
     InputError
-        It names the set and the text.
+        Naming the set and the text.
     """
     if not isinstance(sets, list) or not all(isinstance(texts, list) for texts in sets):
         raise InputError('Texts must be a list of sets, each a list of texts: [["a text", "another"]].')
     if not any(sets):
         raise InputError("There is no text yet. Write one text a line, or click an example.")
     if len(sets) > limits.sets:
-        raise InputError(f"{len(sets):,} sets are too many at once: {limits.sets:,} are the most here.")
+        raise InputError(f"Too many sets: {len(sets):,}, the limit here is {limits.sets:,}.")
     for i, texts in enumerate(sets, 1):
         if not texts:
-            raise InputError(f"Set {i} is empty: a set holds at least one text.")
+            raise InputError(f"Set {i} is empty: a set contains at least one text.")
         for j, text in enumerate(texts, 1):
             if not isinstance(text, str):
-                raise InputError(f"Text {j} of set {i} is no text, but {type(text).__name__}.")
-    check_texts([text for texts in sets for text in texts], limits)
+                raise InputError(f"Text {j} of set {i} must be a string. Got {type(text).__name__}.")
+    places = [f"Text {j} of set {i}" for i, texts in enumerate(sets, 1) for j in range(1, len(texts) + 1)]
+    if len(sets) == 1:
+        places = [place.removesuffix(" of set 1") for place in places]
+    check_texts([text for texts in sets for text in texts], limits, places.__getitem__)
     return sets
 
 
-def check_texts(texts: Sequence[str], limits: Limits) -> None:
-    """Refuse texts that are too many, too long, or too much together."""
+def check_texts(texts: Sequence[str], limits: Limits, place: Callable[[int], str] = lambda i: f"Text {i + 1}") -> None:
+    """Check the number of texts, their length, each and in total, and their characters."""
     if len(texts) > limits.texts:
-        raise InputError(f"{len(texts):,} texts are too many at once: {limits.texts:,} are the most here.")
-    for i, text in enumerate(texts, 1):
+        raise InputError(f"Too many texts: {len(texts):,}, the limit here is {limits.texts:,}.")
+    for i, text in enumerate(texts):
         if len(text) > limits.text_characters:
             raise InputError(
-                f"Text {i} has {len(text):,} characters: {limits.text_characters:,} are the most here. Shorten it."
+                f"{place(i)} is too long: {len(text):,} characters, the limit here is {limits.text_characters:,}."
             )
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise InputError(f"{place(i)} contains a broken character, such as half of an emoji. Delete it.")
     total = sum(map(len, texts))
     if total > limits.characters:
         raise InputError(
-            f"The texts have {total:,} characters together: {limits.characters:,} are the most here. "
-            "Leave some out, or run the metric on your own machine."
+            f"The texts are too long: {total:,} characters in total, the limit here is {limits.characters:,}. "
+            "Remove some, or run the metric on your own machine."
         )
 
 
 def read_table(path: str | Path, limits: Limits) -> Table:
     """Read a .txt, .csv or .jsonl file.
 
-    A .txt file has one text a line and a blank line between sets: it becomes the columns "set" and "text".
+    A .txt file contains one text a line and a blank line between sets; its columns are "set" and "text".
     """
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"A file must end in {', '.join(SUFFIXES)}. This one ends in {path.suffix or 'nothing'}.")
+        raise InputError(f"The file name must end in {', '.join(SUFFIXES)}. Got {path.suffix or 'no ending'}.")
     size = path.stat().st_size
     if size > limits.file_bytes:
-        raise InputError(f"The file has {size:,} bytes: {limits.file_bytes:,} are the most here.")
+        raise InputError(f"The file is too large: {size:,} bytes, the limit here is {limits.file_bytes:,}.")
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"The file must be UTF-8 text: byte {error.start:,} is not. Save it as UTF-8.") from None
+        raise InputError(f"The file must be UTF-8 text, and byte {error.start:,} is not. Save it as UTF-8.") from None
     if path.suffix.lower() == ".csv":
-        table = _read_csv(text)
+        table = _read_csv(text, limits)
     elif path.suffix.lower() == ".jsonl":
-        table = _read_jsonl(text)
+        table = _read_jsonl(text, limits)
     else:
         sets = sets_from_text(text)
         table = Table(["set", "text"], [{"set": str(i), "text": t} for i, ts in enumerate(sets, 1) for t in ts])
+    if len(table.rows) > limits.rows:
+        raise InputError(f"The file has too many rows: {len(table.rows):,}, the limit here is {limits.rows:,}.")
     if not table.rows:
-        raise InputError("The file holds no text.")
+        raise InputError("The file contains no text.")
     return table
 
 
-def _read_csv(text: str) -> Table:
+def _check_columns(n: int, limits: Limits) -> None:
+    if n > limits.columns:
+        raise InputError(f"The file has too many columns: {n:,} or more, the limit here is {limits.columns:,}.")
+
+
+def _read_csv(text: str, limits: Limits) -> Table:
     header = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=header.count)
     try:
         lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if line]
     except csv.Error as error:
-        raise InputError(f"The file is no CSV that can be read: {error}.") from None
+        raise InputError(f"The file is not valid CSV: {error}.") from None
     if not lines:
-        raise InputError("The file holds no text.")
+        raise InputError("The file contains no text.")
+    _check_columns(len(lines[0]), limits)
     columns: list[str] = []
     for i, name in enumerate(lines[0], 1):
         name = name.strip() or f"column {i}"
@@ -156,7 +199,7 @@ def _read_csv(text: str) -> Table:
     return Table(columns, [dict(zip(columns, line, strict=False)) for line in lines[1:]])
 
 
-def _read_jsonl(text: str) -> Table:
+def _read_jsonl(text: str, limits: Limits) -> Table:
     columns: dict[str, None] = {}
     rows = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -165,11 +208,12 @@ def _read_jsonl(text: str) -> Table:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            raise InputError(f"Line {number} of the file is no JSON: each line must be a JSON value.") from None
+            raise InputError(f"Line {number} of the file is not valid JSON: each line must be a JSON value.") from None
         if not isinstance(record, dict):
             record = {"text": record}
         row = {str(key): _cell(value) for key, value in record.items()}
         columns.update(dict.fromkeys(row))
+        _check_columns(len(columns), limits)
         rows.append(row)
     return Table(list(columns), rows)
 
@@ -183,7 +227,7 @@ def _cell(value: Any) -> str | list[str]:
 
 
 def guess_columns(table: Table, roles: Sequence[Role]) -> list[str | None]:
-    """Choose a column for each role by its name; for the first role, else the one with the longest texts."""
+    """Guess the column of each role by its name; the fallback for the first role is the column with the most text."""
     chosen: list[str | None] = []
     for role in roles:
         names = [column for column in table.columns if column.lower().strip() in role.guesses]
@@ -195,19 +239,19 @@ def guess_columns(table: Table, roles: Sequence[Role]) -> list[str | None]:
 
 
 def pick_columns(table: Table, roles: Sequence[Role], columns: Sequence[Any]) -> list[dict[str, Any]]:
-    """Take the columns that were chosen for the roles; rows without the first are left out."""
+    """Select the columns of the roles; rows that are empty in the first role are omitted."""
     chosen = {}
     for role, column in zip(roles, columns, strict=True):
         if column in table.columns:
             chosen[role.name] = column
         elif column or role.required:
-            raise InputError(f"Choose the column for “{role.label}”: the file has {_listed(table.columns)}.")
+            raise InputError(f"Choose the column for “{role.label}”. The file has {_listed(table.columns)}.")
     rows = [{name: row.get(column, "") for name, column in chosen.items()} for row in table.rows]
     return [row for row in rows if _one(row[roles[0].name]).strip()]
 
 
 def rows_from_grid(grid: Sequence[Sequence[Any]], roles: Sequence[Role]) -> list[dict[str, Any]]:
-    """Read a table that was typed in, with a column for each role; rows without the first role's are left out."""
+    """Parse a table that was typed, with a column for each role; rows that are empty in the first role are omitted."""
     rows = []
     for line in grid:
         cells = ["" if cell is None else str(cell) for cell in line]

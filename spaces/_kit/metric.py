@@ -1,4 +1,4 @@
-"""The metric beside the app: loaded by its file, as `evaluate` loads it."""
+"""Loading of the metric that a demo shows."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ import evaluate
 
 
 def load(app: str, name: str) -> Any:
-    """Load the metric that lies beside an app, as in a Space, or among the metrics of the checkout."""
+    """Load the metric from the folder of the app, as in a Space, else from the metrics of the checkout."""
     here = Path(app).resolve().parent
     script = here / f"{name}.py"
     if not script.is_file():
@@ -18,6 +18,6 @@ def load(app: str, name: str) -> Any:
 
 
 def part(metric: Any, name: str) -> ModuleType:
-    """Give one of the files that a metric is made of: the copy that the metric itself runs."""
+    """Return one of the modules of a loaded metric, the copy that the metric itself runs."""
     package = type(metric).__module__.rpartition(".")[0]
     return sys.modules[f"{package}.{name}"]

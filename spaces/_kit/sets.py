@@ -1,14 +1,17 @@
-"""What the demos over sets of texts share: their input, their models, their examples, and similarity."""
+"""Parts that the demos over sets of texts share: input, models, examples, names of sets, similarity."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gradio as gr
 import numpy as np
 
-from .inputs import InputError, Limits, Role
+from . import examples
+from .inputs import Limits, Role, check_choice
 from .metric import part
 from .page import Box, Example
+from .show.downloads import Table
+from .show.panels import shorten
 
 LIMITS = Limits()
 ROLES = (
@@ -17,7 +20,7 @@ ROLES = (
 )
 BOX = Box(
     "Your texts",
-    "One text a line. A blank line begins another set, to compare.",
+    "One text a line. A blank line starts a second set.",
     "A man walks his dog in the park.\nIn the park, a man is walking his dog.\n\nThe couple take a train to the sea.",
 )
 STEPS = (
@@ -25,43 +28,15 @@ STEPS = (
     "Leave a blank line between two sets to compare them.",
     "Press Score.",
 )
-# Pictures of more texts than these would be slow, and nobody could read them.
+# Figures of more texts are slow and illegible.
 MOST_IN_MATRIX = 60
-MOST_IN_MAP = 150
+MOST_IN_MAP = 75
 
-_MODELS = {
+MODELS = {
     "all-MiniLM-L6-v2": "English: all-MiniLM-L6-v2",
     "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2": "50 languages: paraphrase-multilingual-MiniLM",
 }
-DEFAULT_MODEL = next(iter(_MODELS))
-
-# The first two are the example of arXiv 2506.00514: the concepts walk, dog, take, park and couple.
-DIFFERENT = (
-    "The couple walk in the park and take photos of a dog.",
-    "The couple walk in the park when a thief runs up to take their dog.",
-    "The couple take a taxi to the park because their old dog cannot walk.",
-    "The couple take a vote to keep every dog off the walk in the park.",
-)
-PARAPHRASES = (
-    "The couple take their dog for a walk in the park.",
-    "A couple is taking the dog to walk at a park.",
-    "At the park, two partners walk a dog they have taken along.",
-    "Their dog was taken on a park walk by this couple.",
-)
-SHUFFLED = (
-    "park take the couple walk in dog the of photos a and.",
-    "thief the dog in walk couple park when a their take up to runs.",
-    "walk taxi dog the cannot couple to old park take their a because.",
-    "dog vote every the in walk keep take off a couple park to the.",
-)
-WAYS_TO_WAKE_UP = (
-    "Set two alarms and put the second one across the room.",
-    "Go to bed an hour earlier than you think you need to.",
-    "Ask a friend to call you at six and not to take no for an answer.",
-    "Leave the curtains open so that the sun falls on your face.",
-    "Use an alarm that is out of reach, so that you must stand up.",
-    "Have coffee ready on a timer: the smell gets you out of bed.",
-)
+DEFAULT_MODEL = next(iter(MODELS))
 
 
 def _joined(*sets: Sequence[str]) -> str:
@@ -69,55 +44,76 @@ def _joined(*sets: Sequence[str]) -> str:
 
 
 EXAMPLES = (
-    Example("Four stories, or one told four ways?", (_joined(DIFFERENT, PARAPHRASES),)),
-    Example("Stories or shuffled words?", (_joined(DIFFERENT, SHUFFLED),)),
-    Example("Advice on waking up", (_joined(WAYS_TO_WAKE_UP),)),
+    Example("Four stories, or one told four ways?", (_joined(examples.DIFFERENT, examples.PARAPHRASES),)),
+    Example("Stories or shuffled words?", (_joined(examples.DIFFERENT, examples.SHUFFLED),)),
+    Example("Advice on waking up", (_joined(examples.WAYS_TO_WAKE_UP),)),
 )
 
 
 def model_setting() -> gr.Dropdown:
-    """Offer the models that a visitor may choose from; there are no others."""
+    """Make the list of the models that a demo offers."""
     return gr.Dropdown(
-        [(label, name) for name, label in _MODELS.items()],
+        [(label, name) for name, label in MODELS.items()],
         value=DEFAULT_MODEL,
         label="Model",
-        info="It decides which texts are alike.",
+        info="It measures how similar two texts are.",
         render=False,
     )
 
 
-def check_model(model: str) -> str:
-    """Refuse a model that is not on the list."""
-    if model not in _MODELS:
-        raise InputError(f"model must be one of {', '.join(_MODELS)}. Got {str(model)[:80]!r}.")
-    return model
+def check_model(model: str) -> None:
+    """Check that a model is one of those offered."""
+    check_choice("model", model, MODELS)
 
 
 def set_name(i: int, n_sets: int) -> str:
-    """Name a set: by a letter where there are two, by its number where there are more."""
-    return "" if n_sets == 1 else f"Set {set_tag(i, n_sets)}"
+    """Return the name of a set; "" if there is only one."""
+    return f"Set {i + 1}" if n_sets > 1 else ""
 
 
-def set_tag(i: int, n_sets: int) -> str:
-    """Name a set in as few letters as can be."""
-    return "AB"[i] if n_sets == 2 else str(i + 1)
+def text_name(i: int, j: int, n_sets: int) -> str:
+    """Return the label of a text in a figure: set and text, such as "2.14"."""
+    return f"{i + 1}.{j + 1}" if n_sets > 1 else f"{j + 1}"
 
 
-def details(headers: Sequence[str], rows: Sequence[Sequence[Any]], n_sets: int) -> dict[str, Any]:
-    """Lay out the details of texts; where there is one set, the first column, which names it, is left out."""
+def choices(texts: Sequence[Sequence[str]]) -> list[str]:
+    """Name the sets for a list, each with the begin of its first text."""
+    return [f"Set {i}: {shorten(members[0], 40)}" for i, members in enumerate(texts, 1)]
+
+
+def details(headers: Sequence[str], rows: Sequence[Sequence[Any]], n_sets: int) -> Table:
+    """Return the table of details; its first column, which names the set, is omitted if there is one set."""
     start = 0 if n_sets > 1 else 1
-    return {"headers": headers[start:], "rows": [row[start:] for row in rows]}
+    return Table(headers[start:], [row[start:] for row in rows])
+
+
+def scores_table(texts: Sequence[Sequence[str]], columns: Mapping[str, Sequence[float | None]]) -> Table | None:
+    """Return the table of the scores of each set, if there are more than two."""
+    if len(texts) < 3:
+        return None
+    rows = [
+        [i + 1, len(members), shorten(members[0], 60), *("" if row[i] is None else row[i] for row in columns.values())]
+        for i, members in enumerate(texts)
+    ]
+    return Table(("Set", "Texts", "First text", *columns), rows)
+
+
+def first_of(shown: int, total: int, what: str = "texts") -> str:
+    """Return a remark for a caption if not all items are shown."""
+    return f" Only the first {shown:,} of {total:,} {what} are shown." if shown < total else ""
 
 
 def two_of(chosen: Sequence[int | None], n_sets: int) -> list[int]:
-    """Choose the one or two sets that are looked at: those asked for, or the first."""
+    """Select the one or two sets to show: those asked for, completed by the first."""
     asked = [i for i in chosen if i is not None and 0 <= i < n_sets]
     rest = [i for i in range(n_sets) if i not in asked]
     return [*dict.fromkeys(asked), *rest][: min(2, n_sets)]
 
 
 def similarity(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
-    """Cosine of the embeddings of each text and each other: (n, n), float64."""
-    vectors = part(metric, "core_encoder").encode(list(texts), model).embeddings.astype(np.float64)
+    """Return the cosine similarity of all pairs of texts: (n, n), float64."""
+    encoder = part(metric, "core_encoder")
+    settings = encoder.EncoderSettings(model=model)
+    vectors = encoder.encode(list(texts), settings).embeddings.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.clip(vectors @ vectors.T, -1.0, 1.0)

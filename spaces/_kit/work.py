@@ -1,8 +1,9 @@
-"""Long work: its progress, its warnings, and an end to it when the visitor asks."""
+"""Runs of a metric: progress, warnings, cancellation, and a time limit."""
 
 import contextlib
 import io
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -11,22 +12,26 @@ from typing import Any
 import tqdm
 import tqdm.auto
 
+from .inputs import InputError
+
+RUN_SECONDS = 120
+
 _step: ContextVar[Callable[[int, int | None], None] | None] = ContextVar("step", default=None)
 _heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
 
 
 class StoppedError(Exception):
-    """The visitor does not want the result any more."""
+    """The run was cancelled."""
 
 
 class Stops:
-    """Which sessions asked to stop: each run checks its own at every step."""
+    """The cancellation events of all sessions; a run checks its own at every step."""
 
     def __init__(self) -> None:
         self._running: dict[str, threading.Event] = {}
 
     def start(self, session: str | None) -> threading.Event:
-        """Begin a run. A session has one at a time: what it had before ends."""
+        """Register a run, and cancel the previous run of the session."""
         self.stop(session)
         event = threading.Event()
         if session:
@@ -34,14 +39,14 @@ class Stops:
         return event
 
     def stop(self, session: str | None) -> None:
-        """Ask the run of a session to end."""
+        """Cancel the run of a session."""
         event = self._running.pop(session or "", None)
         if event:
             event.set()
 
 
 class _Bar(tqdm.tqdm):
-    """A progress bar that reports to the run it is part of, and is not drawn."""
+    """A progress bar that reports to its run and prints nothing."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._step = _step.get()
@@ -50,7 +55,7 @@ class _Bar(tqdm.tqdm):
         super().__init__(*args, **kwargs)
 
     def update(self, n: float | None = 1) -> bool | None:
-        """Count, and tell the run."""
+        """Advance the bar and report to the run."""
         moved = super().update(n)
         if self._step is not None:
             self._step(int(self.n), self.total)
@@ -64,18 +69,39 @@ def _hear(message: Warning | str, *rest: Any, **more: Any) -> None:
 
 
 def install() -> None:
-    """Send the bars and warnings of the metrics to the run that they are part of; once in a process."""
+    """Route the progress bars and warnings of the metrics to their runs; called once in a process."""
     tqdm.auto.tqdm = _Bar
-    # Every time, not once in a process: the next visitor is to be warned, too. And never to the log.
+    # Always, not once in a process, so that each visitor is warned; and never to the log.
     warnings.simplefilter("always", UserWarning)
     warnings.showwarning = _hear
 
 
 @contextlib.contextmanager
-def running(step: Callable[[int, int | None], None]) -> Iterator[list[str]]:
-    """Run a metric: `step(done, total)` is told of progress and may raise; yields the warnings that were given."""
+def running(step: Callable[[int, int | None], None], seconds: float = RUN_SECONDS) -> Iterator[list[str]]:
+    """Run a metric; yields the list of its warnings.
+
+    Parameters
+    ----------
+    step : receives the progress, done and total, and may raise
+    seconds : time limit, checked at each step
+
+    Raises
+    ------
+    InputError
+        If the run takes longer.
+    """
+    end = time.monotonic() + seconds
+
+    def checked(done: int, total: int | None) -> None:
+        if time.monotonic() > end:
+            raise InputError(
+                f"Stopped after {seconds:g} seconds, the limit here. Send fewer or shorter texts, "
+                "or run the metric on your own machine."
+            )
+        step(done, total)
+
     heard: list[str] = []
-    tokens = _step.set(step), _heard.set(heard)
+    tokens = _step.set(checked), _heard.set(heard)
     try:
         yield heard
     finally:

@@ -1,52 +1,53 @@
-"""Demo of chamfer_diversity: the distance from each text to its nearest neighbour."""
+"""Demo of chamfer_diversity: the distance of each text to its nearest neighbour."""
 
 import sys
 from pathlib import Path
 from typing import Any, Literal
 
-# In the checkout the kit lies beside this folder; in a Space, beside this file.
+# The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from _kit import inputs, metric, panels, plots, sets
+from _kit import inputs, metric, sets
 from _kit.page import Picture, Result, Space, build, launch
+from _kit.show import panels, plots
 
 chamfer_diversity = metric.load(__file__, "chamfer_diversity")
 
-# The least distance that bears each name.
+MOST_BARS = 40
+# The lower bound of each interpretation.
 WORDS = (
-    (0.7, "Each text stands alone: even its nearest neighbour says something else."),
-    (0.4, "The texts stand well apart."),
-    (0.2, "Most texts have a neighbour that is somewhat like them."),
+    (0.7, "The texts are far apart: even the nearest neighbours say different things."),
+    (0.4, "The texts are well separated."),
+    (0.2, "Most texts have a somewhat similar neighbour."),
     (0.05, "Most texts have a close neighbour."),
-    (0.0, "Nearly every text has a twin."),
+    (0.0, "Nearly every text has a near duplicate."),
 )
 
 
 def score_sets(texts: Any, model: str) -> dict[str, Any]:
-    """Check what a visitor sent, and compute."""
+    """Check the input and compute the metric."""
     sets.check_model(model)
     given = inputs.check_sets(texts, sets.LIMITS)
     if all(len(members) < 2 for members in given):
-        raise inputs.InputError("A text alone has no neighbour: a set needs at least two. Write one text a line.")
+        raise inputs.InputError("A single text has no neighbour: a set needs at least two. Write one text a line.")
     return chamfer_diversity.compute(predictions=given, model=model, singletons="skip", details=True, progress=True)
 
 
 def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
-    """Score sets, and draw one or two of them."""
+    """Score all sets and draw one or two of them."""
     result = score_sets(texts, **settings)
     n_sets = len(texts)
     shown = [i for i in sets.two_of(chosen, n_sets) if result["details"][i] is not None]
-    tags = [sets.set_tag(i, n_sets) if n_sets > 1 else "" for i in shown]
     names = [sets.set_name(i, n_sets) or "These texts" for i in shown]
 
     rows, bars = [], {}
-    for i, tag, name in zip(shown, tags, names, strict=True):
+    for i, name in zip(shown, names, strict=True):
         detail = result["details"][i]
         for j, (distance, near) in enumerate(zip(detail["distances"], detail["neighbours"], strict=True)):
-            rows.append([tag, j + 1, texts[i][j], round(distance, 4), near + 1, texts[i][near]])
-            bars[f"{tag}{j + 1}"] = (distance, name, f"{texts[i][j]} → {texts[i][near]}")
+            rows.append([i + 1, j + 1, texts[i][j], round(distance, 4), near + 1, texts[i][near]])
+            bars[sets.text_name(i, j, n_sets)] = (distance, name, f"{texts[i][j]} → {texts[i][near]}")
 
-    together = [texts[i][: sets.MOST_IN_MAP // 2] for i in shown]
+    together = [texts[i][: sets.MOST_IN_MAP] for i in shown]
     flat = [text for members in together for text in members]
     points, share = plots.plane(sets.similarity(chamfer_diversity, flat, settings["model"]))
     arrows, start = [], 0
@@ -57,46 +58,49 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     plane = plots.text_map(
         points,
         flat,
-        [f"{tag}{j + 1}" for tag, members in zip(tags, together, strict=True) for j in range(len(members))],
+        [sets.text_name(i, j, n_sets) for i, members in zip(shown, together, strict=True) for j in range(len(members))],
         [place for place, members in enumerate(together) for _ in members],
         names,
         arrows,
     )
-    ordered = sorted(bars.items(), key=lambda bar: bar[1][0])[:40]
+    ordered = sorted(bars.items(), key=lambda bar: bar[1][0])[:MOST_BARS]
     distances = plots.ranked_bars(
         [(name, value, names.index(group), text) for name, (value, group, text) in ordered], names, "distance"
     )
     closest = min(rows, key=lambda row: row[3])
+    pair = [sets.text_name(closest[0] - 1, closest[k] - 1, n_sets) for k in (1, 4)]
+    in_map = sets.first_of(len(flat), sum(len(texts[i]) for i in shown))
+    in_bars = f" The {MOST_BARS} smallest of {len(bars):,} are shown." if len(bars) > MOST_BARS else ""
     return Result(
         answer=answer(texts, result),
         pictures=[
-            (plane, f"Each arrow leads to the nearest neighbour. The plane shows {share:.0%} of the differences."),
+            (plane, f"Each arrow points to the nearest neighbour. The map shows {share:.0%} of the variance.{in_map}"),
             (
                 distances,
-                f"The closest pair: {closest[0]}{closest[1]} and {closest[0]}{closest[4]}, {closest[3]:.2f} apart. "
-                "Hover for the texts.",
+                f"The closest pair: {pair[0]} and {pair[1]}, {closest[3]:.2f} apart. Hover for the texts.{in_bars}",
             ),
         ],
-        **sets.details(("Set", "No.", "Text", "Distance", "Nearest no.", "Nearest text"), rows, n_sets),
+        details=sets.details(("Set", "No.", "Text", "Distance", "Nearest no.", "Nearest text"), rows, n_sets),
+        scores=sets.scores_table(texts, {"Chamfer diversity": result["scores"]}),
         report={"metric": "chamfer_diversity", **result, "predictions": texts},
-        choices=[f"Set {i + 1}: {panels.shorten(members[0], 40)}" for i, members in enumerate(texts)],
+        choices=sets.choices(texts),
         chosen=shown,
     )
 
 
 def meaning(value: float) -> str:
-    """Say a score in words."""
+    """Return the interpretation of a score."""
     return next(words for least, words in WORDS if value >= least)
 
 
 def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
-    """Show the distance to the nearest neighbour: of each of two sets, or the mean of more."""
+    """Return the answer: the scores of one or two sets, or the mean of more."""
     scored = [(i, value) for i, value in enumerate(result["scores"]) if value is not None]
     mean, n_sets = result["chamfer_diversity"], len(texts)
-    unit, ends = "apart", ("0: a twin", "1: nothing in common")
+    unit, ends = "apart", ("0: duplicates", "1: unrelated")
     notes = []
     if len(scored) < n_sets:
-        notes.append(f"{n_sets - len(scored)} of {n_sets} sets hold one text, which has no neighbour: left out.")
+        notes.append(f"{n_sets - len(scored)} of {n_sets} sets contain a single text: not scored.")
     if len(scored) > 2:
         cards = [panels.Card("", mean, f"{mean:.2f}", f"on average over {len(scored)} sets", meaning(mean), mean, ends)]
     else:
@@ -106,18 +110,20 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
         ]
     verdict = ""
     if n_sets == len(scored) == 2:
-        more, less = ("A", "B") if scored[0][1] >= scored[1][1] else ("B", "A")
+        more = 1 if scored[0][1] >= scored[1][1] else 2
         close = abs(scored[0][1] - scored[1][1]) < 0.02
-        verdict = "Both sets stand equally far apart." if close else f"Set {more} stands further apart than set {less}."
+        verdict = (
+            "The texts of both sets are equally far apart." if close else f"Set {more}: its texts are further apart."
+        )
         if len(texts[0]) != len(texts[1]):
-            notes.append("The sets differ in size: in a larger set, the nearest neighbour tends to be nearer.")
+            notes.append("The sets differ in size: distances tend to be smaller in a larger set.")
     pairwise = result["mean_pairwise_distance"]
     distances = [one for detail in result["details"] if detail is not None for one in detail["distances"]]
     facts = panels.tiles(
         [
-            (f"{min(distances):.2f}", "Closest", "The least distance of a text to its nearest."),
-            (f"{max(distances):.2f}", "Loneliest", "The largest."),
-            (f"{pairwise:.2f}", "Mean of all pairs", "How far any two are apart."),
+            (f"{min(distances):.2f}", "Minimum", "distance of a text to its nearest neighbour."),
+            (f"{max(distances):.2f}", "Maximum", "distance of a text to its nearest neighbour."),
+            (f"{pairwise:.2f}", "Mean of all pairs", "distance between two texts of a set."),
         ]
     )
     return panels.answer(cards, verdict, notes, result["signature"], facts)
@@ -129,11 +135,11 @@ def api(
         "all-MiniLM-L6-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
     ] = "all-MiniLM-L6-v2",
 ) -> dict[str, Any]:
-    """Compute Chamfer diversity: how far each text of a set is from its nearest neighbour.
+    """Compute the Chamfer diversity: the mean distance of each text of a set to its nearest neighbour.
 
     Args:
         texts: sets of texts, each a list of strings. A set of one text has no score.
-        model: the model that says which texts are alike.
+        model: the model that measures similarity.
 
     Returns
     -------
@@ -147,8 +153,8 @@ def api(
 SPACE = Space(
     name="chamfer_diversity",
     title="How far is each text from its nearest neighbour?",
-    lead="A set is diverse if no text has a twin. Chamfer diversity is the mean distance, in meaning, to the nearest "
-    "other text.",
+    lead="A set is diverse if no text has a near duplicate. Chamfer diversity is the mean distance of the texts, in "
+    "meaning, to their nearest neighbours.",
     limits=sets.LIMITS,
     boxes=(sets.BOX,),
     roles=sets.ROLES,
@@ -158,7 +164,7 @@ SPACE = Space(
     settings={"model": sets.model_setting()},
     more_settings={},
     choosers=("Look at", "and compare with"),
-    pictures=(Picture("Who is nearest to whom"), Picture("Distance to the nearest neighbour")),
+    pictures=(Picture("Nearest neighbours"), Picture("Distance to the nearest neighbour")),
     score=score,
     api=api,
     steps=sets.STEPS,

@@ -1,24 +1,29 @@
-"""Demo of gruen: how well a text is written, sentence by sentence."""
+"""Demo of gruen: the linguistic quality of a text, sentence by sentence."""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-# In the checkout the kit lies beside this folder; in a Space, beside this file.
+# The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import gradio as gr
-from _kit import inputs, metric, panels, plots, sets
+from _kit import inputs, metric, sets
 from _kit.page import Box, Example, Picture, Result, Space, build, launch
+from _kit.show import panels, plots
+from _kit.show.downloads import Table
 
 gruen = metric.load(__file__, "gruen")
 
 LIMITS = inputs.Limits(sets=1, texts=100, text_characters=8_000, characters=60_000)
 ROLES = (inputs.Role("text", "Text", True, ("text", "texts", "summary", "output", "prediction", "response")),)
-COMPONENTS = {"grammaticality": "Grammar", "non_redundancy": "No repetition", "focus": "Focus"}
-THRESHOLD = metric.part(gruen, "gruen").COSINE_THRESHOLD
-# The least score that bears each name.
+COMPONENTS = {"grammaticality": "Grammar", "non_redundancy": "Repetition", "focus": "Focus"}
+DEDUCTIONS = {"non_redundancy": "repeats itself", "focus": "changes its subject"}
+_READABLE = 0.4
+FOREIGN = "The model reads English only, so this is not a judgement of the text."
+THRESHOLD = metric.part(gruen, "gruen_focus").COSINE_THRESHOLD
+# The lower bound of each interpretation.
 WORDS = (
     (0.75, "Well written."),
     (0.6, "Mostly well written."),
@@ -26,10 +31,15 @@ WORDS = (
     (0.2, "Badly written."),
     (0.0, "Hardly language."),
 )
+SENTENCE_SCORES = ("grammaticality", "likelihood", "acceptability")
+# Upper bounds on what is drawn.
+MOST_SENTENCES = 150
+_MOST_LISTED = 20
+_MOST_PAIRS = 2_000
 FLAGS = {
     "longest_substring": "a long passage in common",
-    "substring_words": "many words of a passage in common",
-    "edit_distance": "few changes apart",
+    "substring_words": "a passage of many words in common",
+    "edit_distance": "a small edit distance",
     "common_words": "most words in common",
 }
 _EXAMPLES = (
@@ -66,41 +76,46 @@ _EXAMPLES = (
 
 
 def texts_from_box(box: str) -> list[str]:
-    """Read texts with a blank line between them; lines of one text belong together."""
+    """Parse texts with a blank line between them; consecutive lines are one text."""
     return ["\n".join(lines) for lines in inputs.sets_from_text(box)]
 
 
 def texts_from_rows(rows: list[dict[str, Any]]) -> list[str]:
-    """Take the text of each row; a cell may hold a list of texts."""
+    """Return the texts of the rows; a cell may contain a list of texts."""
     cells = (row["text"] for row in rows)
     return [text for cell in cells for text in (cell if isinstance(cell, list) else [cell]) if text.strip()]
 
 
 def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, model: str) -> dict[str, Any]:
-    """Check what a visitor sent, and compute."""
+    """Check the input and compute the metric."""
     sets.check_model(model)
-    if not components or any(name not in COMPONENTS for name in components):
-        raise inputs.InputError(f"components must be some of {', '.join(COMPONENTS)}.")
+    if not isinstance(components, list) or not components or any(name not in list(COMPONENTS) for name in components):
+        raise inputs.InputError(f"components must be a list of some of {', '.join(COMPONENTS)}.")
     if not isinstance(texts, list) or not texts:
         raise inputs.InputError("There is no text yet. Write one, or click an example.")
     (given,) = inputs.check_sets([texts], LIMITS)
+    inputs.check_number("focus_threshold", focus_threshold, -1, 1)
     settings = {"focus_threshold": focus_threshold, "model": model} if "focus" in components else {}
     return gruen.compute(predictions=given, components=list(components), details=True, progress=True, **settings)
 
 
 def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) -> Result:
-    """Score texts, and lay one open."""
+    """Score all texts and show the sentences of one."""
     result = score_texts(texts, **settings)
     asked = [i for i in chosen if i is not None and 0 <= i < len(texts)]
     shown = asked[0] if asked else 0
     detail = result["details"][shown]
-    names = {**COMPONENTS, "coherence": "Coherence"}
-    parts = [(label, detail[name]) for name, label in names.items() if detail.get(name) is not None]
+    n_sentences = len(sentences_of(detail))
+    parts = [(label, detail[name]) for name, label in COMPONENTS.items() if detail.get(name) is not None]
     return Result(
-        answer=answer(texts, result, shown),
+        answer=answer(texts, result),
         pictures=[
-            (marked(detail), "The stronger the colour, the worse the sentence. Point at one to see why.")
-            if sentences_of(detail)
+            (
+                marked(detail),
+                "A stronger colour marks a worse sentence. Point at one to see why."
+                + sets.first_of(min(n_sentences, MOST_SENTENCES), n_sentences, "sentences"),
+            )
+            if n_sentences
             else None,
             (
                 plots.steps(
@@ -109,21 +124,19 @@ def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) ->
                     "points",
                     start=0 if "grammaticality" in settings["components"] else 1,
                 ),
-                "Grammar gives points; repetition, lost focus and a wrong order take some off.",
+                "Grammar adds points; repetition and lost focus subtract some.",
             ),
-            (taken_off(detail), "What the text loses points for, besides grammar."),
+            (taken_off(detail), "Deductions for repetition and lost focus."),
         ],
-        headers=("Text", "No.", "Sentence", "Score", "Likelihood", "Acceptability"),
-        rows=[
+        details=Table(
+            ("Text", "No.", "Sentence", "Score", "Likelihood", "Acceptability"),
             [
-                i + 1,
-                j + 1,
-                found["text"],
-                *(round(value, 4) for value in (found["grammaticality"], found["likelihood"], found["acceptability"])),
-            ]
-            for i, own in enumerate(result["details"])
-            for j, found in enumerate(sentences_of(own))
-        ],
+                [i + 1, j + 1, found["text"], *(round(found[name], 4) for name in SENTENCE_SCORES)]
+                for i, own in enumerate(result["details"])
+                for j, found in enumerate(sentences_of(own))
+            ],
+        ),
+        scores=scores_table(texts, result),
         report={"metric": "gruen", **result, "predictions": texts},
         choices=[f"Text {i + 1}: {panels.shorten(text, 50)}" for i, text in enumerate(texts)],
         chosen=[shown],
@@ -131,30 +144,30 @@ def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) ->
 
 
 def sentences_of(detail: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give the sentences with their scores; none where grammar is left out."""
+    """Return the sentences with their scores; none if grammar is not scored."""
     return [found for found in detail["sentences"] if found["grammaticality"] is not None]
 
 
 def marked(detail: dict[str, Any]) -> str:
-    """Show the sentences, each in the colour of its score, with links between those that repeat each other."""
+    """Return the sentences, coloured by score, with links between those that repeat each other."""
     twins: dict[int, list[int]] = {}
-    for pair in detail.get("redundant_pairs") or []:
+    for pair in (detail.get("redundant_pairs") or [])[:_MOST_PAIRS]:
         for one, other in (pair["sentences"], pair["sentences"][::-1]):
             twins.setdefault(one, []).append(other)
     lost = {found["sentences"][1]: found["similarity"] for found in detail.get("focus_breaks") or []}
     pieces = []
-    for i, found in enumerate(sentences_of(detail)):
+    for i, found in enumerate(sentences_of(detail)[:MOST_SENTENCES]):
         tip = (
             f"Sentence {i + 1}: {found['grammaticality']:.2f}\n"
-            f"{found['likelihood']:.2f} how usual its words are here\n"
-            f"{found['acceptability']:.2f} how grammatical it is"
+            f"{found['likelihood']:.2f} likelihood of its words in context\n"
+            f"{found['acceptability']:.2f} acceptability"
         )
         if found.get("suspects"):
-            tip += f"\nlook at: {panels.shorten(', '.join(found['suspects']), 60)}"
+            tip += f"\nsuspect words: {panels.shorten(', '.join(found['suspects']), 60)}"
         if i in twins:
             tip += f"\nrepeats sentence {panels.shorten(', '.join(str(j + 1) for j in twins[i]), 60)}"
         if i in lost:
-            tip += f"\nleaves the subject of the sentence before ({lost[i]:.2f} alike)"
+            tip += f"\nchanges the subject (similarity {lost[i]:.2f})"
         pieces.append(
             panels.sentence(i, found["text"], tip, 1 - found["grammaticality"], twins.get(i, ())[:5], i in lost)
         )
@@ -162,43 +175,85 @@ def marked(detail: dict[str, Any]) -> str:
 
 
 def taken_off(detail: dict[str, Any]) -> str:
-    """List what takes points off."""
+    """List the deductions."""
     found = []
-    for pair in (detail.get("redundant_pairs") or [])[:20]:
+    pairs = detail.get("redundant_pairs") or []
+    for pair in pairs[:_MOST_LISTED]:
         i, j = pair["sentences"]
         why = ", ".join(FLAGS.get(flag, flag.replace("_", " ")) for flag in pair["flags"])
         found.append((f"−{0.1 * len(pair['flags']):.1f}", f"Sentences {i + 1} and {j + 1} repeat each other: {why}."))
+    if len(pairs) > _MOST_LISTED:
+        found.append(("", f"and {len(pairs) - _MOST_LISTED:,} more pairs."))
     breaks = detail.get("focus_breaks") or []
-    for place, gap in enumerate(breaks[:20]):
+    for place, gap in enumerate(breaks[:_MOST_LISTED]):
         i, j = gap["sentences"]
         points = f"−{-detail['focus']:.1f}" if place == 0 else ""
-        found.append((points, f"From sentence {i + 1} to {j + 1} the subject changes ({gap['similarity']:.2f} alike)."))
-    return panels.ledger(found, "Nothing: no sentence repeats another, and each follows on the one before.")
+        found.append(
+            (points, f"From sentence {i + 1} to {j + 1} the subject changes ({gap['similarity']:.2f} similar).")
+        )
+    return panels.ledger(found, "None: no sentence repeats another, and each continues the subject of the one before.")
 
 
-def meaning(value: float) -> str:
-    """Say a score in words."""
-    return next(words for least, words in WORDS if value >= least)
+def meaning(result: dict[str, Any]) -> str:
+    """Return the interpretation of a score, with what lowered it."""
+
+    def band(value: float) -> str:
+        return next(words for least, words in WORDS if value >= least)
+
+    value, grammar = result["gruen"], result["grammaticality"]
+    lowered = [words for name, words in DEDUCTIONS.items() if (result[name] or 0.0) <= -0.05]
+    if grammar is None:
+        return f"The text {' and '.join(lowered)}." if lowered else "No deductions."
+    if lowered and band(grammar) != band(value):
+        # Repetition and lost focus say nothing about the grammar.
+        joint = "but" if grammar >= _READABLE else "and"
+        return f"{band(grammar).rstrip('.')}, {joint} the text {' and '.join(lowered)}."
+    return band(value)
 
 
-def answer(texts: list[str], result: dict[str, Any], shown: int) -> str:
-    """Show the score, and the components it is made of."""
+def deduction(name: str, value: float) -> tuple[str, str]:
+    """Return the value and the explanation of a component that is not grammar."""
+    if name == "non_redundancy":
+        if value < -1:
+            return "< −1", f"{-value / 0.1:,.0f} signs of repetition, −0.1 each; the score stops at 0."
+        return minus(f"{value:.2f}"), "0 or less: −0.1 for each sign of repetition."
+    return minus(f"{value:.2f}"), "0 or −0.1: does each sentence continue the subject?"
+
+
+def minus(number: str) -> str:
+    """Write a number with a minus sign in place of a hyphen; without one if it is zero."""
+    return number.lstrip("-") if not float(number) else number.replace("-", "−")
+
+
+def scores_table(texts: list[str], result: dict[str, Any]) -> Table | None:
+    """Return the table of the scores of each text, if there are more than two."""
+    if len(texts) < 3:
+        return None
+    rows = [
+        [i + 1, panels.shorten(text, 60), result["scores"][i], *(one.get(name, "") for name in COMPONENTS)]
+        for i, (text, one) in enumerate(zip(texts, result["details"], strict=True))
+    ]
+    return Table(("Text", "Begins with", "GRUEN", *COMPONENTS.values()), rows)
+
+
+def answer(texts: list[str], result: dict[str, Any]) -> str:
+    """Return the answer: the score and its components."""
+    is_unknown = metric.part(gruen, "gruen_text").is_mostly_other_script
+    words = FOREIGN if any(map(is_unknown, texts)) else meaning(result)
     value, n = result["gruen"], len(texts)
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
-    card = panels.Card("", value, f"{value:.2f}", unit, meaning(value), value, ("0: hardly language", "1: flawless"))
-    about = {
-        "grammaticality": ("Grammar", "0 to 1: are the sentences usual and grammatical?"),
-        "non_redundancy": ("No repetition", "0 or less: −0.1 for each sign of it."),
-        "focus": ("Focus", "0 or −0.1: does each sentence follow on?"),
-        "coherence": ("Coherence", "Not scored: the small model here does not judge the order of sentences."),
-    }
-    facts = panels.tiles(
-        [
-            ("–" if result[name] is None else f"{result[name]:.2f}".replace("-", "−"), label, text)
-            for name, (label, text) in about.items()
-        ]
-    )
-    return panels.answer([card], "", (), result["signature"], facts)
+    card = panels.Card("", value, f"{value:.2f}", unit, words, value, ("0: worst", "1: flawless"))
+    facts = []
+    for name, label in COMPONENTS.items():
+        score = result[name]
+        if score is None:
+            facts.append(("–", label, "Not selected."))
+        elif name == "grammaticality":
+            facts.append((f"{score:.2f}", label, "0 to 1: are the sentences likely and grammatical?"))
+        else:
+            shown_value, text = deduction(name, score)
+            facts.append((shown_value, label, text))
+    return panels.answer([card], "", (), result["signature"], panels.tiles(facts))
 
 
 def api(
@@ -209,13 +264,13 @@ def api(
         "all-MiniLM-L6-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
     ] = "all-MiniLM-L6-v2",
 ) -> dict[str, Any]:
-    """Compute GRUEN: how well each text is written, without a reference.
+    """Compute GRUEN: the linguistic quality of each text, without a reference.
 
     Args:
         texts: the texts, of one or more sentences each.
-        components: what is judged; all three by default.
-        focus_threshold: adjacent sentences that are less alike than this lose the focus, from -1 to 1.
-        model: the model that says which sentences are alike.
+        components: the components to score; all three by default.
+        focus_threshold: adjacent sentences less similar than this lose the focus, from -1 to 1.
+        model: the model that measures similarity.
 
     Returns
     -------
@@ -229,13 +284,12 @@ def api(
 SPACE = Space(
     name="gruen",
     title="How well is this text written?",
-    lead="GRUEN judges grammar, repetition, focus and coherence, sentence by sentence, and needs no reference to "
-    "compare with.",
+    lead="GRUEN scores grammar, repetition and focus, sentence by sentence, without a reference text.",
     limits=LIMITS,
     boxes=(
         Box(
             "Your text",
-            "A blank line begins another text.",
+            "A blank line starts a second text.",
             "The council met on Tuesday. Most members were in favour of the bridge.",
             10,
         ),
@@ -246,7 +300,10 @@ SPACE = Space(
     examples=_EXAMPLES,
     settings={
         "components": gr.CheckboxGroup(
-            [(label, name) for name, label in COMPONENTS.items()], value=list(COMPONENTS), label="Judge", render=False
+            [(label, name) for name, label in COMPONENTS.items()],
+            value=list(COMPONENTS),
+            label="Score",
+            render=False,
         ),
     },
     more_settings={
@@ -256,7 +313,7 @@ SPACE = Space(
             THRESHOLD,
             step=0.01,
             label="Focus is lost below",
-            info="How alike adjacent sentences must be.",
+            info="Least similarity of adjacent sentences.",
             render=False,
         ),
         "model": sets.model_setting(),
@@ -264,8 +321,8 @@ SPACE = Space(
     choosers=("Look at",),
     pictures=(
         Picture("Sentence by sentence", is_figure=False, is_wide=True),
-        Picture("What the score is made of"),
-        Picture("Points taken off", is_figure=False),
+        Picture("Parts of the score"),
+        Picture("Deductions", is_figure=False),
     ),
     score=score,
     api=api,

@@ -1,4 +1,4 @@
-"""Demo of probeval: a model's distribution of answers to a question against people's."""
+"""Demo of probeval: the distribution of a model's answers to a question, compared with people's."""
 
 import math
 import re
@@ -7,26 +7,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-# In the checkout the kit lies beside this folder; in a Space, beside this file.
+# The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import gradio as gr
-from _kit import inputs, metric, panels, plots
+from _kit import inputs, metric, sets
 from _kit.page import Box, Example, Picture, Result, Space, build, launch
+from _kit.show import panels, plots
+from _kit.show.downloads import Table
 
 probeval = metric.load(__file__, "probeval")
 
 LIMITS = inputs.Limits(sets=50, texts=1_000, text_characters=300, characters=30_000)
 MOST_COUNTED = 100_000
 CLUSTERINGS = {
-    "auto": "People's own, if given; else found",
+    "auto": "As given, else found",
     "hac": "Found: HAC",
     "xmeans": "Found: X-means",
     "gmeans": "Found: G-means",
-    "none": "Each answer is its own",
+    "none": "One cluster an answer",
 }
 MATCHERS = {"cosine": "Meaning (cosine)", "gp": "Gaussian process", "wordnet": "WordNet", "cascade": "Cascade"}
-# The least divergence that bears each name.
+# The lower bound of each interpretation.
 WORDS = (
     (0.8, "The model answers very differently from people."),
     (0.3, "The model answers differently from people."),
@@ -41,10 +43,14 @@ ROLES = (
     inputs.Role("cluster", "Cluster", False, ("cluster", "label", "group")),
     inputs.Role("question", "Question", False, ("question", "id", "qid", "prompt")),
 )
-_COUNT = re.compile(r"^(.*?)(?:\s*[×x]\s*|\t+\s*)(\d{1,9})$")
+_MOST_DIGITS = 9
+# Upper bounds on what is drawn.
+MOST_CLUSTERS = 20
+MOST_CHIPS = 12
 _PEOPLE = {"people", "person", "human", "humans", "gold", "reference", "references"}
 _MODEL = {"model", "models", "prediction", "predictions", "machine", "llm"}
 _WRONG = "wrong"
+SIDES = ("people", "model")
 
 _KETTLE = "kettle × 42\nelectric kettle × 8\npot × 21\nsaucepan × 9\nmicrowave × 7\ncup × 5\nmug × 4\ncampfire × 4"
 _EXAMPLES = (
@@ -57,7 +63,7 @@ _EXAMPLES = (
 
 
 def has_wordnet() -> bool:
-    """Say whether WordNet is on this machine: two of the matchers need it."""
+    """Return whether WordNet is installed; two of the matchers need it."""
     try:
         metric.part(probeval, "probeval_wordnet").load_wordnet()
     except (ImportError, OSError, LookupError, ValueError):
@@ -70,7 +76,7 @@ if not has_wordnet():
 
 
 def from_boxes(people: str, model: str) -> list[dict[str, Any]]:
-    """Read one question from the two boxes."""
+    """Parse one question from the two boxes."""
     rows = [
         {"text": text, "who": who, "count": n}
         for who, box in (("people", people), ("model", model))
@@ -80,25 +86,43 @@ def from_boxes(people: str, model: str) -> list[dict[str, Any]]:
 
 
 def counted(box: str) -> list[tuple[str, str]]:
-    """Read an answer a line, with or without a count behind it."""
+    """Parse one answer a line, with an optional count after it."""
     found = []
     for line in inputs.lines_of(box):
         if line:
-            match = _COUNT.match(line)
-            found.append((match[1], match[2]) if match and match[1].strip() else (line, "1"))
+            found.append(answer_and_count(line))
     return found
 
 
+def answer_and_count(line: str) -> tuple[str, str]:
+    """Split a line into an answer and its count: "pot × 21", "pot×21", "pot x 21", "pot x21" or "pot<tab>21".
+
+    An "x" starts a count only after a space: "Xbox 360", "Netflix 4" and "4x4" are answers.
+    """
+    rest = line.rstrip("0123456789")
+    count = line[len(rest) :]
+    if not count or not count.isascii() or len(count) > _MOST_DIGITS:
+        return line, "1"
+    text = rest.rstrip()
+    if text.endswith("×") or (text.endswith("x") and text[-2:-1].isspace()):
+        text = text[:-1].rstrip()
+    elif "\t" in rest[len(text) :]:
+        pass
+    else:
+        return line, "1"
+    return (text, count) if text else (line, "1")
+
+
 def from_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Group rows by question: people's answers, with their clusters, and the model's."""
+    """Group rows by question into people's answers, with their clusters, and the model's answers."""
     asked: dict[str, dict[str, Any]] = {}
     for i, row in enumerate(rows, 1):
         who = str(row.get("who", "")).strip().lower()
         if who not in _PEOPLE | _MODEL:
-            raise inputs.InputError(f"Row {i}: say who gave the answer, people or model. Got “{who[:40]}”.")
+            raise inputs.InputError(f"Row {i}: the column “Who” must be people or model. Got “{who[:40]}”.")
         count = str(row.get("count", "") or "1").strip()
         if not re.fullmatch(r"\d{1,9}(\.0)?", count) or int(float(count)) < 1:
-            raise inputs.InputError(f"Row {i}: a count must be a whole number from 1. Got “{count[:40]}”.")
+            raise inputs.InputError(f"Row {i}: a count must be a positive integer. Got “{count[:40]}”.")
         question = asked.setdefault(str(row.get("question", "")).strip(), {"people": [], "model": []})
         answer: dict[str, Any] = {"text": str(row["text"]).strip(), "count": int(float(count))}
         if who in _PEOPLE and str(row.get("cluster", "")).strip():
@@ -108,11 +132,11 @@ def from_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def check(questions: list[dict[str, Any]]) -> None:
-    """Refuse what is too much, or has only one side."""
+    """Check the size of the input, and that both sides have answers."""
     if not questions:
         raise inputs.InputError("There is no answer yet. Write people's answers and the model's, or click an example.")
     if len(questions) > LIMITS.sets:
-        raise inputs.InputError(f"{len(questions):,} questions are too many at once: {LIMITS.sets} are the most here.")
+        raise inputs.InputError(f"Too many questions: {len(questions):,}, the limit here is {LIMITS.sets}.")
     for question in questions:
         name = f"Question “{panels.shorten(question['question'], 40)}”: " if question["question"] else ""
         for who, owner in (("people", "people's answers"), ("model", "the model's answers")):
@@ -122,18 +146,22 @@ def check(questions: list[dict[str, Any]]) -> None:
     inputs.check_texts([answer["text"] for answer in answers], LIMITS)
     total = sum(answer["count"] for answer in answers)
     if total > MOST_COUNTED:
-        raise inputs.InputError(f"The counts add up to {total:,}: {MOST_COUNTED:,} are the most here.")
+        raise inputs.InputError(f"The counts are too large: {total:,} in total, the limit here is {MOST_COUNTED:,}.")
 
 
 def compute(questions: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
-    """Check what a visitor sent, and compute."""
-    for name, known in (("clustering", CLUSTERINGS), ("matcher", MATCHERS)):
-        if settings[name] not in known:
-            raise inputs.InputError(f"{name} must be one of {', '.join(known)}. Got {str(settings[name])[:80]!r}.")
+    """Check the input and compute the metric."""
+    inputs.check_choice("clustering", settings["clustering"], CLUSTERINGS)
+    inputs.check_choice("matcher", settings["matcher"], MATCHERS)
+    inputs.check_number("threshold", settings["threshold"], 0, 1)
+    inputs.check_number("smoothing", settings["smoothing"], 0.001, 1_000)
+    inputs.check_number("distance", settings["distance"], 0, 2)
+    if not isinstance(settings["debias"], bool):
+        raise inputs.InputError("debias must be true or false.")
     check(questions)
     settings = dict(settings)
     if settings["matcher"] not in ("cosine", "cascade"):
-        # The others have thresholds on scales of their own.
+        # The other matchers have thresholds on other scales.
         del settings["threshold"]
     return probeval.compute(
         predictions=[{"id": str(i), "answers": question["model"]} for i, question in enumerate(questions)],
@@ -148,41 +176,50 @@ def compute(questions: list[dict[str, Any]], settings: dict[str, Any]) -> dict[s
 
 
 def score(questions: list[dict[str, Any]], chosen: Sequence[int | None], settings: dict[str, Any]) -> Result:
-    """Score questions, and draw one."""
+    """Score all questions and draw one."""
     result = compute(questions, settings)
     asked = [i for i in chosen if i is not None and 0 <= i < len(questions)]
     shown = asked[0] if asked else 0
     detail = result["details"][shown]
     names = cluster_names(detail)
-    labels = list(names)
-    people, model = ([detail[f"{side}_distribution"][label] for label in labels] for side in ("gold", "model"))
-    terms = [p * math.log(p / q) if p else 0.0 for p, q in zip(people, model, strict=True)]
+    terms_of = {
+        label: (p * math.log(p / detail["model_distribution"][label]) if p else 0.0)
+        for label, p in detail["gold_distribution"].items()
+    }
+    people_of, model_of = shares(detail, names)
+    labels = largest(names, people_of, model_of)
+    cut = sets.first_of(len(labels), len(names), "clusters").replace("first", "largest")
+    people, model, terms = ([of[label] for label in labels] for of in (people_of, model_of, terms_of))
     worst = max(range(len(labels)), key=lambda i: terms[i])
     over = max(range(len(labels)), key=lambda i: model[i] - people[i])
+    shown_names = [names[label] for label in labels]
     members = [", ".join(answer["text"] for answer in members_of(detail, label)) or names[label] for label in labels]
     return Result(
         answer=answer(result, len(questions)),
         pictures=[
             (
-                plots.paired_bars(
-                    {"People": people, "Model": model}, list(names.values()), "share of the answers", members
+                plots.paired_bars({"People": people, "Model": model}, shown_names, "share of the answers", members),
+                surplus(names[labels[over]], labels[over] == _WRONG, model[over] - people[over]) + cut,
+            ),
+            (
+                plots.paired_bars({"Share": terms}, shown_names, "nats", members),
+                "The terms add up to the divergence. They use smoothed shares. "
+                + (
+                    f"“{panels.shorten(names[labels[worst]], 40)}” adds the most."
+                    if terms[worst] > 0.005
+                    else "None is large."
                 ),
-                surplus(names[labels[over]], labels[over] == _WRONG, model[over] - people[over]),
             ),
             (
-                plots.paired_bars({"Share": terms}, list(names.values()), "nats", members),
-                f"The terms add up to the divergence. “{names[labels[worst]]}” adds the most: people say it, and the "
-                "model does not as often."
-                if terms[worst] > 0.005
-                else "The terms add up to the divergence. None is large.",
-            ),
-            (
-                clusters_panel(detail, names),
-                "People's answers in each cluster, and the model's that were matched to it.",
+                clusters_panel(detail, {label: names[label] for label in labels}),
+                f"People's answers in each cluster, and the model's answers matched to it.{cut}",
             ),
         ],
-        headers=("Question", "Who", "Answer", "Count", "Cluster"),
-        rows=[row for i, found in enumerate(result["details"]) for row in detail_rows(questions[i], found)],
+        details=Table(
+            ("Question", "Who", "Answer", "Count", "Cluster"),
+            [row for i, found in enumerate(result["details"]) for row in detail_rows(i, questions[i], found)],
+        ),
+        scores=scores_table(questions, result),
         report={"metric": "probeval", **result, "questions": questions},
         choices=[
             panels.shorten(question["question"] or f"Question {i + 1}", 60) for i, question in enumerate(questions)
@@ -191,28 +228,61 @@ def score(questions: list[dict[str, Any]], chosen: Sequence[int | None], setting
     )
 
 
+def shares(detail: dict[str, Any], names: dict[str, str]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the shares of people's answers and of the model's in each cluster, as counted, without smoothing."""
+    people, model = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
+    for found in detail["clusters"]:
+        people[found["cluster"]] = float(sum(answer["count"] for answer in found["answers"]))
+    for found in detail["assignments"]:
+        for label, weight in found["clusters"].items():
+            model[label] += found["count"] * weight
+    totals = [sum(counts.values()) or 1.0 for counts in (people, model)]
+    return (
+        {label: count / totals[0] for label, count in people.items()},
+        {label: count / totals[1] for label, count in model.items()},
+    )
+
+
+def largest(names: dict[str, str], people: dict[str, float], model: dict[str, float]) -> list[str]:
+    """Return the labels of the largest clusters, in the order of `names`; wrong answers are always among them."""
+    ranked = sorted(names, key=lambda label: (label != _WRONG, -max(people[label], model[label])))
+    kept = set(ranked[:MOST_CLUSTERS])
+    return [label for label in names if label in kept]
+
+
+def scores_table(questions: list[dict[str, Any]], result: dict[str, Any]) -> Table | None:
+    """Return the table of the scores of each question, if there are more than two."""
+    if len(questions) < 3:
+        return None
+    rows = [
+        [question["question"] or f"Question {i + 1}", score, *(sum(a["count"] for a in question[who]) for who in SIDES)]
+        for i, (question, score) in enumerate(zip(questions, result["scores"], strict=True))
+    ]
+    return Table(("Question", "Divergence in nats", "People's answers", "Model's answers"), rows)
+
+
 def surplus(name: str, is_wrong: bool, by: float) -> str:
-    """Say what the model says too often."""
+    """Describe the largest surplus of the model."""
     if by < 0.01:
         return "The two distributions are nearly the same."
     if is_wrong:
-        return "What the model says most, and people do not, is in no cluster."
+        return "The largest surplus of the model is in answers that match no cluster."
     return f"The model says “{panels.shorten(name, 40)}” more often than people."
 
 
 def members_of(detail: dict[str, Any], label: str) -> list[dict[str, Any]]:
-    """Give people's answers in a cluster, the most common first."""
+    """Return people's answers in a cluster, the most common first."""
     return next((found["answers"] for found in detail["clusters"] if found["cluster"] == label), [])
 
 
 def cluster_names(detail: dict[str, Any]) -> dict[str, str]:
     """Name each cluster by its most common answer; `wrong` comes last."""
     names = {found["cluster"]: found["answers"][0]["text"] for found in detail["clusters"]}
-    return {**names, _WRONG: "in no cluster: wrong"}
+    return {**names, _WRONG: "wrong: in no cluster"}
 
 
 def clusters_panel(detail: dict[str, Any], names: dict[str, str]) -> str:
-    """Show each cluster with both sides' answers."""
+    """Return the clusters with the answers of both sides."""
     blocks = []
     for label, name in names.items():
         said = [
@@ -220,14 +290,14 @@ def clusters_panel(detail: dict[str, Any], names: dict[str, str]) -> str:
             for found in detail["assignments"]
             if label in found["clusters"]
         ]
-        sides = [("People", [(a["text"], a["count"]) for a in members_of(detail, label)], 0), ("Model", said, 1)]
-        blocks.append((name, sides))
-    return panels.groups(blocks)
+        people = [(a["text"], a["count"]) for a in members_of(detail, label)]
+        blocks.append((name, [("People", people, 0), ("Model", said, 1)]))
+    return panels.groups(blocks, MOST_CHIPS)
 
 
-def detail_rows(question: dict[str, Any], detail: dict[str, Any]) -> list[list[Any]]:
-    """Give each answer with the cluster that it is in."""
-    names, name = cluster_names(detail), question["question"] or "1"
+def detail_rows(i: int, question: dict[str, Any], detail: dict[str, Any]) -> list[list[Any]]:
+    """Return each answer with its cluster."""
+    names, name = cluster_names(detail), question["question"] or f"{i + 1}"
     rows = [
         [name, "people", answer["text"], answer["count"], names[found["cluster"]]]
         for found in detail["clusters"]
@@ -240,25 +310,25 @@ def detail_rows(question: dict[str, Any], detail: dict[str, Any]) -> list[list[A
 
 
 def answer(result: dict[str, Any], n: int) -> str:
-    """Show the divergence in nats, what was wrong, and what was covered."""
+    """Return the answer: the divergence in nats, wrong answers and coverage."""
     value = result["probeval"]
     words = next(words for least, words in WORDS if value >= least)
     unit = "nats apart" if n == 1 else f"nats apart, mean of {n} questions"
     card = panels.Card(
-        "", value, f"{value:.2f}", unit, words, 1 - math.exp(-value), ("0: as people answer", "far from people")
+        "", value, f"{value:.2f}", unit, words, 1 - math.exp(-value), ("0: like people", "unlike people")
     )
     wrong, entropy = result["wrong_rate"], result["semantic_entropy"]
     facts = panels.tiles(
         [
             ("–" if wrong is None else f"{wrong:.0%}", "Wrong", "of the model's answers match no cluster."),
-            (f"{result['coverage']:.0%}", "Covered", "of people's answers have a cluster that the model hits."),
+            (f"{result['coverage']:.0%}", "Covered", "of people's answers are in a cluster that the model matches."),
             (f"{result['n_clusters']:.3g}", "Clusters", "of people's answers."),
             (f"{entropy['model']:.2f} / {entropy['gold']:.2f}", "Entropy", "model's and people's, in nats."),
         ]
     )
     notes = []
     if min(result["n_answers"]) < 20:
-        notes.append("The model gave few answers: with few, the divergence tends to be larger. Turn on Debias.")
+        notes.append("The model gave fewer than 20 answers, which inflates the divergence. Turn on Debias.")
     return panels.answer([card], "", notes, result["signature"], facts)
 
 
@@ -272,17 +342,17 @@ def api(
     distance: float = 0.95,
     debias: bool = False,
 ) -> dict[str, Any]:
-    """Compute how far a model's distribution of answers to one question is from people's, in nats.
+    """Compute the divergence of a model's distribution of answers to one question from people's, in nats.
 
     Args:
         people: people's answers to the question; repeats are counts.
         model: the model's answers, sampled many times; repeats are counts.
-        clustering: how people's answers are put into clusters.
+        clustering: the clustering of people's answers.
         matcher: how the model's answers are matched to clusters.
         threshold: the least cosine of a match, from 0 to 1.
-        smoothing: what is added to each count, above 0.
-        distance: where the tree of "hac" is cut, from 0 to 2.
-        debias: subtract what sampling alone adds.
+        smoothing: the pseudo-count of each cluster, above 0.
+        distance: the cut of "hac", from 0 to 2.
+        debias: subtract the expected effect of sampling.
 
     Returns
     -------
@@ -312,12 +382,12 @@ def _choices(names: dict[str, str]) -> list[tuple[str, str]]:
 SPACE = Space(
     name="probeval",
     title="Does a model answer as people do?",
-    lead="A question of common sense has many right answers, and some are more common than others. ProbEval compares "
-    "the two distributions.",
+    lead="A question of common sense has many right answers, some more common than others. ProbEval compares the "
+    "distribution of a model's answers with that of people's.",
     limits=LIMITS,
     boxes=(
-        Box("People's answers", "One a line, with a count if you like: kettle × 42", "kettle × 42\npot × 21\ncup", 7),
-        Box("The model's answers", "The same question, asked many times.", "a kettle × 45\nsaucepan × 10", 7),
+        Box("People's answers", "One a line, with an optional count: kettle × 42", "kettle × 42\npot × 21\ncup", 7),
+        Box("The model's answers", "Sampled many times for the same question.", "a kettle × 45\nsaucepan × 10", 7),
     ),
     roles=ROLES,
     from_boxes=from_boxes,
@@ -337,19 +407,19 @@ SPACE = Space(
         "distance": gr.Slider(
             0.1, 2, 0.95, step=0.05, label="Cut of HAC", info="Smaller makes more clusters.", render=False
         ),
-        "debias": gr.Checkbox(False, label="Debias", info="Subtract what sampling alone adds.", render=False),
+        "debias": gr.Checkbox(False, label="Debias", info="Subtract the expected effect of sampling.", render=False),
     },
     choosers=("Look at",),
     pictures=(
         Picture("People and the model"),
-        Picture("What the divergence is made of"),
+        Picture("Terms of the divergence"),
         Picture("The clusters", is_figure=False),
     ),
     score=score,
     api=api,
     steps=(
-        "Write what people answer to a question, one answer a line, with a count if you have one.",
-        "Write what the model answers. Or click an example.",
+        "Write people's answers to a question, one a line, with an optional count.",
+        "Write the model's answers. Or click an example.",
         "Press Score.",
     ),
 )

@@ -1,16 +1,19 @@
-"""Demo of self_bleu: how much texts repeat each other's words, and why words are not enough."""
+"""Demo of self_bleu: how much texts repeat each other's n-grams, and the same for shuffled words."""
 
 import random
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-# In the checkout the kit lies beside this folder; in a Space, beside this file.
+# The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import gradio as gr
-from _kit import inputs, metric, panels, plots, sets
+from _kit import inputs, metric, sets
 from _kit.page import Picture, Result, Space, build, launch
+from _kit.show import panels, plots
+from _kit.show.downloads import Table
 
 self_bleu = metric.load(__file__, "self_bleu")
 
@@ -24,32 +27,30 @@ TOKENIZERS = {
 AGGREGATES = {"set": "Pool each set", "corpus": "Pool all sets", "sentence": "Average single texts"}
 SMOOTHINGS = {"default": "As usual", "nlg-eval": "nlg-eval", "method1": "Method 1", "none": "None"}
 MOST_ORDERS = 5
-# The least score that bears each name.
+# The lower bound of each interpretation.
 WORDS = (
     (0.8, "They nearly copy each other."),
     (0.5, "They repeat each other a lot."),
     (0.2, "They repeat each other here and there."),
     (0.02, "They repeat each other little."),
-    (0.0, "They hardly share a phrase."),
+    (0.0, "They hardly share a phrase as long as that."),
 )
+# Upper bounds on what is drawn: a browser is slow with more.
 _MOST_PHRASES = 200
+_MOST_TOKENS = 800
+_MOST_CHARACTERS = 8_000
 
 
 def score_sets(texts: Any, max_order: int, tokenizer: str, aggregate: str, smoothing: str) -> dict[str, Any]:
-    """Check what a visitor sent, and compute."""
-    for name, value, known in (
-        ("tokenizer", tokenizer, TOKENIZERS),
-        ("aggregate", aggregate, AGGREGATES),
-        ("smoothing", smoothing, SMOOTHINGS),
-    ):
-        if value not in known:
-            raise inputs.InputError(f"{name} must be one of {', '.join(known)}. Got {str(value)[:80]!r}.")
-    if int(max_order) != max_order or not 1 <= max_order <= MOST_ORDERS:
-        raise inputs.InputError(f"max_order must be a whole number from 1 to {MOST_ORDERS}. Got {max_order}.")
+    """Check the input and compute the metric."""
+    inputs.check_choice("tokenizer", tokenizer, TOKENIZERS)
+    inputs.check_choice("aggregate", aggregate, AGGREGATES)
+    inputs.check_choice("smoothing", smoothing, SMOOTHINGS)
+    inputs.check_number("max_order", max_order, 1, MOST_ORDERS, is_integer=True)
     given = inputs.check_sets(texts, sets.LIMITS)
     if all(len(members) < 2 for members in given):
         raise inputs.InputError(
-            "A text alone has no others to repeat: a set needs at least two. Write one text a line."
+            "A single text has no others to repeat: a set needs at least two. Write one text a line."
         )
     return self_bleu.compute(
         predictions=given,
@@ -63,7 +64,7 @@ def score_sets(texts: Any, max_order: int, tokenizer: str, aggregate: str, smoot
 
 
 def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
-    """Score sets, and the same texts with their words shuffled."""
+    """Score all sets, and the same texts with their words shuffled."""
     result = score_sets(texts, **settings)
     order, tokenizer = int(settings["max_order"]), settings["tokenizer"]
     shuffled_texts = [[shuffle(text, tokenizer, f"{i}") for i, text in enumerate(members)] for members in texts]
@@ -82,45 +83,50 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
         )
         for measure, title in (("self_bleu", "self-BLEU"), ("distinct", "Distinct-n"), ("entropy", "Entropy-n, nats"))
     }
+    html, cut = marked(texts[shown], own, tokenizer, order)
+    shuffled_html, shuffled_cut = marked(shuffled_texts[shown], other, tokenizer, order)
     repeated = sorted(own.items(), key=lambda item: (-len(item[0]), -len(item[1])))
     return Result(
-        answer=answer(texts, result, shuffled, order),
+        answer=answer(texts, result, shuffled, settings),
         pictures=[
-            (marked(texts[shown], own, tokenizer, order), "Point at a phrase to see which other texts hold it."),
+            (html, f"Point at a phrase to see which other texts contain it.{cut}"),
             (
-                marked(shuffled_texts[shown], other, tokenizer, order),
-                "The same words in a random order are nonsense, and yet score as more diverse: form is easily fooled.",
+                shuffled_html,
+                f"The same words in random order are nonsense, yet they score as more diverse.{shuffled_cut}",
             ),
             (by_order["self_bleu"], "Higher is less diverse."),
-            (by_order["distinct"], "Share of n-grams that are distinct. Higher is more diverse."),
-            (by_order["entropy"], "How evenly n-grams are spread. Higher is more diverse."),
+            (by_order["distinct"], "Share of distinct n-grams. Higher is more diverse."),
+            (by_order["entropy"], "Evenness of the n-gram counts. Higher is more diverse."),
         ],
-        headers=("Phrase", "Words", "Texts", "In texts no."),
-        rows=[
-            [" ".join(phrase), len(phrase), len(where), ", ".join(str(i + 1) for i in sorted(where))]
-            for phrase, where in repeated[:_MOST_PHRASES]
-        ],
+        details=Table(
+            ("Phrase", "Words", "Texts", "In texts no."),
+            [
+                [" ".join(phrase), len(phrase), len(where), numbers(where, 200)]
+                for phrase, where in repeated[:_MOST_PHRASES]
+            ],
+        ),
+        scores=sets.scores_table(texts, {"Self-BLEU": result["scores"], "Shuffled": shuffled["scores"]}),
         report={"metric": "self_bleu", **result, "predictions": texts},
-        choices=[f"Set {i + 1}: {panels.shorten(members[0], 40)}" for i, members in enumerate(texts)],
+        choices=sets.choices(texts),
         chosen=[shown],
     )
 
 
 def split(text: str, tokenizer: str) -> list[str]:
-    """Split a text as the metric does."""
-    ((tokens,), _) = metric.part(self_bleu, "self_bleu").tokenize([text], tokenizer, str)
+    """Tokenize a text as the metric does."""
+    ((tokens,), _) = metric.part(self_bleu, "self_bleu_tokenizers").tokenize([text], tokenizer, str)
     return tokens
 
 
 def shuffle(text: str, tokenizer: str, seed: str) -> str:
-    """Put the words of a text into another order, always the same."""
+    """Shuffle the words of a text, deterministically."""
     tokens = split(text, tokenizer)
     random.Random(f"{seed} {text}").shuffle(tokens)
     return ("" if tokenizer in ("char", "zh") else " ").join(tokens)
 
 
 def phrases(texts: list[str], tokenizer: str, order: int) -> dict[tuple[str, ...], set[int]]:
-    """Find the n-grams that more than one text holds, and which."""
+    """Return the n-grams that more than one text contains, with the indices of these texts."""
     holders: dict[tuple[str, ...], set[int]] = {}
     for i, text in enumerate(texts):
         tokens = split(text, tokenizer)
@@ -130,77 +136,124 @@ def phrases(texts: list[str], tokenizer: str, order: int) -> dict[tuple[str, ...
     return {phrase: where for phrase, where in holders.items() if len(where) > 1}
 
 
-def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenizer: str, order: int) -> str:
-    """Show texts with what they repeat marked: the longer the phrase, the stronger."""
-    lines = []
-    for i, text in enumerate(texts[: sets.MOST_IN_MATRIX]):
-        tokens, pieces, at = split(text, tokenizer), [], 0
+def numbers(where: set[int], length: int) -> str:
+    """List the numbers of texts, cut to a length."""
+    return panels.shorten(", ".join(str(i + 1) for i in sorted(where)), length)
+
+
+def first_tokens(texts: list[str], tokenizer: str) -> Iterator[tuple[list[str], bool]]:
+    """Yield the tokens of the first texts, within the bounds on what is drawn, and whether a text is cut."""
+    n_tokens = n_characters = 0
+    for text in texts[: sets.MOST_IN_MATRIX]:
+        kept = []
+        tokens = split(text, tokenizer)
+        for token in tokens:
+            n_tokens, n_characters = n_tokens + 1, n_characters + len(token)
+            if n_tokens > _MOST_TOKENS or n_characters > _MOST_CHARACTERS:
+                break
+            kept.append(token)
+        is_cut = len(kept) < len(tokens)
+        yield kept, is_cut
+        if is_cut:
+            return
+
+
+def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenizer: str, order: int) -> tuple[str, str]:
+    """Return the texts with repeated phrases highlighted, and a remark if not all is shown."""
+    lines, is_any_cut = [], False
+    for i, (tokens, is_cut) in enumerate(first_tokens(texts, tokenizer)):
+        pieces, at, is_any_cut = [], 0, is_cut
         while at < len(tokens):
             for n in range(min(order, len(tokens) - at), 0, -1):
                 phrase = tuple(tokens[at : at + n])
                 if phrase in repeated:
-                    others = ", ".join(str(j + 1) for j in sorted(repeated[phrase] - {i}))
-                    tip = f"{n} word{'s' if n > 1 else ''}, also in text {panels.shorten(others, 60)}"
+                    tip = f"{n} word{'s' if n > 1 else ''}, also in text {numbers(repeated[phrase] - {i}, 60)}"
                     pieces.append(panels.mark(" ".join(phrase), tip, n / order))
                     break
             else:
                 n = 1
                 pieces.append(panels.escape(tokens[at]))
             at += n
-        lines.append(" ".join(pieces))
+        lines.append(" ".join([*pieces, "…"] if is_cut else pieces))
     key = [(f"{n} word{'s' if n > 1 else ''}", n / order) for n in range(1, order + 1)]
-    return panels.texts(lines, key)
+    if is_any_cut:
+        n_words = sum(len(line_tokens) for line_tokens, _ in first_tokens(texts, tokenizer))
+        remark = f" Only the first {n_words:,} words are shown."
+    else:
+        remark = sets.first_of(len(lines), len(texts))
+    return panels.texts(lines, key), remark
 
 
 def meaning(value: float) -> str:
-    """Say a score in words."""
+    """Return the interpretation of a score."""
     return next(words for least, words in WORDS if value >= least)
 
 
-def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, Any], order: int) -> str:
-    """Show self-BLEU of the texts, and of the same texts shuffled."""
-    notes = []
+def short_verdict(texts: list[list[str]], settings: dict[str, Any]) -> tuple[str, list[str]]:
+    """Return a verdict if no text is long enough for the order, and caveats about short and identical texts."""
+    order = int(settings["max_order"])
+    scored = [text for members in texts if len(members) > 1 for text in members]
+    n_short = sum(len(split(text, settings["tokenizer"])) < order for text in scored)
+    n_copies = sum(len(members) - len(set(members)) for members in texts)
+    verdict, notes = "", []
+    if n_short == len(scored):
+        verdict = f"Too short to compare: no text has {order} words, so no phrase of {order} words can repeat."
+        notes.append(f"The score says nothing about these texts. Set the longest phrase below {order} words.")
+    elif n_short:
+        notes.append(
+            f"{n_short:,} of {len(scored):,} texts have fewer than {order} words, so they contain no such phrase."
+        )
+    if n_copies:
+        notes.append(f"{n_copies:,} text{'s are copies' if n_copies > 1 else ' is a copy'} of another in the same set.")
+    return verdict, notes
+
+
+def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, Any], settings: dict[str, Any]) -> str:
+    """Return the answer: self-BLEU of the texts, and of the same texts shuffled."""
+    order = int(settings["max_order"])
+    too_short, notes = short_verdict(texts, settings)
+    say = (lambda value: "No phrase is that long.") if too_short else meaning
     n_scored = sum(value is not None for value in result["scores"])
     if n_scored < len(texts):
-        notes.append(f"{len(texts) - n_scored} of {len(texts)} sets hold one text, which repeats no other: left out.")
+        notes.append(f"{len(texts) - n_scored} of {len(texts)} sets contain a single text: not scored.")
     unit, ends = f"self-BLEU-{order}", ("0: nothing repeated", "1: copies")
     if len(texts) == n_scored == 2:
         pairs = zip(result["scores"], shuffled["scores"], strict=True)
         cards = [
             panels.Card(
-                f"Set {'AB'[i]}", own, f"{own:.2f}", unit, f"{meaning(own)} Shuffled: {other:.2f}.", own, ends, i
+                sets.set_name(i, 2), own, f"{own:.2f}", unit, f"{say(own)} Shuffled: {other:.2f}.", own, ends, i
             )
             for i, (own, other) in enumerate(pairs)
         ]
-        more, less = ("A", "B") if result["scores"][0] >= result["scores"][1] else ("B", "A")
+        more, less = (1, 2) if result["scores"][0] >= result["scores"][1] else (2, 1)
         close = abs(result["scores"][0] - result["scores"][1]) < 0.005
         verdict = (
-            "Both sets repeat their words alike."
+            "Both sets repeat words equally."
             if close
-            else f"Set {more} repeats its words more than set {less}. That says nothing yet about meaning."
+            else f"Set {more} repeats more words than set {less}. Self-BLEU compares words, not meanings."
         )
     else:
         of = f"On average over {n_scored} sets. " if n_scored > 1 else ""
         own, other = result["self_bleu"], shuffled["self_bleu"]
         cards = [
-            panels.Card("As written", own, f"{own:.2f}", unit, of + meaning(own), own, ends, 0),
-            panels.Card("Words shuffled", other, f"{other:.2f}", unit, "The same words, now nonsense.", other, ends, 1),
+            panels.Card("As written", own, f"{own:.2f}", unit, of + say(own), own, ends, 0),
+            panels.Card("Words shuffled", other, f"{other:.2f}", unit, "In random order.", other, ends, 1),
         ]
         verdict = (
-            "Shuffled into nonsense, these texts look more diverse. Self-BLEU sees words, not meaning."
+            "Shuffled into nonsense, these texts score as more diverse. Self-BLEU compares words, not meanings."
             if other < own - 0.005
-            else "Shuffled into nonsense, these texts look as diverse as before. Self-BLEU sees words, not meaning."
+            else "Shuffled into nonsense, these texts score as equally diverse. Self-BLEU compares words, not meanings."
         )
     facts = panels.tiles(
         [
-            (f"{result['distinct_1']:.0%}", "Distinct-1", "of the words are different words."),
-            (f"{result['distinct_2']:.0%}", "Distinct-2", "of the pairs of words are different.")
+            (f"{result['distinct_1']:.0%}", "Distinct-1", "of the words are distinct."),
+            (f"{result['distinct_2']:.0%}", "Distinct-2", "of the pairs of words are distinct.")
             if order > 1
             else ("–", "Distinct-2", "needs order 2 or more."),
-            (f"{result['entropy_1']:.2f}", "Entropy-1", "nats: how evenly words are used."),
+            (f"{result['entropy_1']:.2f}", "Entropy-1", "nats: evenness of the word counts."),
         ]
     )
-    return panels.answer(cards, verdict, notes, result["signature"], facts)
+    return panels.answer(cards, too_short or verdict, notes, result["signature"], facts)
 
 
 def api(
@@ -214,10 +267,10 @@ def api(
 
     Args:
         texts: sets of texts, each a list of strings. A set of one text has no score.
-        max_order: the longest n-grams, from 1 to 5.
-        tokenizer: how texts are split.
-        aggregate: what is pooled before it is averaged.
-        smoothing: what stands for a precision of zero.
+        max_order: the largest n-gram order, from 1 to 5.
+        tokenizer: the tokenizer of the texts.
+        aggregate: the level at which counts are pooled.
+        smoothing: the value in place of a precision of zero.
 
     Returns
     -------
@@ -235,8 +288,8 @@ def _choices(names: dict[str, str]) -> list[tuple[str, str]]:
 SPACE = Space(
     name="self_bleu",
     title="How much do these texts repeat each other?",
-    lead="Self-BLEU, Distinct-n and Entropy-n count words that are used again. They are quick and well known, and they "
-    "see form alone.",
+    lead="Self-BLEU, Distinct-n and Entropy-n count repeated words and phrases. They are fast and widely reported, "
+    "and they ignore meaning.",
     limits=sets.LIMITS,
     boxes=(sets.BOX,),
     roles=sets.ROLES,
@@ -252,12 +305,16 @@ SPACE = Space(
     more_settings={
         "aggregate": gr.Radio(_choices(AGGREGATES), value="set", label="Average", render=False),
         "smoothing": gr.Radio(
-            _choices(SMOOTHINGS), value="default", label="Smoothing", info="What stands for no match.", render=False
+            _choices(SMOOTHINGS),
+            value="default",
+            label="Smoothing",
+            info="If nothing matches.",
+            render=False,
         ),
     },
     choosers=("Look at",),
     pictures=(
-        Picture("What is repeated", is_figure=False),
+        Picture("Repeated phrases", is_figure=False),
         Picture("The same texts, shuffled", is_figure=False),
         Picture("Self-BLEU by order"),
         Picture("Distinct by order"),

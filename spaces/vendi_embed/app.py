@@ -1,23 +1,24 @@
-"""Demo of vendi_embed: the number of different things that texts say."""
+"""Demo of vendi_embed: the effective number of different texts in a set."""
 
 import math
 import sys
 from pathlib import Path
 from typing import Any, Literal
 
-# In the checkout the kit lies beside this folder; in a Space, beside this file.
+# The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import gradio as gr
 import numpy as np
 import torch
-from _kit import inputs, metric, panels, plots, sets
+from _kit import inputs, metric, sets
 from _kit.page import Picture, Result, Space, build, launch
+from _kit.show import panels, plots
 
 vendi_embed = metric.load(__file__, "vendi_embed")
 
 ORDERS = {
-    "0.1": "0.1: rare ones count fully",
+    "0.1": "0.1: rare meanings count fully",
     "0.5": "0.5",
     "1": "1: the usual",
     "2": "2",
@@ -28,11 +29,10 @@ KERNELS = {"embedding": "Meaning (a model's embeddings)", "ngram": "Words (n-gra
 
 
 def score_sets(texts: Any, q: str, kernel: str, model: str) -> dict[str, Any]:
-    """Check what a visitor sent, and compute."""
+    """Check the input and compute the metric."""
     sets.check_model(model)
-    for name, value, known in (("q", q, ORDERS), ("kernel", kernel, KERNELS)):
-        if value not in known:
-            raise inputs.InputError(f"{name} must be one of {', '.join(known)}. Got {str(value)[:80]!r}.")
+    inputs.check_choice("q", q, ORDERS)
+    inputs.check_choice("kernel", kernel, KERNELS)
     given = inputs.check_sets(texts, sets.LIMITS)
     settings = {"model": model} if kernel == "embedding" else {"kernel": kernel}
     return vendi_embed.compute(
@@ -41,19 +41,21 @@ def score_sets(texts: Any, q: str, kernel: str, model: str) -> dict[str, Any]:
 
 
 def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
-    """Score sets, and draw one or two of them."""
+    """Score all sets and draw one or two of them."""
     result = score_sets(texts, **settings)
     n_sets = len(texts)
     shown = sets.two_of(chosen, n_sets)
     names = [sets.set_name(i, n_sets) or "These texts" for i in shown]
-    matrices = [similarity(texts[i][: sets.MOST_IN_MATRIX], settings) for i in shown]
+    whole = similarity([text for i in shown for text in texts[i]], settings)
+    split = len(texts[shown[0]])
+    matrices = [whole[:split, :split], whole[split:, split:]][: len(shown)]
 
-    tags = [sets.set_tag(i, n_sets) if n_sets > 1 else "" for i in shown]
     maps: list[tuple[Any, str] | None] = []
     for place, (i, matrix) in enumerate(zip(shown, matrices, strict=True)):
+        n_drawn = min(len(matrix), sets.MOST_IN_MATRIX)
         name = sets.set_name(i, n_sets)
-        caption = f"{name}. {alike(matrix, len(texts[i]))}" if name else alike(matrix, len(texts[i]))
-        maps.append((plots.heat_map(matrix, texts[i][: sets.MOST_IN_MATRIX], place), caption))
+        caption = (f"{name}. " if name else "") + alike(matrix) + sets.first_of(n_drawn, len(matrix))
+        maps.append((plots.heat_map(matrix[:n_drawn, :n_drawn], texts[i][:n_drawn], place), caption))
     maps += [None] * (2 - len(maps))
 
     spectra = {name: result["details"][i]["eigenvalues"] for name, i in zip(names, shown, strict=True)}
@@ -71,13 +73,14 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
         "Vendi score",
         "order %{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
     )
-    together = [texts[i][: sets.MOST_IN_MAP // 2] for i in shown]
+    together = [texts[i][: sets.MOST_IN_MAP] for i in shown]
     flat = [text for members in together for text in members]
-    points, share = plots.plane(similarity(flat, settings))
+    drawn = [*range(len(together[0])), *(split + j for members in together[1:] for j in range(len(members)))]
+    points, share = plots.plane(whole[np.ix_(drawn, drawn)])
     plane = plots.text_map(
         points,
         flat,
-        [f"{tag}{j + 1}" for tag, members in zip(tags, together, strict=True) for j in range(len(members))],
+        [sets.text_name(i, j, n_sets) for i, members in zip(shown, together, strict=True) for j in range(len(members))],
         [place for place, members in enumerate(together) for _ in members],
         names,
     )
@@ -87,65 +90,67 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
             *maps,
             (
                 spectrum,
-                "Each bar is one direction of meaning and its share of the set. Level bars: many things are said.",
+                "Each bar is one direction of meaning and its share of the set. Equal bars: a diverse set.",
             ),
-            (curve, "A larger order looks at what is said most, and ignores what is rare."),
-            (plane, f"Near is alike. The plane shows {share:.0%} of the differences; hover for the text."),
+            (curve, "A larger order gives more weight to common meanings, and less to rare ones."),
+            (
+                plane,
+                f"Similar texts are close. The map shows {share:.0%} of the variance; hover for the text."
+                + sets.first_of(len(flat), len(whole)),
+            ),
         ],
-        **sets.details(
-            ("Set", "No.", "Text", "Most like no.", "Similarity"),
-            [row for i in shown for row in nearest_rows(sets.set_tag(i, n_sets), texts[i], settings)],
+        details=sets.details(
+            ("Set", "No.", "Text", "Most similar no.", "Similarity"),
+            [row for i, matrix in zip(shown, matrices, strict=True) for row in nearest_rows(i + 1, texts[i], matrix)],
             n_sets,
         ),
+        scores=sets.scores_table(texts, {"Vendi score": result["scores"]}),
         report={"metric": "vendi_embed", **result, "predictions": texts},
-        choices=[f"Set {i + 1}: {panels.shorten(members[0], 40)}" for i, members in enumerate(texts)],
+        choices=sets.choices(texts),
         chosen=shown,
     )
 
 
 def similarity(texts: list[str], settings: dict[str, Any]) -> np.ndarray:
-    """Compute the matrix whose eigenvalues the score is of."""
+    """Return the similarity matrix whose eigenvalues determine the score."""
     if settings["kernel"] == "embedding":
         return sets.similarity(vendi_embed, texts, settings["model"])
     core = metric.part(vendi_embed, "vendi_embed")
-    ((_, kernels),) = core._ngram_kernels(core.parse_sets([texts]))
+    ((_, kernels),) = core.word_kernels(core.parse_sets([texts]))
     return kernels[0]
 
 
 def by_order(eigenvalues: list[float], n: int) -> list[float]:
-    """Give the score at each order of the curve."""
+    """Return the score at each order of the curve."""
     core = metric.part(vendi_embed, "core_spectra")
     values = torch.tensor(eigenvalues, dtype=torch.float64)
     return [float(core.vendi_from_eigenvalues(values, n, q)) for q in CURVE]
 
 
-def alike(matrix: np.ndarray, n: int) -> str:
-    """Say which two texts are the most alike."""
+def alike(matrix: np.ndarray) -> str:
+    """Describe the most similar pair of texts."""
     if len(matrix) < 2:
-        return "One text alone."
-    apart = matrix - 2 * np.eye(len(matrix))
+        return "A single text."
+    apart = matrix - 3 * np.eye(len(matrix))
     i, j = sorted(np.unravel_index(apart.argmax(), apart.shape))
-    cut = f" The first {len(matrix)} of {n} texts are shown." if n > len(matrix) else ""
-    return f"Texts {i + 1} and {j + 1} are the most alike ({matrix[i, j]:.2f}).{cut}"
+    return f"Texts {i + 1} and {j + 1} are the most similar ({matrix[i, j]:.2f})."
 
 
-def nearest_rows(tag: str, texts: list[str], settings: dict[str, Any]) -> list[list[Any]]:
-    """Give each text with the one that is most like it."""
-    matrix = similarity(texts, settings) if len(texts) > 1 else np.zeros((1, 1))
-    np.fill_diagonal(matrix, -np.inf)
-    nearest = matrix.argmax(axis=1)
+def nearest_rows(number: int, texts: list[str], matrix: np.ndarray) -> list[list[Any]]:
+    """Return each text of a set with the most similar other text."""
+    if len(texts) == 1:
+        return [[number, 1, texts[0], "", ""]]
+    nearest = (matrix - 3 * np.eye(len(texts))).argmax(axis=1)
     return [
-        [tag, j + 1, text, int(nearest[j]) + 1 if len(texts) > 1 else "", round(float(matrix[j, nearest[j]]), 4)]
-        if len(texts) > 1
-        else [tag, 1, text, "", ""]
+        [number, j + 1, text, int(nearest[j]) + 1, round(float(matrix[j, nearest[j]]), 4)]
         for j, text in enumerate(texts)
     ]
 
 
 def meaning(value: float, n: int) -> str:
-    """Say a score in words."""
+    """Return the interpretation of a score."""
     if n == 1:
-        return "One text says one thing."
+        return "A single text says one thing."
     if value < 1.15:
         return f"All {panels.in_words(n)} say nearly the same thing."
     if value > n - 0.15:
@@ -158,7 +163,7 @@ def meaning(value: float, n: int) -> str:
 
 
 def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
-    """Show the number of things said: of each of two sets, or the mean of more."""
+    """Return the answer: the scores of one or two sets, or the mean of more."""
     scores, sizes = result["scores"], [len(members) for members in texts]
     if len(scores) > 2:
         card = panels.Card(
@@ -166,7 +171,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
             result["vendi_embed"],
             f"{result['vendi_embed']:.2f}",
             f"on average over {len(scores)} sets",
-            f"The sets say from {min(scores):.1f} to {max(scores):.1f} different things each.",
+            f"The scores of the sets range from {min(scores):.1f} to {max(scores):.1f}.",
         )
         return panels.answer([card], signature=result["signature"])
     cards = [
@@ -184,11 +189,11 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
     ]
     verdict, notes = "", []
     if len(scores) == 2:
-        more, less = ("A", "B") if scores[0] >= scores[1] else ("B", "A")
+        more, less = (1, 2) if scores[0] >= scores[1] else (2, 1)
         gap = abs(scores[0] - scores[1])
         verdict = "Both sets are equally diverse." if gap < 0.05 else f"Set {more} says more than set {less}."
         if sizes[0] != sizes[1]:
-            notes.append("The sets differ in size: the larger one has more room for different things.")
+            notes.append("The sets differ in size: a larger set can reach a larger score.")
     return panels.answer(cards, verdict, notes, result["signature"])
 
 
@@ -200,13 +205,13 @@ def api(
         "all-MiniLM-L6-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
     ] = "all-MiniLM-L6-v2",
 ) -> dict[str, Any]:
-    """Compute the Vendi score: how many different things each set of texts says.
+    """Compute the Vendi score: the effective number of different texts in each set.
 
     Args:
         texts: sets of texts, each a list of strings.
-        q: order of the entropy; small orders give more weight to what is rare.
-        kernel: compare meaning, or words.
-        model: the model that says which texts are alike.
+        q: order of the entropy; a small order gives more weight to rare meanings.
+        kernel: compare meanings (embedding) or words (ngram).
+        model: the model that measures similarity.
 
     Returns
     -------
@@ -232,7 +237,7 @@ SPACE = Space(
             [(label, value) for value, label in ORDERS.items()],
             value="1",
             label="Order q",
-            info="How much do rare meanings count?",
+            info="A small order gives more weight to rare meanings.",
             render=False,
         ),
     },
@@ -244,9 +249,9 @@ SPACE = Space(
     },
     choosers=("Look at", "and compare with"),
     pictures=(
-        Picture("Who is like whom"),
-        Picture("Who is like whom"),
-        Picture("What the score is made of"),
+        Picture("Similarity of the texts"),
+        Picture("Similarity of the texts"),
+        Picture("Parts of the score"),
         Picture("Score by order"),
         Picture("Map of the texts"),
     ),

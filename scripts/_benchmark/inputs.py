@@ -1,0 +1,152 @@
+"""Inputs of size n for the cases of the benchmark.
+
+The captions are those of $METRICS_TEST_DATA/data/text/coco_captions_20k.txt; without it, sentences from templates.
+"""
+
+import itertools
+import json
+import math
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+N_CAPTIONS = 20_000
+DIMENSIONS = 384
+TEMPLATE = (
+    ("a", "the", "one", "another", "some"),
+    ("young", "old", "small", "large", "brown", "white", "happy", "tired", "wet", "lonely"),
+    ("man", "woman", "dog", "cat", "child", "horse", "bird", "couple", "surfer", "cook", "player", "bear"),
+    ("sits", "stands", "waits", "plays", "sleeps", "walks", "looks around", "rests", "jumps", "eats"),
+    ("in", "near", "behind", "in front of", "next to", "beside"),
+    ("a park", "the street", "a kitchen", "the beach", "a field", "the table", "a train", "the lake", "a house"),
+)
+
+
+def captions_file() -> Path | None:
+    """Name the file of captions; None if they are to come from templates."""
+    folder = os.environ.get("METRICS_TEST_DATA")
+    return Path(folder) / "data" / "text" / "coco_captions_20k.txt" if folder else None
+
+
+@cache
+def base_captions() -> list[str]:
+    """Read the captions, or make as many."""
+    file = captions_file()
+    if file:
+        return file.read_text(encoding="utf-8").splitlines()[:N_CAPTIONS]
+    shape = tuple(map(len, TEMPLATE))
+    drawn = np.random.default_rng(0).choice(math.prod(shape), N_CAPTIONS, replace=False)
+    words = [np.array(slot)[places] for slot, places in zip(TEMPLATE, np.unravel_index(drawn, shape), strict=True)]
+    return [" ".join(parts) for parts in zip(*words, strict=True)]
+
+
+def captions(n: int) -> list[str]:
+    """Take n captions; after the first 20 000, copies that end with a word of their own."""
+    base = base_captions()
+    copies = (base if k == 0 else [f"{caption} copy{k}" for caption in base] for k in range(-(-n // len(base))))
+    return [caption for copy in copies for caption in copy][:n]
+
+
+def tokenized_captions(n: int) -> list[list[str]]:
+    """Split n captions into tokens."""
+    return [caption.split() for caption in captions(n)]
+
+
+def different_captions(n: int) -> list[str]:
+    """Take n captions of which no two are the same."""
+    return list(dict.fromkeys(base_captions()))[:n]
+
+
+def repeated_captions(n: int) -> list[str]:
+    """Take n captions: n / 4 different ones, four times over."""
+    return different_captions(n // 4) * 4
+
+
+class EmbeddedTexts(NamedTuple):
+    """Predictions, whose words nobody reads, and their embeddings."""
+
+    predictions: list[Any]
+    embeddings: np.ndarray
+
+
+def random_embeddings(n: int, dtype: type) -> np.ndarray:
+    """Draw embeddings whose variance falls from one dimension to the next, as that of real ones does."""
+    embeddings = np.random.default_rng(0).standard_normal((n, DIMENSIONS), dtype=dtype)
+    embeddings *= np.linspace(1.0, 0.1, DIMENSIONS, dtype=dtype)
+    return embeddings
+
+
+def one_set(n: int, dtype: type = np.float32) -> EmbeddedTexts:
+    """Make one set of n texts."""
+    return EmbeddedTexts(["text"] * n, random_embeddings(n, dtype))
+
+
+def sets_of_four(n: int) -> EmbeddedTexts:
+    """Make n sets of four texts."""
+    return EmbeddedTexts([["text"] * 4] * n, random_embeddings(4 * n, np.float32))
+
+
+class Questions(NamedTuple):
+    """Questions, 100 answers of a model and 100 of people to each, and a vector for each word."""
+
+    predictions: list[list[str]]
+    references: list[list[str]]
+    vectors: dict[str, np.ndarray]
+
+
+def asked_questions(n: int) -> Questions:
+    """Draw the answers to each question from 40 phrases of its own, of one word to six."""
+    rng = np.random.default_rng(0)
+    _, adjectives, nouns, verbs, prepositions, places = TEMPLATE
+    shapes = ((nouns,), (verbs,), (places,), (adjectives, nouns), (verbs, prepositions, places), (nouns, verbs, places))
+    phrases = [" ".join(words) for shape in shapes for words in itertools.islice(itertools.product(*shape), 60)]
+    pools = [rng.choice(phrases, 40, replace=False) for _ in range(n)]
+    given, gold = ([rng.choice(pool, 100).tolist() for pool in pools] for _ in range(2))
+    words = sorted({word for phrase in phrases for word in phrase.split()})
+    return Questions(given, gold, dict(zip(words, rng.standard_normal((len(words), 100)), strict=True)))
+
+
+class MatchedAnswers(NamedTuple):
+    """Embeddings of answers, (n, d), and of gold answers, (n, d), with the counts of these by cluster, (n, 8)."""
+
+    answers: np.ndarray
+    gold: np.ndarray
+    counts: np.ndarray
+
+
+def matched_answers(n: int) -> MatchedAnswers:
+    """Draw n answers and n gold answers in 8 clusters."""
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((2, n, DIMENSIONS))
+    vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
+    counts = np.zeros((n, 8))
+    counts[np.arange(n), np.arange(n) % 8] = rng.integers(1, 6, n)
+    return MatchedAnswers(vectors[0], vectors[1], counts)
+
+
+class LineFile(NamedTuple):
+    """A file of JSON lines, a set of four captions a line, and a folder for what is made of it."""
+
+    path: Path
+    folder: Path
+
+
+def file_of_sets(n: int) -> LineFile:
+    """Write n captions to a file, in sets of four."""
+    folder = Path(tempfile.mkdtemp())
+    path, texts = folder / "sets.jsonl", captions(n)
+    lines = [json.dumps({"generations": texts[i : i + 4]}) + "\n" for i in range(0, n, 4)]
+    path.write_text("".join(lines), encoding="utf-8")
+    return LineFile(path, folder)
+
+
+def five_sentences(n: int) -> list[str]:
+    """Make n texts of five different sentences, each of two captions: some 25 tokens."""
+    drawn = iter(captions(10 * n))
+    parts = ((next(drawn).strip(" ."), next(drawn).strip(" .")) for _ in range(5 * n))
+    sentences = [f"{first[:1].upper()}{first[1:]}, and {second[:1].lower()}{second[1:]}." for first, second in parts]
+    return [" ".join(sentences[i : i + 5]) for i in range(0, len(sentences), 5)]

@@ -1,0 +1,57 @@
+"""The public endpoint of a demo, and the errors that its callers and visitors see."""
+
+import functools
+import logging
+import os
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+
+from .. import inputs, work
+
+logger = logging.getLogger("demo")
+
+# A Space has two processors: more runs at once would only slow each other down. The others wait in the queue.
+AT_ONCE = 3
+_OURS = (inputs.InputError, ValueError, ImportError)
+
+
+def public_error(error: BaseException) -> str:
+    """Return a message for the visitor; it is never empty.
+
+    The messages of input errors are shown. Any other error is logged by its type and its place in the code, without its
+    message, which may contain a visitor's text.
+    """
+    if isinstance(error, gr.Error):
+        message = str(error.message)
+    elif isinstance(error, _OURS) and not isinstance(error, UnicodeError):
+        message = str(error)
+    else:
+        message = ""
+    if message.strip():
+        return message
+    log_place(error)
+    return f"Something went wrong on our side ({type(error).__name__}). Please try again."
+
+
+def log_place(error: BaseException) -> None:
+    """Log the type of an error and the place in the code where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+    logger.error("%s at %s", type(error).__name__, place)
+
+
+def for_programs(function: Callable[..., dict[str, Any]], name: str) -> Callable[..., dict[str, Any]]:
+    """Wrap an endpoint: its caller receives warnings and readable errors, and neither is logged."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        with work.running(lambda done, total: None) as heard:
+            result = function(*args, **kwargs)
+        return {**result, "warnings": list(dict.fromkeys(heard))}
+
+    # Gradio names the MCP tool after the function, with the name of the Space before it if it runs on one.
+    call.__name__ = "score" if os.environ.get("SPACE_ID") else f"{name}_score"
+    return call

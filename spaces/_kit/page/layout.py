@@ -1,0 +1,175 @@
+"""The components of a page: input on one side, the answer on the other."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from .. import inputs
+from ..show import downloads, panels
+from .space import Result, Space
+
+_EMPTY_ROWS = 5
+
+
+class Side(NamedTuple):
+    """The components for input; `buttons` score the boxes, the table and the file, in this order."""
+
+    boxes: list[gr.Textbox]
+    grid: gr.Dataframe
+    file: gr.File
+    columns: list[gr.Dropdown]
+    found: gr.HTML
+    buttons: list[gr.Button]
+    chips: list[gr.Button]
+    stop: gr.Button
+    settings: dict[str, Any]
+
+
+class Shown(NamedTuple):
+    """The components of the result; `data` holds the input that was scored."""
+
+    answer: gr.HTML
+    column: gr.Column
+    choosers: list[gr.Dropdown]
+    scores: tuple[gr.Column, gr.Dataframe]
+    pictures: list[tuple[gr.Column, gr.HTML, Any]]
+    table: gr.Dataframe
+    links: gr.HTML
+    data: gr.State
+
+    def outputs(self) -> list[Any]:
+        """List all components that a result changes."""
+        parts = [part for place in self.pictures for part in place]
+        return [self.answer, self.column, *self.scores, *self.choosers, *parts, self.table, self.links, self.data]
+
+
+def input_side(space: Space) -> Side:
+    """Render examples, the three ways to enter texts, and settings."""
+    gr.HTML('<p class="tm-label">Try an example</p>', padding=False)
+    with gr.Row(elem_classes="tm-examples"):
+        chips = [gr.Button(example.name, size="sm") for example in space.examples]
+    buttons = []
+    with gr.Tabs():
+        with gr.Tab("Write"):
+            boxes = [
+                # A box that grows with a long text takes a browser many seconds to lay out.
+                gr.Textbox(
+                    label=box.label, info=box.info, placeholder=box.placeholder, lines=box.lines, max_lines=box.lines
+                )
+                for box in space.boxes
+            ]
+            buttons.append(gr.Button("Score", variant="primary"))
+        with gr.Tab("Table"):
+            grid = gr.Dataframe(
+                # Without a value Gradio shows no cell to type into.
+                [[""] * len(space.roles) for _ in range(_EMPTY_ROWS)],
+                headers=[role.label for role in space.roles],
+                datatype="str",
+                type="array",
+                row_count=_EMPTY_ROWS,
+                column_count=len(space.roles),
+                interactive=True,
+                wrap=True,
+                label="Type, or paste from a spreadsheet",
+                elem_classes="tm-table",
+            )
+            buttons.append(gr.Button("Score the table", variant="primary"))
+        with gr.Tab("File"):
+            file = gr.File(
+                label=f"{', '.join(inputs.SUFFIXES)}, up to {space.limits.file_bytes / 2**20:g} MB",
+                file_types=list(inputs.SUFFIXES),
+                height=150,
+            )
+            found = gr.HTML(padding=False)
+            columns = [
+                gr.Dropdown([], label=f"{role.label}: which column?", visible=False, interactive=True)
+                for role in space.roles
+            ]
+            buttons.append(gr.Button("Score the file", variant="primary", interactive=False))
+    stop = gr.Button("Stop", variant="stop", visible=False)
+    for component in space.settings.values():
+        component.render()
+    if space.more_settings:
+        with gr.Accordion("More settings", open=False):
+            for component in space.more_settings.values():
+                component.render()
+    return Side(boxes, grid, file, columns, found, buttons, chips, stop, {**space.settings, **space.more_settings})
+
+
+def result_side(space: Space) -> Shown:
+    """Render the answer, and below it the panels, the details and the downloads, hidden until there is a result."""
+    answer = gr.HTML(panels.empty(space.steps), padding=False, elem_id="answer")
+    with gr.Column(visible=False) as column:
+        with gr.Column(elem_classes="tm-picture", visible=False) as place_of_scores:
+            gr.HTML(panels.heading("All scores", "Click the head of a column to sort by it."), padding=False)
+            scores = _table("All scores")
+        with gr.Row(elem_classes="tm-choosers"):
+            choosers = [gr.Dropdown([], label=name, visible=False, interactive=True) for name in space.choosers]
+        pictures = []
+        with gr.Row(equal_height=True):
+            for picture in space.pictures:
+                classes = ["tm-picture", "tm-wide"] if picture.is_wide else ["tm-picture"]
+                with gr.Column(elem_classes=classes) as place:
+                    head = gr.HTML(panels.heading(picture.title), padding=False)
+                    body = (
+                        gr.Plot(container=False, show_label=False, label=picture.title)
+                        if picture.is_figure
+                        else (gr.HTML(padding=False))
+                    )
+                pictures.append((place, head, body))
+        with gr.Column(elem_classes="tm-picture"):
+            gr.HTML(panels.heading("Details", "Click the head of a column to sort by it."), padding=False)
+            table = _table("Details")
+            links = gr.HTML(padding=False)
+    data = gr.State(None, time_to_live=3600)
+    return Shown(answer, column, choosers, (place_of_scores, scores), pictures, table, links, data)
+
+
+def _table(label: str) -> gr.Dataframe:
+    return gr.Dataframe(
+        interactive=False,
+        wrap=True,
+        max_height=420,
+        elem_classes="tm-table",
+        label=label,
+        show_label=False,
+        buttons=[],
+    )
+
+
+def show_result(space: Space, shown: Shown, data: Any, result: Result, heard: Sequence[str]) -> dict[Any, Any]:
+    """Return the updates that show a result, with the warnings of the metric beside the answer."""
+    tables = {"Details": result.details}
+    if result.scores is not None:
+        tables["All scores"] = result.scores
+    changes: dict[Any, Any] = {
+        shown.answer: panels.add_notes(result.answer, dict.fromkeys(heard)),
+        shown.column: gr.update(visible=True),
+        shown.table: _filled(result.details),
+        shown.links: downloads.links(space.name, tables, result.report),
+        shown.data: data,
+        shown.scores[0]: gr.update(visible=result.scores is not None),
+    }
+    if result.scores is not None:
+        changes[shown.scores[1]] = _filled(result.scores)
+    choices = [(name, i) for i, name in enumerate(result.choices)]
+    for chooser, chosen in zip(shown.choosers, [*result.chosen, *[None] * len(shown.choosers)], strict=False):
+        changes[chooser] = gr.update(choices=choices, value=chosen, visible=len(choices) > len(shown.choosers))
+    for (place, head, body), given, picture in zip(shown.pictures, result.pictures, space.pictures, strict=True):
+        changes[place] = gr.update(visible=given is not None)
+        if given is not None:
+            changes[body], caption = given
+            changes[head] = panels.heading(picture.title, caption)
+    return changes
+
+
+def _filled(table: downloads.Table) -> dict[str, Any]:
+    # The CSV file has the full precision.
+    rows = [[round(cell, 4) if isinstance(cell, float) else cell for cell in row] for row in table.rows]
+    return gr.update(value=rows, headers=list(table.headers))
+
+
+def show_message(shown: Shown, html: str) -> dict[Any, Any]:
+    """Return the updates that show a message in place of a result."""
+    return {shown.answer: html, shown.column: gr.update(visible=False), shown.data: None}

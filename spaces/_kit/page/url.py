@@ -1,0 +1,54 @@
+"""Settings in the URL, so that a link opens the page as it is set."""
+
+import json
+from typing import Any
+
+import gradio as gr
+
+from .layout import Side
+
+
+def wire(demo: gr.Blocks, side: Side) -> None:
+    """Read the settings from the URL when the page opens, and write each change into it."""
+    settings = list(side.settings.values())
+    if not settings:
+        return
+
+    def from_url(request: gr.Request) -> dict[Any, Any]:
+        asked = dict(request.query_params)
+        return {component: setting_from_query(component, asked.get(name)) for name, component in side.settings.items()}
+
+    demo.load(from_url, None, settings, queue=False, api_visibility="private")
+    gr.on([component.change for component in settings], None, settings, None, js=_write_script(list(side.settings)))
+
+
+def setting_from_query(component: Any, asked: str | None) -> Any:
+    """Return the value that a query asks for if the component allows it, else `gr.skip()`."""
+    if asked is None:
+        return gr.skip()
+    if isinstance(component, gr.Checkbox):
+        return {"true": True, "false": False}.get(asked, gr.skip())
+    if isinstance(component, gr.CheckboxGroup):
+        names = asked.split(",")
+        return names if all(name in [value for _, value in component.choices] for name in names) else gr.skip()
+    if isinstance(component, gr.Slider):
+        try:
+            number = float(asked)
+        except ValueError:
+            return gr.skip()
+        return number if component.minimum <= number <= component.maximum else gr.skip()
+    for _, value in component.choices:
+        if str(value) == asked:
+            return value
+    return gr.skip()
+
+
+def _write_script(names: list[str]) -> str:
+    # A Space runs in a frame of the Hub's page, which shows the query in its own URL.
+    return f"""(...values) => {{
+        const url = new URL(window.location);
+        {json.dumps(names)}.forEach((name, i) => url.searchParams.set(name, values[i]));
+        window.history.replaceState(null, "", url);
+        if (window.parent !== window)
+            window.parent.postMessage({{queryString: url.searchParams.toString()}}, "https://huggingface.co");
+    }}"""

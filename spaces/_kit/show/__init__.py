@@ -1,0 +1,1 @@
+"""How results look: panels, figures, downloads, and the style sheet."""

@@ -1,0 +1,150 @@
+"""The built demos as running servers, and ways to use them: in Chromium, by HTTP, and past the page."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from scripts import build_space
+from scripts.screenshots import CHROMIUM, NO_CHROMIUM, browser, served
+
+NAMES = build_space.space_names()
+# In every text of a test that may not appear in a log.
+SECRET = "zanzibar"
+# Chamfer has the short queue, so that a test can fill it.
+SWITCHES = {"self_bleu": {"SPACE_MCP": "1"}, "chamfer_diversity": {"SPACE_QUEUE": "3"}}
+
+every_space = pytest.mark.parametrize("name", NAMES)
+in_chromium = pytest.mark.parametrize("demo", NAMES, indirect=True)
+
+
+def in_demo(*names):
+    """Run a test in some of the demos."""
+    return pytest.mark.parametrize("demo", names, indirect=True)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """All demos as they are built, away from the checkout."""
+    folder = tmp_path_factory.mktemp("built")
+    for name in NAMES:
+        build_space.build(name, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    if CHROMIUM is None:
+        pytest.skip(NO_CHROMIUM)
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def demo(built, request, tmp_path_factory):
+    """One running demo; the next starts when its tests are done."""
+    name = request.param
+    log = tmp_path_factory.mktemp("logs") / f"{name}.log"
+    with served(built / name, log, **SWITCHES.get(name, {})) as running:
+        yield running
+    # No text of a visitor is in the log.
+    text = log.read_text()
+    for word in (SECRET, "council", "kettle", "walks his dog", "onerror"):
+        assert word not in text
+
+
+class Answered(NamedTuple):
+    """What a server answered: the status, the events of the stream, and their size in bytes."""
+
+    status: int
+    events: list[tuple[str, Any]]
+    n_bytes: int
+    seconds: float
+
+    def last(self):
+        """Return the last event that is not a heartbeat."""
+        return next(event for event in reversed(self.events) if event[0] != "heartbeat")
+
+
+def call(demo, data, path="call/score", timeout=120):
+    """Call the endpoint as curl does; returns what came back."""
+    begin = time.monotonic()
+    posted = httpx.post(f"{demo.url}gradio_api/{path}", json=data, timeout=timeout)
+    if posted.status_code != 200:
+        return Answered(
+            posted.status_code, [("refused", json_of(posted))], len(posted.content), time.monotonic() - begin
+        )
+    events, name, size = [], "", 0
+    address = f"{demo.url}gradio_api/call/score/{posted.json()['event_id']}"
+    with httpx.stream("GET", address, timeout=timeout) as stream:
+        for line in stream.iter_lines():
+            size += len(line)
+            if line.startswith("event:"):
+                name = line[6:].strip()
+            elif line.startswith("data:"):
+                events.append((name, json.loads(line[5:])))
+    return Answered(posted.status_code, events, size, time.monotonic() - begin)
+
+
+def json_of(response):
+    try:
+        return response.json()
+    except ValueError:
+        return response.text
+
+
+def join(demo, fn_index, data, session, timeout=120):
+    """Send an event of the page, past the page; returns the final message, and the bytes that were sent."""
+    body = {"data": data, "fn_index": fn_index, "session_hash": session}
+    posted = httpx.post(f"{demo.url}gradio_api/queue/join", json=body, timeout=timeout)
+    if posted.status_code != 200:
+        return {"success": False, "output": json_of(posted), "status": posted.status_code}, len(posted.content)
+    size = 0
+    address = f"{demo.url}gradio_api/queue/data?session_hash={session}"
+    with httpx.stream("GET", address, timeout=timeout) as stream:
+        for line in stream.iter_lines():
+            size += len(line)
+            if line.startswith("data:"):
+                message = json.loads(line[5:])
+                if message["msg"] in ("process_completed", "unexpected_error"):
+                    return message, size
+    return None, size
+
+
+def event_of(demo, *kinds):
+    """Return the index and the inputs of the first event whose inputs begin with components of these kinds."""
+    config = httpx.get(f"{demo.url}config").json()
+    components = {component["id"]: component for component in config["components"]}
+    for event in config["dependencies"]:
+        found = [components[i] for i in event["inputs"]]
+        if [component["type"] for component in found[: len(kinds)]] == list(kinds):
+            return event["id"], found
+    raise AssertionError(f"no event begins with {kinds}")
+
+
+def score_boxes(demo, *texts, session="boxes"):
+    """Press Score with these texts, past the page; returns the message and its bytes."""
+    place, components = event_of(demo, *["textbox"] * len(texts))
+    settings = [component["props"].get("value") for component in components[len(texts) :]]
+    return join(demo, place, [*texts, *settings], session)
+
+
+def processor_seconds(pid):
+    """Return the processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until(holds: Callable[[], bool], seconds: float):
+    """Wait for a condition; returns whether it came to hold."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.2)
+    return holds()
