@@ -101,13 +101,18 @@ def find_redundancy(sentences: list[str], autojunk: bool = False) -> Redundancy:
     for place, sentence in enumerate(sentences):
         places.setdefault(sentence.strip(), []).append(place)
     texts = list(places)
-    if len(texts) > MAX_SENTENCES:
-        raise ValueError(f"has {len(texts)} different sentences, and non_redundancy takes {MAX_SENTENCES} at most")
+    refuse_too_many(len(texts))
     raised: dict[tuple[int, int], int] = {(u, u): ALL_FLAGS for u, text in enumerate(texts) if len(places[text]) > 1}
     if len(texts) > 1:
         _Judge(texts, autojunk).collect(raised)
     ordered = np.array([(u, v, flags) for (u, v), flags in raised.items() if flags], dtype=np.int64).reshape(-1, 3)
     return Redundancy(list(places.values()), *ordered.T)
+
+
+def refuse_too_many(n_different: int) -> None:
+    """Raise a ValueError if there are more different sentences than MAX_SENTENCES."""
+    if n_different > MAX_SENTENCES:
+        raise ValueError(f"has {n_different} different sentences, and non_redundancy takes {MAX_SENTENCES} at most")
 
 
 class _Judge:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .gruen_redundancy import ALL_FLAGS, COMMON, EDITS, MAX_SENTENCES, SUBSTRING, WORDS, Redundancy
+from .gruen_redundancy import ALL_FLAGS, COMMON, EDITS, SUBSTRING, WORDS, Redundancy, refuse_too_many
 
 # Words of closed classes, and what is left of contractions. UNK stands for a number.
 FUNCTION_WORDS = frozenset(
@@ -90,8 +90,7 @@ def find_repeats(sentences: list[str], rule: RepeatRule = REPEAT_RULE) -> Redund
         # What has no words is compared as it stands.
         key = tuple(word for word, _ in own) or sentences[place].strip()
         places.setdefault(key, []).append(place)
-    if len(places) > MAX_SENTENCES:
-        raise ValueError(f"has {len(places)} different sentences, and non_redundancy takes {MAX_SENTENCES} at most")
+    refuse_too_many(len(places))
     different = [found[own[0]] for own in places.values()]
     raised = [(u, u, ALL_FLAGS) for u, own in enumerate(places.values()) if _is_said_again(different[u], own)]
     raised += _Judge(different, rule).flags()
