@@ -328,7 +328,8 @@ def test_an_encoder_of_the_callers_judges_focus(load):
     cosines = [a @ b / np.sqrt(a @ a * (b @ b)) for a, b in ((first, second), (second, third))]
     breaks = result["details"][0]["focus_breaks"]
     assert [one["similarity"] for one in breaks] == pytest.approx(cosines)
-    assert "|focus:embedding|threshold:1.0|digression:-0.265|model:given(Recording)|version:" in result["signature"]
+    rule = gruen_focus.FOCUS_RULE.identity
+    assert f"|focus:embedding|threshold:1.0|focus_rule:{rule}|model:given(Recording)|version:" in result["signature"]
 
 
 def test_precision_and_cache_are_the_backbones_beside_an_encoder_of_the_callers(load, tmp_path):

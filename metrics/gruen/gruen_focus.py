@@ -110,7 +110,8 @@ def embedding_breaks(
     adjacent, off_line = _neighbors(vectors)
     least_tie, least_digression, least_bond = rule.thresholds(n, threshold)
     is_strange = (ties(vectors, n_words, rule) < least_tie) | (off_line < least_digression)
-    strangers = np.flatnonzero(is_strange)
+    # Of two sentences neither is a stranger to the other alone: both must be.
+    strangers = np.flatnonzero(is_strange & (n > 2 or is_strange.all()))
     broken = np.zeros(n - 1, dtype=bool)
     broken[strangers[strangers > 0] - 1] = True
     broken[strangers[strangers < n - 1]] = True

@@ -49,6 +49,7 @@ class RepeatRule(NamedTuple):
     clause : weight of an opening of both with which a clause of one of them ends
     passage : weight of any other opening, and of what is kept
     kept : share of the words of the longer that the other has in the same order, in runs of three words or more
+    contained : share of the longer that another one makes up as a whole
     share : share of the longer that is in one run, of its content words in that run, and of those in any order
     """
 
@@ -56,6 +57,7 @@ class RepeatRule(NamedTuple):
     clause: int = 8
     passage: int = 11
     kept: float = 0.4
+    contained: float = 0.6
     share: float = 0.75
 
     @property
@@ -71,7 +73,7 @@ def find_repeats(sentences: list[str], rule: RepeatRule = REPEAT_RULE) -> Redund
     """Find the pairs of sentences of a text that repeat each other.
 
     Sentences of the same words raise all four flags if they have five words, or if one comes three times among five.
-    Two others need three content words in common, and raise
+    Two others need three content words in common. They raise all flags if one is more than 0.6 of the other, and else
 
     - `longest_substring` if their longest common run of words is more than 0.75 of the longer;
     - `substring_words` if the content words of this run are more than 0.75 of those of the longer;
@@ -196,11 +198,14 @@ class _Judge:
         longer = max(self.counts[u], self.counts[v])
         blocks = _blocks(self.words[u], self.words[v])
         contents = [int(self.is_content[self.ids[u][block.a : block.a + block.size]].sum()) for block in blocks]
-        n_kept = sum(block.size for block in blocks)
-        n_content = sum(contents)
-        if n_kept <= rule.kept * longer or n_kept + n_content < rule.passage or n_content < rule.content:
+        n_kept, n_content = sum(block.size for block in blocks), sum(contents)
+        if n_content < rule.content or n_kept <= rule.kept * longer:
             return 0
         run, content = max((block.size, own) for block, own in zip(blocks, contents, strict=True))
+        if run == min(self.counts[u], self.counts[v]) and run > rule.contained * longer:
+            return ALL_FLAGS
+        if n_kept + n_content < rule.passage:
+            return 0
         flags = EDITS
         if run > rule.share * longer:
             flags |= SUBSTRING
