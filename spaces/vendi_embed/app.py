@@ -180,7 +180,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
             value,
             f"{value:.2f}",
             f"of {n}",
-            meaning(value, n),
+            "" if sets.are_unknown() else meaning(value, n),
             (value - 1) / (n - 1) if n > 1 else 1.0,
             ("1: all the same", f"{n}: all different"),
             i,
@@ -194,6 +194,8 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
         verdict = "Both sets are equally diverse." if gap < 0.05 else f"Set {more} says more than set {less}."
         if sizes[0] != sizes[1]:
             notes.append("The sets differ in size: a larger set can reach a larger score.")
+    if sets.are_unknown():
+        verdict = sets.UNKNOWN
     return panels.answer(cards, verdict, notes, result["signature"])
 
 
