@@ -59,6 +59,11 @@ Args:
         effective semantic diversity (arXiv 2504.12522). A set scores 0 if fewer than two texts are left.
     singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has no nearest neighbour. Either raise an
         error, or leave the set out of the mean and return None as its score.
+    contributions (`bool`, default `False`): also return the contribution of each text: the score of its set minus the
+        score of the set without it.
+    rarefy (`int`, at least 2): return expected scores of this many texts, drawn from each set without replacement, so
+        that sets of different sizes can be compared. The expectation is exact. A smaller set has no score. Cannot be
+        combined with `contributions`.
     confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
         with a fixed seed.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
@@ -83,7 +88,7 @@ Returns:
         the set, in [0, 2]. Higher is more diverse. None if all sets are left out.
     mean_pairwise_distance (`float`): mean over sets of the mean cosine distance of all pairs (1 - self-CosSim), in
         [0, 2]. Higher is more diverse.
-    scores (`list[float]`): Chamfer diversity of each set. None for a set that is left out.
+    scores (`list[float]`): Chamfer diversity of each set. None for a set that is left out, or smaller than `rarefy`.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `chamfer_diversity`. None for fewer
         than two sets.
     quality_chamfer_diversity (`float`), quality_scores (`list[float]`): only with `quality`. The same, with each
@@ -91,10 +96,16 @@ Returns:
     quality_confidence_interval (`list[float]`): only with `quality` and `confidence`. `[low, high]` of
         `quality_chamfer_diversity`.
     n_counted (`list[int]`): only with `min_quality`. Number of texts in each set that reach it.
-    n_singletons (`int`): only with `singletons="skip"`. Number of sets left out.
+    n_singletons (`int`): only with `singletons="skip"`. Number of sets of one text.
+    n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
+    contributions (`list[list[float]]`): only with `contributions=True`. For each text, how much it adds to the score of
+        its set. It may be negative. None in a set of fewer than three texts.
+    quality_contributions (`list[list[float]]`): only with `quality` and `contributions=True`. The same for
+        `quality_scores`.
     details (`list[dict]`): only with `details=True`. For each set `mean_pairwise_distance`, `distances` and
         `neighbours`: the index within the set, from 0, of each text's nearest neighbour. None for a set that is left
-        out, and for a text below `min_quality`.
+        out, and for a text below `min_quality`. With `rarefy`, the distances are expected ones, and there are no
+        `neighbours`.
     signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
 
 Raises:

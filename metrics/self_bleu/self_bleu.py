@@ -77,6 +77,11 @@ Args:
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
     singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has no references. Either raise an error,
         or leave the set out of all means and return None as its score.
+    rarefy (`int`, at least 2): return expected scores of this many texts, drawn from each set without replacement, so
+        that sets of different sizes can be compared. Distinct-n is the expected number of distinct n-grams, which is
+        exact, over the expected number of n-grams. Self-BLEU and Entropy-n are means over all subsets if there are at
+        most 200, and over 200 seeded draws if there are more. A smaller set has no score. Cannot be combined with
+        `aggregate="corpus"`.
     confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
         with a fixed seed. With `aggregate="corpus"`, the counts of each resample are pooled.
     details (`bool`, default `False`): also return all values of each set, and with `aggregate="sentence"` the score
@@ -89,12 +94,14 @@ Returns:
         diverse.
     distinct_1, distinct_2, ... (`float`): Distinct-n, in [0, 1]. Higher is more diverse.
     entropy_1, entropy_2, ... (`float`): Entropy-n in nats, at least 0. Higher is more diverse.
-    scores (`list[float]`): self-BLEU of order `max_order` of each set. None for a set that is left out.
+    scores (`list[float]`): self-BLEU of order `max_order` of each set. None for a set that is left out, or smaller
+        than `rarefy`.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `self_bleu`. None for fewer than two
         sets.
-    n_singletons (`int`): only with `singletons="skip"`. Number of sets left out.
+    n_singletons (`int`): only with `singletons="skip"`. Number of sets of one text.
+    n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
     details (`list[dict]`): only with `details=True`. For each set the values above and, with `aggregate="sentence"`,
-        `text_scores`. None for a set that is left out.
+        `text_scores`; with `rarefy`, `standard_errors` instead. None for a set that is left out.
     signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
 
 Raises:

@@ -61,9 +61,11 @@ Args:
         entropy. Lower orders give more weight to rare texts: order 0 is the rank of the similarity matrix. Higher
         orders give more weight to common texts: order infinity depends on the largest eigenvalue only. The first
         order of a list is the main one.
-    kernel (`"embedding"`, `"ngram"` or a callable, default `"embedding"`): similarity of two texts. `"embedding"` is
-        the cosine of their embeddings. `"ngram"` is the mean of the cosines of their 1- to 4-gram counts: it compares
-        form only and loads no model. A callable maps the (n, d) embeddings of one set to an (n, n) positive
+    kernel (`"embedding"`, `"ngram"`, `"classes"` or a callable, default `"embedding"`): similarity of two texts.
+        `"embedding"` is the cosine of their embeddings. `"ngram"` is the mean of the cosines of their 1- to 4-gram
+        counts: it compares form only and loads no model. `"classes"` is 1 for two texts of one class, which say the
+        same, and 0 for others: order 0 is then the number of distinct texts, and order 1 the exponential of the
+        discrete semantic entropy. A callable maps the (n, d) embeddings of one set to an (n, n) positive
         semi-definite matrix with unit diagonal, which is checked.
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
     embeddings (array of shape (n, d)): embeddings of all texts, in the order of the concatenated sets. No encoder
@@ -74,6 +76,27 @@ Args:
     min_quality (`float` in [0, 1]): requires `quality`. Texts of lower quality are left out of all results, as in
         effective semantic diversity (arXiv 2504.12522), and `weights` are renormalized. A set scores 1 if one text is
         left and 0 if none is.
+    classes (shaped like `predictions`): for `kernel="classes"`, the class of each text, a string or an integer, such
+        as people or a judge assigned it. Texts of one set with equal labels say the same. No model is loaded.
+    same (`float`, callable or `str`, default 0.83): for `kernel="classes"`, which texts say the same. A number: those
+        with a cosine of at least this. A callable: those for which it returns True; it maps two lists of texts to a
+        list of booleans, and each pair of different texts is asked about once. `"nli:<model>"`: those that entail
+        each other, by a sequence-classification model with a class `entailment`, as an id of the Hugging Face Hub or
+        a folder. The default is calibrated for the default model.
+    grouping (`"complete"` or `"greedy"`, default `"complete"`): for `kernel="classes"`, how pairs make classes.
+        `"complete"`: all texts of a class are the same as each other; texts are grouped in order of content, so the
+        order of a set does not matter. `"greedy"`: a text joins the first class whose first member is the same, in the
+        order given, as in NoveltyBench (arXiv 2504.05228).
+    contexts (`list[str]`): with `same="nli:<model>"`, a text for each set, such as the question that its texts answer.
+        It is put before both texts of a pair.
+    patience (`float` in [0, 1]): with `kernel="classes"` and `quality`, return the utility of each set to a reader who
+        goes on to the next text with this probability, as in NoveltyBench, where it is 0.8.
+    contributions (`bool`, default `False`): also return the contribution of each text: the score of its set minus the
+        score of the set without it, at the main order.
+    rarefy (`int`): return expected scores of this many texts, drawn from each set without replacement, so that sets of
+        different sizes can be compared. A smaller set has no score. At order 0 of `kernel="classes"` the expectation is
+        exact. Otherwise it is the mean over all subsets if there are at most 200, and over 200 seeded draws if there
+        are more. Cannot be combined with `weights`, `patience` or `contributions`.
     confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
         with a fixed seed.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
@@ -89,12 +112,14 @@ Args:
         the text. Processes can share it. It does not change scores or signatures. If all embeddings are cached, the
         model is not loaded. Cannot be combined with an encoder object. Not to be confused with the `cache_dir` of
         `evaluate.load`, which holds the code of the module.
-    details (`bool`, default `False`): also return the size, the score at each order and the eigenvalues of each set.
+    details (`bool`, default `False`): also return the size, the score at each order and the eigenvalues of each set,
+        and with `kernel="classes"` the class of each text.
     progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
 
 Returns:
     vendi_embed (`float`): mean Vendi score of the sets, in [1, size of the set]. Higher is more diverse.
-    scores (`list[float]`): Vendi score of each set. 0 if no text reaches `min_quality`.
+    scores (`list[float]`): Vendi score of each set. 0 if no text reaches `min_quality`. None for a set smaller than
+        `rarefy`.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `vendi_embed`. None for fewer than
         two sets.
     by_order (`dict[str, float]`): only if `q` is a list. The mean over sets at each order. It never increases with
@@ -103,9 +128,20 @@ Returns:
         weighted by `weights`, times its Vendi score, in [0, size of the set]. Higher is better and more diverse.
     quality_confidence_interval (`list[float]`): only with `quality` and `confidence`. `[low, high]` of
         `quality_vendi_embed`.
+    utility (`float`), utility_scores (`list[float]`): only with `patience` p. Mean, and value for each set, of
+        (1 - p) / (1 - p^k) times the sum over its k texts, in the order given, of p^(i - 1) times the quality of text i
+        if no earlier text is of its class, in [0, 1]. Higher is better and more diverse.
+    utility_confidence_interval (`list[float]`): only with `patience` and `confidence`. `[low, high]` of `utility`.
+    contributions (`list[list[float]]`): only with `contributions=True`. For each text, how much it adds to the score of
+        its set. It may be negative. None for a text alone in its set, or with all the weight of its set.
+    quality_contributions (`list[list[float]]`): only with `quality` and `contributions=True`. The same for
+        `quality_scores`.
     n_counted (`list[int]`): only with `min_quality`. Number of texts in each set that reach it.
+    n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
     details (`list[dict]`): only with `details=True`. For each set `size`, `by_order` and `eigenvalues`, which are
-        non-negative, sum to 1 and are sorted in descending order.
+        non-negative, sum to 1 and are sorted in descending order. With `rarefy`, `standard_errors` at each order in
+        place of the eigenvalues. With `kernel="classes"`, `classes`: the class of each text, numbered in order of first
+        appearance.
     signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
 
 Raises:
@@ -124,6 +160,9 @@ Examples:
     >>> result = vendi_embed.compute(predictions=["yes", "yes", "no"], embeddings=[[1, 0], [1, 0], [0, 1]], q=[0, 2])
     >>> {order: round(mean, 2) for order, mean in result["by_order"].items()}
     {'0': 2.0, '2': 1.8}
+    >>> result = vendi_embed.compute(predictions=["yes", "aye", "no"], kernel="classes", classes=["+", "+", "-"], q=0)
+    >>> result["vendi_embed"]
+    2.0
 """
 
 
