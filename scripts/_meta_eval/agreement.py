@@ -139,7 +139,7 @@ def agreements(
     best = max(metrics or list(chosen), key=lambda name: float(sums[name].sum()))
     known = [name for name in rules if np.isfinite(balanced[name][0])]
     rule = max(known, key=lambda name: balanced[name][0]) if known else None
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for name, own in sums.items():
         point, resampled = balanced[name]
         found[name] = {
