@@ -50,7 +50,7 @@ def test_the_table_opens_with_cells_to_type_into(demo, page):
     page.get_by_role("tab", name="Table").click()
     cells = page.locator(".tm-input [role=gridcell]:visible, .tm-input td:visible")
     cells.first.wait_for()
-    assert cells.count() >= 10
+    assert cells.count() >= 5
     if demo.name == "vendi_embed":
         for row, text in enumerate(("A dog barks.", "Rain fell.")):
             page.locator(f".tm-input [data-row='{row}'][data-col='0']").dblclick()
@@ -77,7 +77,7 @@ def test_texts_that_the_model_does_not_know_get_no_verdict(page, texts):
     answer = score(page, texts)
     assert "The model does not know the words of some texts" in answer
     assert "2 of 2 different texts consist of words that the model does not know" in answer
-    for verdict in ("nearly the same", "duplicate.", "say about", "something of its own", "between"):
+    for verdict in ("nearly the same", "near duplicate", "These say", "something of its own"):
         assert verdict not in answer
 
 
