@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint vendor cards benchmark encoders validate-probeval validate-gruen meta-eval clean chromium spaces screenshots
+.PHONY: demo test test-fast lint vendor cards benchmark encoders validate-probeval validate-gruen meta-eval attack clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
@@ -18,8 +18,8 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy metrics scripts spaces
 	$(BIN)/python scripts/vendor.py --check
-	$(BIN)/python scripts/fill_evidence.py --check
 	$(BIN)/python scripts/cards.py --check
+	$(BIN)/python scripts/fill_evidence.py --check
 
 # For the browser tests of the demos, where it can be installed; elsewhere they skip and say so.
 chromium:
@@ -27,6 +27,10 @@ chromium:
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium \
 	    || echo "Chromium could not be installed: the browser tests will be skipped."; \
 	fi
+
+# Ten times as many hostile visitors of the demos as in the tests.
+attack: $(VENV)/.installed-dev chromium
+	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py
 
 spaces: $(VENV)/.installed-dev
 	$(BIN)/python scripts/build_space.py --all

@@ -4,6 +4,7 @@ Each different text is encoded once, in order of length over all sets, in batche
 """
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -23,6 +24,8 @@ _TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
 # The largest part of a budget that may be padding.
 _PADDING = 1 / 8
 _TOKENIZED_AT_ONCE = 10_000
+# Letters of scripts that are spelled, other than Latin: not Chinese characters, kana or Korean syllables.
+_SPELLED = re.compile(r"[^\0-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
 
 
 @dataclass(frozen=True)
@@ -96,8 +99,9 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     Warns
     -----
     UserWarning
-        Once, with the count, if texts are longer than the model reads. Once, if the cache cannot be written to for lack
-        of space.
+        Once each, with the count, if texts are longer than the model reads, and if texts consist of words that it does
+        not know: a quarter of the tokens is unknown, or half of them are single letters of another script. Once, if the
+        cache cannot be written to for lack of space.
 
     Raises
     ------
@@ -186,8 +190,9 @@ def _encode_given(texts: list[str], encoder: Any) -> Encoded:
 def _encode_unique(texts: list[str], settings: EncoderSettings, bar: Any) -> Encoded:
     """Encode different texts."""
     loaded, identity = load_encoder(settings.model, settings.precision, settings.device)
-    embeddings, cut = _encode_batches(loaded, texts, settings.batch_size, bar)
+    embeddings, cut, unread = _encode_batches(loaded, texts, settings.batch_size, bar)
     _warn_of_cut(cut, loaded.token_limit)
+    _warn_of_unread(unread, len(texts))
     return Encoded(embeddings, {"model": identity, "precision": loaded.precision})
 
 
@@ -205,13 +210,15 @@ def _encode_through_cache(texts: list[str], settings: EncoderSettings, bar: Any)
             precision = load_encoder(settings.model, settings.precision, settings.device)[0].precision
             cache.keep_setting("precision", precision)
         limit = cache.setting("tokens")
+        unread = 0
 
         def encode_part(part: list[str]) -> tuple[np.ndarray, np.ndarray]:
-            nonlocal limit
+            nonlocal limit, unread
             loaded, found = load_encoder(settings.model, settings.precision, settings.device)
             if (found, loaded.precision) != (identity, precision):
                 raise ValueError(f"model: its files changed while they were in use, from {identity} to {found}.")
-            embeddings, cut = _encode_batches(loaded, part, settings.batch_size, bar)
+            embeddings, cut, found_unread = _encode_batches(loaded, part, settings.batch_size, bar)
+            unread += found_unread
             if cut.any() and limit is None:
                 limit = str(loaded.token_limit)
                 cache.keep_setting("tokens", limit)
@@ -219,22 +226,24 @@ def _encode_through_cache(texts: list[str], settings: EncoderSettings, bar: Any)
 
         embeddings, cut = through_cache(cache, texts, precision, encode_part, bar.update)
     _warn_of_cut(cut, limit)
+    _warn_of_unread(unread, len(texts))
     return Encoded(embeddings, {"model": identity, "precision": precision})
 
 
 def _encode_batches(
     loaded: LoadedEncoder, texts: list[str], batch_size: int | None, bar: Any
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Encode different texts.
 
     Returns
     -------
     embeddings : ndarray of shape (n, d), float32
     cut : ndarray of shape (n,), int64: the tokens of each text that is longer than the model reads; 0 for the others
+    unread : the number of texts whose words the model does not know
     """
     model, limit = loaded.model, loaded.token_limit
     with loaded.lock:
-        lengths = _token_counts(model, texts)
+        lengths, unread = _token_counts(model, texts)
     embeddings = np.empty((len(texts), 0), dtype=np.float32)
     read = lengths if limit is None else np.minimum(lengths, limit)
     for batch in token_batches(read, str(model.device), batch_size):
@@ -245,20 +254,53 @@ def _encode_batches(
             embeddings = np.empty((len(texts), encoded.shape[1]), dtype=np.float32)
         embeddings[batch] = encoded
         bar.update(len(batch))
-    return embeddings, np.zeros(len(texts), dtype=np.int64) if limit is None else lengths * (lengths > limit)
+    cut = np.zeros(len(texts), dtype=np.int64) if limit is None else lengths * (lengths > limit)
+    return embeddings, cut, unread
 
 
-def _token_counts(model: Any, texts: list[str]) -> np.ndarray:
-    """Count the tokens of each text; its characters, where the model has no tokenizer of a transformer."""
+def _token_counts(model: Any, texts: list[str]) -> tuple[np.ndarray, int]:
+    """Return the number of tokens of each text, else of characters, and how many texts the model does not know."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     if not hasattr(tokenizer, "num_special_tokens_to_add"):
-        return np.fromiter(map(len, texts), np.int64, len(texts))
-    counts = np.empty(len(texts), dtype=np.int64)
+        return np.fromiter(map(len, texts), np.int64, len(texts)), 0
+    counts, unread = np.empty(len(texts), dtype=np.int64), 0
+    n_special = tokenizer.num_special_tokens_to_add()
     for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
         part = texts[start : start + _TOKENIZED_AT_ONCE]
         encoded = tokenizer(part, truncation=False, padding=False, return_attention_mask=False, verbose=False)
         counts[start : start + len(part)] = list(map(len, encoded["input_ids"]))
-    return counts
+        pairs = zip(part, encoded["input_ids"], strict=True)
+        unread += sum(_is_unread(tokenizer, n_special, text, ids) for text, ids in pairs)
+    return counts, unread
+
+
+def _is_unread(tokenizer: Any, n_special: int, text: str, ids: list[int]) -> bool:
+    """Return whether a quarter of the tokens is unknown, or half of them are single letters of another script.
+
+    Chinese characters are words, so they count only if they are unknown.
+    """
+    n_words = max(1, len(ids) - n_special)
+    if 4 * ids.count(tokenizer.unk_token_id) >= n_words:
+        return True
+    if text.isascii():
+        return False
+    pieces = (token.removeprefix("##").strip("▁") for token in tokenizer.convert_ids_to_tokens(ids))
+    letters = sum(len(piece) == 1 and piece.isalpha() and _SPELLED.match(piece) is not None for piece in pieces)
+    return 2 * letters >= n_words
+
+
+class UnknownWordsWarning(UserWarning):
+    """Texts consist of words that the model does not know."""
+
+
+def _warn_of_unread(unread: int, n_texts: int) -> None:
+    if unread:
+        warnings.warn(
+            f"{unread} of {n_texts} different texts consist of words that the model does not know, such as emoji or "
+            "another script: their embeddings mean little.",
+            UnknownWordsWarning,
+            stacklevel=4,
+        )
 
 
 def _warn_of_cut(cut: np.ndarray, limit: int | str | None) -> None:

@@ -13,6 +13,7 @@ from .core_inputs import (
     find_scored_sets,
     mean_by_set,
     mean_over_sets,
+    parse_choice,
     parse_min_quality,
     parse_sets,
     parse_values,
@@ -22,7 +23,9 @@ from .core_inputs import (
 )
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
+from .core_neighbours import expected_nearest, nearest_without
 from .core_parts import SetParts as SetParts
+from .core_rarefaction import check_rarefy, parse_rarefy
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
 from .core_trainer import TrainerMetric as TrainerMetric
@@ -56,6 +59,11 @@ Args:
         effective semantic diversity (arXiv 2504.12522). A set scores 0 if fewer than two texts are left.
     singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has no nearest neighbour. Either raise an
         error, or leave the set out of the mean and return None as its score.
+    contributions (`bool`, default `False`): also return the contribution of each text: the score of its set minus the
+        score of the set without it.
+    rarefy (`int`, at least 2): return expected scores of this many texts, drawn from each set without replacement, so
+        that sets of different sizes can be compared. The expectation is exact. A smaller set has no score. Cannot be
+        combined with `contributions`.
     confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
         with a fixed seed.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
@@ -80,7 +88,7 @@ Returns:
         the set, in [0, 2]. Higher is more diverse. None if all sets are left out.
     mean_pairwise_distance (`float`): mean over sets of the mean cosine distance of all pairs (1 - self-CosSim), in
         [0, 2]. Higher is more diverse.
-    scores (`list[float]`): Chamfer diversity of each set. None for a set that is left out.
+    scores (`list[float]`): Chamfer diversity of each set. None for a set that is left out, or smaller than `rarefy`.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `chamfer_diversity`. None for fewer
         than two sets.
     quality_chamfer_diversity (`float`), quality_scores (`list[float]`): only with `quality`. The same, with each
@@ -88,10 +96,16 @@ Returns:
     quality_confidence_interval (`list[float]`): only with `quality` and `confidence`. `[low, high]` of
         `quality_chamfer_diversity`.
     n_counted (`list[int]`): only with `min_quality`. Number of texts in each set that reach it.
-    n_singletons (`int`): only with `singletons="skip"`. Number of sets left out.
+    n_singletons (`int`): only with `singletons="skip"`. Number of sets of one text.
+    n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
+    contributions (`list[list[float]]`): only with `contributions=True`. For each text, how much it adds to the score of
+        its set. It may be negative. None in a set of fewer than three texts.
+    quality_contributions (`list[list[float]]`): only with `quality` and `contributions=True`. The same for
+        `quality_scores`.
     details (`list[dict]`): only with `details=True`. For each set `mean_pairwise_distance`, `distances` and
         `neighbours`: the index within the set, from 0, of each text's nearest neighbour. None for a set that is left
-        out, and for a text below `min_quality`.
+        out, and for a text below `min_quality`. With `rarefy`, the distances are expected ones, and there are no
+        `neighbours`.
     signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
 
 Raises:
@@ -141,6 +155,8 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         quality: Any = None,
         min_quality: float | None = None,
         singletons: str = "error",
+        contributions: bool = False,
+        rarefy: int | None = None,
         confidence: float | None = None,
         model: Any = DEFAULT_MODEL,
         precision: str | None = None,
@@ -152,21 +168,27 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
     ) -> dict[str, Any]:
         sets = parse_sets(predictions, set_size)
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
-        scored = find_scored_sets(sets, singletons, "chamfer_diversity")
         qualities = None if quality is None else parse_values(quality, sets, "quality")
         counted = parse_min_quality(min_quality, qualities)
+        counts = sets.sizes if counted is None else sum_by_set(counted.astype(np.int64), sets.sizes)
+        check_rarefy(rarefy, contributions=contributions)
+        k = parse_rarefy(rarefy, counts, least=2)
+        parse_choice(singletons, "singletons", ("error", "skip"))
+        scored = find_scored_sets(sets, singletons, "chamfer_diversity") if k is None else counts >= k
         level = parse_confidence(confidence)
         vectors, settings = embed_sets(sets, embeddings, encoder)
 
         where = matrix_device(device)
-        counts = sets.sizes if counted is None else sum_by_set(counted.astype(np.int64), sets.sizes)
         # A set of which fewer than two texts count has nothing to compare, and scores 0.
         compared = scored & (counts > 1)
         texts = np.repeat(compared, sets.sizes)
         rows, sizes = np.flatnonzero(texts if counted is None else texts & counted), counts[compared]
         if len(rows) < len(vectors):
             vectors = vectors[rows]
-        distances, neighbours = nearest_neighbours(vectors, sizes, device=where)
+        if k is None:
+            distances, neighbours = nearest_neighbours(vectors, sizes, device=where)
+        else:
+            distances = expected_nearest(vectors, sizes, k, device=where)
 
         def of_scored(values: np.ndarray) -> np.ndarray:
             found = np.zeros(len(sets.sizes))
@@ -189,26 +211,61 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
             result["quality_scores"] = spread(weighted.tolist(), scored)
             if level is not None:
                 result["quality_confidence_interval"] = confidence_interval(level, weighted)
+        if contributions:
+
+            def added(factors: np.ndarray | None, scores: np.ndarray) -> list[list[float | None]]:
+                without = nearest_without(vectors, sizes, factors, device=where)
+                return _contributions(spread(scores.tolist(), scored), without, rows, sets.sizes)
+
+            result["contributions"] = added(None, scores)
+            if qualities is not None:
+                result["quality_contributions"] = added(qualities[rows], weighted)
         if counted is not None:
             result["n_counted"] = counts.tolist()
         if singletons == "skip":
-            result["n_singletons"] = int((~scored).sum())
+            result["n_singletons"] = int((sets.sizes == 1).sum())
+        if k is not None:
+            result["n_too_small"] = int((~scored).sum())
         if details:
-            places = np.arange(len(sets.texts)) - np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
-            nearest_rows = rows[np.repeat(np.cumsum(sizes) - sizes, sizes) + neighbours]
-            columns = (_by_set(distances, rows, sets.sizes), _by_set(places[nearest_rows], rows, sets.sizes))
+            columns = {
+                "mean_pairwise_distance": spread(pairwise.tolist(), scored),
+                "distances": _by_set(distances, rows, sets.sizes),
+            }
+            if k is None:
+                places = np.arange(len(sets.texts)) - np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
+                nearest_rows = rows[np.repeat(np.cumsum(sizes) - sizes, sizes) + neighbours]
+                columns["neighbours"] = _by_set(places[nearest_rows], rows, sets.sizes)
             result["details"] = [
-                None if mean is None else {"mean_pairwise_distance": mean, "distances": own, "neighbours": nearest}
-                for mean, own, nearest in zip(spread(pairwise.tolist(), scored), *columns, strict=True)
+                dict(zip(columns, values, strict=True)) if has_score else None
+                for has_score, *values in zip(scored.tolist(), *columns.values(), strict=True)
             ]
         result["signature"] = signature(
             "chamfer_diversity",
             **settings,
             set_size=format_sizes(sets.sizes),
             **({} if min_quality is None else {"min_quality": float(min_quality)}),
+            **({} if k is None else {"rarefy": k}),
             **confidence_settings(level),
         )
         return result
+
+
+def _contributions(
+    scores: list[float | None], without: np.ndarray, rows: np.ndarray, sizes: np.ndarray
+) -> list[list[float | None]]:
+    """Subtract the score of each set without a text from its own: 0 for a text that does not count.
+
+    Parameters
+    ----------
+    without : ndarray of shape (r,), for the texts that are compared, `rows`; NaN where fewer than two are left of those
+        that count: the score is 0 there, unless fewer than two texts are left at all
+    """
+    whole = np.repeat(np.array([0.0 if score is None else score for score in scores]), sizes)
+    rest = whole.copy()
+    rest[rows] = np.nan_to_num(without)
+    added = (whole - rest).astype(object)
+    added[np.repeat(sizes < 3, sizes)] = None
+    return [part.tolist() for part in split_by_set(added, sizes)]
 
 
 def _by_set(values: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> list[list]:

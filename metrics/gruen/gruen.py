@@ -32,6 +32,7 @@ from .gruen_components import (
 )
 from .gruen_focus import WordMover
 from .gruen_redundancy import find_redundancy as find_redundancy
+from .gruen_repeats import find_repeats as find_repeats
 from .gruen_sentences import score_sentences, split
 from .gruen_settings import COMPONENTS, Settings
 from .gruen_text import is_mostly_other_script

@@ -8,6 +8,7 @@ import evaluate
 import numpy as np
 
 from .core_inputs import (
+    content_ranks,
     find_scored_sets,
     mean_by_set,
     mean_over_sets,
@@ -31,9 +32,11 @@ from .core_ngrams import (
     number_tokens,
 )
 from .core_parts import SetParts as SetParts
+from .core_rarefaction import parse_rarefy, rarefaction_settings
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
+from .self_bleu_rarefied import SetMeasure, rarefied_columns
 from .self_bleu_tokenizers import tokenize
 
 _DESCRIPTION = """\
@@ -74,6 +77,11 @@ Args:
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
     singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has no references. Either raise an error,
         or leave the set out of all means and return None as its score.
+    rarefy (`int`, at least 2): return expected scores of this many texts, drawn from each set without replacement, so
+        that sets of different sizes can be compared. Distinct-n is the expected number of distinct n-grams, which is
+        exact, over the expected number of n-grams. Self-BLEU and Entropy-n are means over all subsets if there are at
+        most 200, and over 200 seeded draws if there are more. A smaller set has no score. Cannot be combined with
+        `aggregate="corpus"`.
     confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
         with a fixed seed. With `aggregate="corpus"`, the counts of each resample are pooled.
     details (`bool`, default `False`): also return all values of each set, and with `aggregate="sentence"` the score
@@ -86,12 +94,14 @@ Returns:
         diverse.
     distinct_1, distinct_2, ... (`float`): Distinct-n, in [0, 1]. Higher is more diverse.
     entropy_1, entropy_2, ... (`float`): Entropy-n in nats, at least 0. Higher is more diverse.
-    scores (`list[float]`): self-BLEU of order `max_order` of each set. None for a set that is left out.
+    scores (`list[float]`): self-BLEU of order `max_order` of each set. None for a set that is left out, or smaller
+        than `rarefy`.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `self_bleu`. None for fewer than two
         sets.
-    n_singletons (`int`): only with `singletons="skip"`. Number of sets left out.
+    n_singletons (`int`): only with `singletons="skip"`. Number of sets of one text.
+    n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
     details (`list[dict]`): only with `details=True`. For each set the values above and, with `aggregate="sentence"`,
-        `text_scores`. None for a set that is left out.
+        `text_scores`; with `rarefy`, `standard_errors` instead. None for a set that is left out.
     signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
 
 Raises:
@@ -141,6 +151,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
         tokenizer: str | Callable[[str], Any] = "whitespace",
         set_size: int | None = None,
         singletons: str = "error",
+        rarefy: int | None = None,
         confidence: float | None = None,
         details: bool = False,
     ) -> dict[str, Any]:
@@ -151,42 +162,59 @@ class SelfBleu(TextMetric, evaluate.Metric):
             smoothing = default_smoothing(aggregate)
         parse_choice(smoothing, "smoothing", SMOOTHINGS)
         level = parse_confidence(confidence)
-        scored = find_scored_sets(sets, singletons, "self_bleu")
+        k = parse_rarefy(rarefy, sets.sizes, least=2)
+        if k is not None and aggregate == "corpus":
+            raise ValueError(
+                "rarefy has no effect with aggregate='corpus', which pools all sets: leave one of them out."
+            )
+        parse_choice(singletons, "singletons", ("error", "skip"))
+        scored = find_scored_sets(sets, singletons, "self_bleu") if k is None else sets.sizes >= k
         kept, rows = select_sets(sets, scored)
         sizes = kept.sizes
         words, tokenizer_name = tokenize(kept.texts, tokenizer, lambda i: sets.where(int(rows[i])))
 
         tokens = number_tokens(words)
-        tables = list(ngram_tables(tokens, sizes, max_order))
-        statistics = bleu_statistics(tables, tokens.lengths, sizes)
-        if aggregate == "sentence":
-            by_text = bleu(statistics, smoothing)
-            by_set = mean_by_set(by_text, sizes)
-        else:
-            of_sets = statistics.pooled(sizes)
-            by_set = bleu(of_sets, smoothing)
         pooled = aggregate == "corpus" and len(sizes) > 0
-        whole = bleu(statistics.pooled(sizes.sum(keepdims=True)), smoothing) if pooled else by_set
+        if k is None:
+            tables = list(ngram_tables(tokens, sizes, max_order))
+            statistics = bleu_statistics(tables, tokens.lengths, sizes)
+            if aggregate == "sentence":
+                by_text = bleu(statistics, smoothing)
+                by_set = mean_by_set(by_text, sizes)
+            else:
+                of_sets = statistics.pooled(sizes)
+                by_set = bleu(of_sets, smoothing)
+            whole = bleu(statistics.pooled(sizes.sum(keepdims=True)), smoothing) if pooled else by_set
 
-        columns = {f"self_bleu_{i}": row for i, row in enumerate(by_set, 1)}
-        means = {f"self_bleu_{i}": mean_over_sets(row) for i, row in enumerate(whole, 1)}
-        for name, measure in (("distinct", distinct), ("entropy", entropy)):
-            for i, table in enumerate(tables, 1):
-                columns[f"{name}_{i}"] = measure(table, sizes)
-                means[f"{name}_{i}"] = mean_over_sets(measure(table, sizes, pooled=pooled))
+            columns = {f"self_bleu_{i}": row for i, row in enumerate(by_set, 1)}
+            means = {f"self_bleu_{i}": mean_over_sets(row) for i, row in enumerate(whole, 1)}
+            for name, measure in (("distinct", distinct), ("entropy", entropy)):
+                for i, table in enumerate(tables, 1):
+                    columns[f"{name}_{i}"] = measure(table, sizes)
+                    means[f"{name}_{i}"] = mean_over_sets(measure(table, sizes, pooled=pooled))
+        else:
+            measure_set = SetMeasure(max_order, aggregate, smoothing)
+            columns, errors = rarefied_columns(tokens, content_ranks(kept.texts), sizes, k, measure_set)
+            means = {name: mean_over_sets(column) for name, column in columns.items()}
 
         result: dict[str, Any] = {"self_bleu": means[f"self_bleu_{max_order}"], **means}
-        result["scores"] = spread(by_set[-1].tolist(), scored)
+        scores = columns[f"self_bleu_{max_order}"]
+        result["scores"] = spread(scores.tolist(), scored)
         if level is not None:
             result["confidence_interval"] = (
-                _corpus_interval(level, of_sets, smoothing) if pooled else confidence_interval(level, by_set[-1])
+                _corpus_interval(level, of_sets, smoothing) if pooled else confidence_interval(level, scores)
             )
         if singletons == "skip":
-            result["n_singletons"] = int((~scored).sum())
+            result["n_singletons"] = int((sets.sizes == 1).sum())
+        if k is not None:
+            result["n_too_small"] = int((~scored).sum())
         if details:
             by_column = (column.tolist() for column in columns.values())
             details_of_sets = [dict(zip(columns, row, strict=True)) for row in zip(*by_column, strict=True)]
-            if aggregate == "sentence":
+            if k is not None:
+                for i, own in enumerate(details_of_sets):
+                    own["standard_errors"] = {name: float(column[i]) for name, column in errors.items()}
+            elif aggregate == "sentence":
                 for own, part in zip(details_of_sets, split_by_set(by_text[-1], sizes), strict=True):
                     own["text_scores"] = part.tolist()
             result["details"] = spread(details_of_sets, scored)
@@ -197,6 +225,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
             smoothing=smoothing,
             tokenizer=tokenizer_name,
             set_size=format_sizes(sets.sizes),
+            **rarefaction_settings(k),
             **confidence_settings(level),
         )
         return result
