@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import torch
 
-from metrics._core.core_encoder import progress_bar, token_batches
+from metrics._core.core_encoder import progress_bar
 from metrics._core.core_models import ModelFiles, find_device, find_transformer
+from metrics._core.core_tokens import token_batches
 
 
 class Likelihood(NamedTuple):
