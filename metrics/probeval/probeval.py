@@ -21,6 +21,7 @@ from .core_results import (
     parse_confidence,
     signature,
 )
+from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors
 from .probeval_clusters import compare_clusterings

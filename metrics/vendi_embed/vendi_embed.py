@@ -29,6 +29,7 @@ from .core_results import (
     signature,
 )
 from .core_spectra import parse_orders
+from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .vendi_embed_classes import ClassSettings, make_classes
 from .vendi_embed_kernels import ClassKernel, EmbeddingKernel, FunctionKernel, Kernel, NgramKernel

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_encoder import EncoderSettings, progress_bar, token_batches
+from .core_encoder import EncoderSettings, progress_bar
 from .core_models import FairLock, find_device, find_transformer, model_registry
+from .core_tokens import token_batches
 
 # What a tokenizer without a limit reports is a number far above any real one.
 _NO_LIMIT = 10**6

@@ -58,6 +58,7 @@ def export_onnx(folder: str, graph: str) -> Any:
         dynamic_shapes={"tokens": sizes},
         external_data=False,
         dynamo=True,
+        verbose=False,
     )
     return model.tokenizer
 

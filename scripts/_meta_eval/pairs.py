@@ -122,7 +122,7 @@ def read_pairs(paths: list[Path], sets: Sets) -> Pairs | None:
             rows.append((first, second, verdict, _is_clear(record), data, part, concept, labels, quality))
     if not rows:
         raise ValueError(f"There is no pair left to judge by: all {left_out} are vague.")
-    return Pairs(*(np.array(column) for column in zip(*rows, strict=True)), left_out)  # type: ignore[arg-type]
+    return Pairs._make([*(np.array(column) for column in zip(*rows, strict=True)), left_out])
 
 
 def read_people(paths: list[Path], sets: Sets) -> People | None:

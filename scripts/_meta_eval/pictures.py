@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from scripts._meta_eval.kinds import POORER
-from scripts._meta_eval.report import LABELS, MARK, labels_of
+from scripts._meta_eval.report import LABELS, labels_of, shown, with_signature
 
 matplotlib.rcParams.update({"svg.hashsalt": "meta-evaluation", "svg.fonttype": "none", "font.size": 9})
 
@@ -19,7 +19,7 @@ def pictures(report: dict[str, Any]) -> dict[str, str]:
     if "kinds" in report:
         drawn["qualities"] = _qualities(report["kinds"])
     if "people" in report:
-        drawn["people"] = _people(report["people"])
+        drawn["people"] = _people(report)
     if "metrics" in report:
         drawn |= {"agreement": _agreement(report), "kappa": _heat_maps(report["kappa"])}
     if labels_of(report):
@@ -48,14 +48,13 @@ def _qualities(kinds: dict[str, Any]) -> Figure:
             own = [rows[name]["above"][generator][kind] for kind in kinds["kinds"]]
             shares = 100 * np.array([one["share"] for one in own])
             ends = 100 * np.array([one["interval"] or [one["share"]] * 2 for one in own])
-            compact = "backbone:compact" in rows[name]["signature"]
             panel.barh(
                 places + (i - (len(names) - 1) / 2) * height,
                 shares,
                 height,
                 xerr=np.abs(ends.T - shares),
                 error_kw={"linewidth": 0.8},
-                label=f"{name} {MARK}" if compact else name,
+                label=shown(rows[name]),
             )
         panel.axvline(50, color="grey", linewidth=0.8)
         panel.set_xlim(0, 100)
@@ -68,8 +67,9 @@ def _qualities(kinds: dict[str, Any]) -> Figure:
     return figure
 
 
-def _people(people: list[dict[str, Any]]) -> Figure:
-    names = [own["name"] for own in people]
+def _people(report: dict[str, Any]) -> Figure:
+    people = report["people"]
+    names = [shown(with_signature(own, report)) for own in people]
     figure = Figure(figsize=(6, 0.8 + 0.22 * len(names)), layout="constrained")
     panel = figure.subplots()
     middle = 100 * np.array([own["majority"] for own in people])
@@ -84,7 +84,7 @@ def _people(people: list[dict[str, Any]]) -> Figure:
 
 
 def _agreement(report: dict[str, Any]) -> Figure:
-    names = [metric["name"] for metric in report["metrics"]]
+    names = [shown(metric) for metric in report["metrics"]]
     columns = [cell for cell in report["cells"] if cell["name"] in report["metrics"][0]["clear_cells"]]
     figure = Figure(figsize=(2 + 1.6 * len(columns), 0.8 + 0.22 * len(names)))
     axes = figure.subplots(1, len(columns), sharey=True, squeeze=False)
@@ -117,9 +117,9 @@ def _heat_maps(kappa: dict[str, Any]) -> Figure:
         panel.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
         panel.set_yticks(range(len(names)), names, fontsize=7)
         for (i, j), value in np.ndenumerate(matrix):
-            shown = "" if np.isnan(value) else f"{value:.2f}".replace("0.", ".", 1)
+            number = "" if np.isnan(value) else f"{value:.2f}".replace("0.", ".", 1)
             color = "white" if abs(value) > 0.6 else "black"
-            panel.text(j, i, shown, ha="center", va="center", fontsize=5, color=color)
+            panel.text(j, i, number, ha="center", va="center", fontsize=5, color=color)
     return figure
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from metrics._core.core_encoder import token_batches
 from metrics._core.core_models import find_device, find_transformer
+from metrics._core.core_tokens import token_batches
 
 POOLINGS = ("mean", "cls", "pooler")
 

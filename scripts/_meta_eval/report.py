@@ -111,14 +111,14 @@ def _kinds_section(report: dict[str, Any]) -> Section:
     for name in [name for name in rows if name == "VS-Embed-0.5" or name.endswith(" × VS-Embed-0.5")]:
         above = rows[name]["above"]
         cells = [" / ".join(f"{100 * above[own][kind]['share']:.0f}" for own in names) for kind in short_kinds]
-        short.append([_shown(rows[name]), *cells])
+        short.append([shown(rows[name]), *cells])
     full = [
         (
             f"Original above {POORER[kind]}, %:",
             [
                 ["metric", *names],
                 *(
-                    [_shown(row), *(_percent(row["above"][own][kind], "share") for own in names)]
+                    [shown(row), *(_percent(row["above"][own][kind], "share") for own in names)]
                     for row in rows.values()
                 ),
             ],
@@ -139,9 +139,9 @@ def _people_section(report: dict[str, Any]) -> Section:
     by_name = {own["name"]: own for own in found}
     keys = ("majority", "balanced", "person")
     head = ["agreement, %", "with most people", "the same, balanced", "with one person"]
-    full = [head, *([_shown(_with_signature(own, report)), *(_percent(own, key) for key in keys)] for own in found)]
+    full = [head, *([shown(with_signature(own, report)), *(_percent(own, key) for key in keys)] for own in found)]
     chosen = [by_name[name] for name in (PERSON, JUDGE, *_SHORT, FIRST_RULE) if name in by_name]
-    short = [head, *([_shown(_with_signature(own, report)), *(_point(own[key]) for key in keys)] for own in chosen)]
+    short = [head, *([shown(with_signature(own, report)), *(_point(own[key]) for key in keys)] for own in chosen)]
     text = (
         f"Pairs that {by_name[PERSON]['people']} people judged too: the share of pairs on which each annotator says "
         "what most people say, the same balanced over the two verdicts, and its mean agreement with one person. The "
@@ -152,7 +152,8 @@ def _people_section(report: dict[str, Any]) -> Section:
     )
 
 
-def _with_signature(own: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
+def with_signature(own: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
+    """Find the row of a name that has its signature; the row itself if there is none."""
     for group in (report.get("metrics", []), report.get("kinds", {}).get("metrics", [])):
         for metric in group:
             if metric["name"] == own["name"]:
@@ -169,7 +170,7 @@ def _judge_sections(report: dict[str, Any]) -> list[Section]:
     counts = {cell["name"]: cell["pairs"] for cell in report["cells"]}
     short = [["balanced accuracy, %", *(f"{cell.removeprefix('commongen_')} ({counts[cell]})" for cell in narrow)]]
     for own in [rows[name] for name in (*_SHORT, *_SHORT_RULES) if name in rows]:
-        short.append([_shown(own), *(_point(own["cells"][cell]["balanced"]) for cell in narrow)])
+        short.append([shown(own), *(_point(own["cells"][cell]["balanced"]) for cell in narrow)])
     reading = (
         f"{100 * settings['level']:.0f} % bootstrap intervals; pairs about the same thing are drawn together. Ties "
         f"{settings['ties']}."
@@ -222,7 +223,7 @@ def _accuracies(report: dict[str, Any], cells: str, kind: str) -> Table:
     columns = [cell for cell in report["cells"] if cell["name"] in report["metrics"][0][cells]]
     rows = [["metric", *(f"{cell['name']} ({cell[count]})" for cell in columns)]]
     for metric in report["metrics"]:
-        row = [_shown(metric)]
+        row = [shown(metric)]
         for cell in columns:
             own = metric[cells][cell["name"]]
             p = own["p_against_best"]
@@ -241,7 +242,7 @@ def _margins(report: dict[str, Any]) -> Table:
     rows = [["metric", *(f"{name}: above {rule}" for name, rule in zip(columns, rules, strict=True))]]
     for own in metrics:
         cells = [own["clear_cells"][name]["margin"] for name in columns]
-        rows.append([_shown(own), *(_interval(cell["difference"], cell["interval"], sign="+") for cell in cells)])
+        rows.append([shown(own), *(_interval(cell["difference"], cell["interval"], sign="+") for cell in cells)])
     return rows
 
 
@@ -268,14 +269,14 @@ def _rater_section(report: dict[str, Any]) -> Section:
         auc = [["AUC", *(f"{POORER[kind]}, {own}" for kind in kinds for own in generators)]]
         for rater in raters:
             cells = [rater["auc"][own][kind] for kind in kinds for own in generators]
-            auc.append([_shown(rater), *(_interval(cell["auc"], cell["interval"]) for cell in cells)])
+            auc.append([shown(rater), *(_interval(cell["auc"], cell["interval"]) for cell in cells)])
         tables.append(("", auc))
     columns = list(raters[0]["judge"])
     if columns:
         judge = [["Spearman × 100", *(f"{name} ({raters[0]['judge'][name]['sets']} sets)" for name in columns)]]
         for rater in raters:
             cells = [rater["judge"][name] for name in columns]
-            judge.append([_shown(rater), *(_interval(cell["spearman"], cell["interval"]) for cell in cells)])
+            judge.append([shown(rater), *(_interval(cell["spearman"], cell["interval"]) for cell in cells)])
         tables.append(("Correlation of a set's mean rating with the judge's rating of its quality:", judge))
     text = (
         "How well a rating of single texts tells those of the original sets from those of the bad kinds: AUC × 100, "
@@ -328,7 +329,7 @@ def _label_section(report: dict[str, Any]) -> Section:
     for name, own in report["distributions"].items():
         found = [own[label] for label in labels]
         cells = [f"{one['median']:.3g} [{one['q1']:.3g}, {one['q3']:.3g}]" for one in found]
-        rows.append([_shown(_with_signature({"name": name}, report)), *cells])
+        rows.append([shown(with_signature({"name": name}, report)), *cells])
     text = (
         "How each metric scores sets that were made in different ways: median, and the middle half in brackets. The "
         "whiskers of the picture reach from 5 to 95 % of the sets."
@@ -343,7 +344,7 @@ def _settings_section(report: dict[str, Any]) -> Section:
     return Section("Settings", f"Files: {', '.join(report['settings']['files'])}.", [("", rows)])
 
 
-def _shown(row: dict[str, Any]) -> str:
+def shown(row: dict[str, Any]) -> str:
     """Name a row, marked where its ratings come from the compact backbone."""
     return f"{row['name']} {MARK}" if "backbone:compact" in row.get("signature", "") else row["name"]
 

@@ -33,8 +33,8 @@ WORDS = (
 )
 SENTENCE_SCORES = ("grammaticality", "likelihood", "acceptability")
 # Upper bounds on what is drawn.
-MOST_SENTENCES = 150
-_MOST_LISTED = 20
+MOST_SENTENCES = 60
+_MOST_LISTED = 10
 _MOST_PAIRS = 2_000
 FLAGS = {
     "longest_substring": "a long passage in common",
@@ -169,7 +169,7 @@ def marked(detail: dict[str, Any]) -> str:
         if i in lost:
             tip += f"\nchanges the subject (similarity {lost[i]:.2f})"
         pieces.append(
-            panels.sentence(i, found["text"], tip, 1 - found["grammaticality"], twins.get(i, ())[:5], i in lost)
+            panels.sentence(i, found["text"], tip, 1 - found["grammaticality"], twins.get(i, ())[:3], i in lost)
         )
     return panels.passage(pieces, [("good", 0.05), ("doubtful", 0.5), ("bad", 0.95)])
 

@@ -124,7 +124,7 @@ def by_order(eigenvalues: list[float], n: int) -> list[float]:
     """Return the score at each order of the curve."""
     core = metric.part(vendi_embed, "core_spectra")
     values = torch.tensor(eigenvalues, dtype=torch.float64)
-    return [float(core.vendi_from_eigenvalues(values, n, q)) for q in CURVE]
+    return [round(float(core.vendi_from_eigenvalues(values, n, q)), 6) for q in CURVE]
 
 
 def alike(matrix: np.ndarray) -> str:
@@ -171,7 +171,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
             result["vendi_embed"],
             f"{result['vendi_embed']:.2f}",
             f"on average over {len(scores)} sets",
-            f"The scores of the sets range from {min(scores):.1f} to {max(scores):.1f}.",
+            f"The scores of the sets range from {min(scores):.2f} to {max(scores):.2f}.",
         )
         return panels.answer([card], signature=result["signature"])
     cards = [
