@@ -31,6 +31,7 @@ from .gruen_components import (
     total,
 )
 from .gruen_focus import WordMover
+from .gruen_markup import read_blocks as read_blocks
 from .gruen_redundancy import find_redundancy as find_redundancy
 from .gruen_repeats import find_repeats as find_repeats
 from .gruen_sentences import score_sentences, split
@@ -71,8 +72,12 @@ Args:
         `"textattack/bert-base-uncased-CoLA"`.
     sop_model (`str` or path): of `"bert"`: an ALBERT with its head for sentence order, which no model of the Hub is
         known to have. Without it, coherence is not scored.
+    markup (`str`): `"markdown"`: headings, list items, table cells, quotes and paragraphs are sentences of their own,
+        and code blocks are left out; `"plain"`; or `"auto"` (default): Markdown where the text shows it.
     focus (`str`): `"embedding"` (default): cosines of sentence embeddings; `"wms"`: Word Mover's similarity.
-    focus_threshold (`float`): the least similarity of adjacent sentences. Default 0.07 for cosines, 0.05 for `"wms"`.
+    focus_threshold (`float`): for cosines, how much a sentence must have to do with the others: the threshold of a
+        text of two sentences, lower for longer ones; default 0.108. For `"wms"`, the least similarity of adjacent
+        sentences; default 0.05.
     vectors (`str`, path or mapping): of `"wms"`: the folder of a spaCy pipeline, or a fastText or word2vec file.
     model (`str` or path): of `"embedding"`: a sentence-transformers model. Default `"all-MiniLM-L6-v2"`.
     precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for all models. Default
@@ -97,6 +102,7 @@ Returns:
     confidence_interval (`list[float]`): with `confidence`, `[low, high]` of the main score; None for fewer than two.
     n_sentences (`list[int]`): how many sentences of each text were scored: those of two words or more.
     details (`list[dict]`): with `details=True`.
+    n_code (`list[int]`): how many code blocks were left out of each text.
     signature (`str`): the settings that decide the score.
 
 Raises:
@@ -153,6 +159,7 @@ class Gruen(TextMetric, evaluate.Metric):
         lm_model: str | os.PathLike[str] | None = None,
         cola_model: str | os.PathLike[str] | None = None,
         sop_model: str | os.PathLike[str] | None = None,
+        markup: str | None = None,
         focus: str | None = None,
         focus_threshold: float | None = None,
         vectors: Any = None,
@@ -169,10 +176,10 @@ class Gruen(TextMetric, evaluate.Metric):
         level = parse_confidence(confidence)
         run = EncoderSettings(DEFAULT_MODEL, precision, batch_size, device, cache_dir, progress)
         bert = BertSettings(likelihood, lm_model, cola_model, sop_model)
-        settings = Settings(backbone, components, parity, bert, focus, focus_threshold, vectors, model, run)
+        settings = Settings(backbone, components, parity, bert, focus, focus_threshold, vectors, model, run, markup)
         judge = self._load_backbone(settings)
         mover = WordMover(vectors, load_vectors) if settings.focus_kind == "wms" else None
-        sentences = split(texts, parity)
+        sentences = split(texts, parity, settings.reading)
         _warn_of_odd_texts(texts, sentences.sizes, parity)
 
         found: dict[str, Component] = {}
@@ -202,7 +209,7 @@ class Gruen(TextMetric, evaluate.Metric):
         scores = total(found, sentences, parity)
         result: dict[str, Any] = {"gruen": float(scores.mean())}
         result |= {name: float(found[name].points.mean()) if name in found else None for name in COMPONENTS}
-        result |= {"scores": scores.tolist(), "n_sentences": sentences.sizes.tolist()}
+        result |= {"scores": scores.tolist(), "n_sentences": sentences.sizes.tolist(), "n_code": sentences.n_code}
         if level is not None:
             result["confidence_interval"] = confidence_interval(level, scores)
         if details:

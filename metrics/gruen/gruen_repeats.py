@@ -6,6 +6,7 @@ threshold is a share of the longer sentence.
 """
 
 import difflib
+import math
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -47,7 +48,8 @@ class RepeatRule(NamedTuple):
 
     content : content words that a passage, or what both have in common, needs
     clause : weight of an opening of both with which a clause of one of them ends
-    passage : weight of any other opening, and of what is kept
+    passage : weight of any other opening, and of what is kept, in a text of `sentences` sentences or fewer
+    growth : what is added to that with each doubling of the sentences: of more pairs, more are alike by chance
     kept : share of the words of the longer that the other has in the same order, in runs of three words or more
     contained : share of the longer that another one makes up as a whole
     share : share of the longer that is in one run, of its content words in that run, and of those in any order
@@ -55,7 +57,9 @@ class RepeatRule(NamedTuple):
 
     content: int = 3
     clause: int = 8
-    passage: int = 11
+    passage: float = 10
+    sentences: int = 15
+    growth: float = 2
     kept: float = 0.4
     contained: float = 0.6
     share: float = 0.75
@@ -64,6 +68,12 @@ class RepeatRule(NamedTuple):
     def identity(self) -> str:
         """The thresholds, for the signature."""
         return ",".join(f"{name}={value:g}" for name, value in self._asdict().items())
+
+
+    def for_text(self, n_sentences: int) -> "RepeatRule":
+        """Return the rule for a text of so many sentences."""
+        doublings = math.log2(max(1.0, n_sentences / self.sentences))
+        return self._replace(passage=self.passage + self.growth * doublings)
 
 
 REPEAT_RULE = RepeatRule()
@@ -77,8 +87,9 @@ def find_repeats(sentences: list[str], rule: RepeatRule = REPEAT_RULE) -> Redund
 
     - `longest_substring` if their longest common run of words is more than 0.75 of the longer;
     - `substring_words` if the content words of this run are more than 0.75 of those of the longer;
-    - `edit_distance` if more than 0.4 of the longer stays in order, in runs of three words or more, of a weight of 11;
-      or if both begin with the same passage, of a weight of 8 where a clause of one of both ends with it, else of 11;
+    - `edit_distance` if more than 0.4 of the longer stays in order, in runs of three words or more, of a weight of 10;
+      or if both begin with the same passage, of a weight of 8 where a clause of one of both ends with it, else of 10;
+      this 10 grows by 2 with each doubling of the sentences beyond 15;
     - `common_words` if the content words in common, in any order, are more than 0.75 of those of the longer.
 
     Raises
@@ -95,7 +106,7 @@ def find_repeats(sentences: list[str], rule: RepeatRule = REPEAT_RULE) -> Redund
     refuse_too_many(len(places))
     different = [found[own[0]] for own in places.values()]
     raised = [(u, u, ALL_FLAGS) for u, own in enumerate(places.values()) if _is_said_again(different[u], own)]
-    raised += _Judge(different, rule).flags()
+    raised += _Judge(different, rule.for_text(len(sentences))).flags()
     ordered = np.array(raised, dtype=np.int64).reshape(-1, 3)
     return Redundancy(list(places.values()), *ordered.T)
 
