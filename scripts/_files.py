@@ -1,4 +1,4 @@
-"""Files of JSON lines, read and written alike by all commands: an error names the file and the line."""
+"""Files of JSON lines, as all commands read and write them; errors name the file and the line."""
 
 import json
 import os
@@ -8,17 +8,17 @@ from typing import Any
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
-    """Read a file of JSON lines; blank lines are passed over.
+    """Read a file of JSON lines; blank lines are skipped.
 
     Yields
     ------
     where : the file and the line, counted from 1, for errors about it
-    value : what the line holds
+    value : the parsed line
 
     Raises
     ------
     ValueError
-        If the file cannot be read, a line is no JSON, or there is no line.
+        If the file cannot be read, a line is not JSON, or all lines are blank.
     """
     try:
         lines = path.read_bytes().splitlines()
@@ -40,7 +40,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read a file of JSON lines that are objects, as `read_jsonl` does."""
+    """Read a file of JSON lines, each of them an object, as `read_jsonl` does."""
     for where, value in read_jsonl(path):
         if not isinstance(value, dict):
             raise ValueError(f"{where} must hold an object. Got {type(value).__name__}.")
@@ -48,7 +48,7 @@ def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_texts(record: dict[str, Any], key: str, where: str) -> list[str]:
-    """Take a non-empty list of strings out of an object."""
+    """Read a non-empty list of strings from an object."""
     if key not in record:
         raise ValueError(f"{where} has no {key!r}.")
     texts = record[key]
@@ -58,18 +58,18 @@ def read_texts(record: dict[str, Any], key: str, where: str) -> list[str]:
 
 
 def read_topic(record: dict[str, Any]) -> str:
-    """Read what an object is about: its `src`, a string or a list of them; empty if it does not say."""
+    """Read the topic of an object from its `src`, a string or a list of strings; empty if there is none."""
     topic = record.get("src") or ""
     return ", ".join(map(str, topic)) if isinstance(topic, list) else str(topic)
 
 
 def write_jsonl(path: Path, values: Iterable[Any]) -> None:
-    """Write a file of JSON lines whole or not at all."""
+    """Write a file of JSON lines atomically."""
     write_text(path, "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
     part.write_text(text, encoding="utf-8")

@@ -1,8 +1,8 @@
 """Time and peak memory of the metrics, ours against a named peer in the same run.
 
-Each side runs in a fresh process of its own, after a warm-up on a small input; the two take turns, so that what else
-the machine does hits both alike. Time is the median over the turns. Memory is the largest increase of resident memory
-over what was there once everything was imported and the input made. Both sides must give the same numbers.
+Each side runs in a fresh process, after a warm-up on a small input; the two take turns, so that other load on the
+machine affects both alike. Time is the median over the turns. Memory is the largest increase of resident memory after
+imports, warm-up and the making of the input. Both sides must give the same numbers.
 
     python scripts/benchmark.py                            all cases
     python scripts/benchmark.py --quick --only self_bleu   one case, without its long sizes
@@ -11,8 +11,8 @@ over what was there once everything was imported and the input made. Both sides 
     python scripts/benchmark.py --all                      every case at every size, less time for each, in one report:
                                                            BENCHMARKS.md, docs/benchmarks/, build/benchmark.json
     python scripts/benchmark.py --from-json build/benchmark.json --report BENCHMARKS.md --pictures docs/benchmarks
-                                                           write the report again, from what was measured
-    python scripts/benchmark.py --scale 0.01               see that everything runs
+                                                           write the report again, from earlier measurements
+    python scripts/benchmark.py --scale 0.01               check that everything runs
 
 The cases are in _benchmark/cases.py. A case whose package is missing is left out, and the report names the package.
 """
@@ -35,9 +35,9 @@ from scripts._benchmark.cases import CASES, Size  # noqa: E402
 from scripts._benchmark.measure import MAX_TURNS, Measurement, machine, measure  # noqa: E402
 from scripts._files import write_text  # noqa: E402
 
-# How long the turns of one size go on; with --all, so that it ends within 20 minutes on two cores.
+# Seconds for the turns of one size; with --all, such that it ends within 20 minutes on two cores.
 SECONDS, SECONDS_OF_ALL = 20.0, 10.0
-# The least that a size is scaled down to: some inputs are made of fours.
+# The smallest scaled size: some inputs consist of sets of four.
 _LEAST = 4
 
 
@@ -86,7 +86,7 @@ def _figures(measured: Measurement) -> dict[str, float | None]:
 
 
 def chosen(only: str | None, quick: bool, scale: float) -> dict[str, list[Size]]:
-    """List the sizes of each case; a size that is scaled asks for no ratio and allows any memory."""
+    """List the sizes of each case; scaled sizes have no bounds on ratio and memory."""
     found = {}
     for name in [only] if only else CASES:
         sizes = [size for size in CASES[name].sizes if not (size.long and quick)]
@@ -98,7 +98,7 @@ def chosen(only: str | None, quick: bool, scale: float) -> dict[str, list[Size]]
 
 
 def run_all(sizes: dict[str, list[Size]], budget: float, scale: float, to_json: Path | None) -> dict[str, Any]:
-    """Measure all; what is done is printed, and kept in `to_json`, as it comes."""
+    """Measure all sizes; each result is printed, and written to `to_json`, at once."""
     measured: dict[str, Any] = {
         "machine": machine(),
         "run": "",
@@ -121,7 +121,7 @@ def run_all(sizes: dict[str, list[Size]], budget: float, scale: float, to_json: 
                 sys.stdout.flush()
                 bar.update()
                 measured["run"] = f"{time.monotonic() - start:.0f} seconds"
-                measured["run"] += f", all sizes times {scale:g}, to see that it runs" if scale != 1 else ""
+                measured["run"] += f", all sizes times {scale:g}, as a check that it runs" if scale != 1 else ""
                 if to_json:
                     write_text(to_json, json.dumps(measured, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return measured
@@ -134,12 +134,12 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="every case at every size, and the whole report")
     parser.add_argument("--only", choices=CASES, help="run one case")
     parser.add_argument("--quick", action="store_true", help="leave out the long sizes")
-    parser.add_argument("--scale", type=float, default=1, help="all sizes times this; no ratio is asked for then")
-    parser.add_argument("--seconds", type=float, help="how long the turns of one size go on")
+    parser.add_argument("--scale", type=float, default=1, help="multiply all sizes by this, and check no bounds")
+    parser.add_argument("--seconds", type=float, help="for the turns of one size")
     parser.add_argument("--report", type=Path, metavar="PATH", help="write a Markdown report")
-    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="write the pictures of growth, for the report")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write what was measured, row by row")
-    parser.add_argument("--from-json", type=Path, metavar="PATH", help="measure nothing: read what --json wrote")
+    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="write the plots of growth, for the report")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write all measurements, row by row")
+    parser.add_argument("--from-json", type=Path, metavar="PATH", help="measure nothing, and read what --json wrote")
     arguments = parser.parse_args(words)
     if arguments.all:
         if arguments.only or arguments.quick or arguments.from_json:

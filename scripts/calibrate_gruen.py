@@ -73,10 +73,7 @@ def main() -> None:
     folder = Path(os.environ["METRICS_TEST_DATA"]) / "data" / "text"
     chosen_by, kept_apart = read_parts(folder, arguments.runs, arguments.texts)
     settings = EncoderSettings(arguments.model, cache_dir=arguments.cache_dir)
-    if arguments.choose:
-        found = [*report(chosen_by, settings), try_rules(chosen_by)]
-    else:
-        found = report(kept_apart, settings)
+    found = [*report(chosen_by, settings), try_rules(chosen_by)] if arguments.choose else report(kept_apart, settings)
     text = "\n\n".join("\n".join(table) for table in found)
     print(text)
     if arguments.card and not arguments.choose:

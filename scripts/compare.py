@@ -1,16 +1,17 @@
-"""Is system A better than system B, or is it chance: two files of outputs, item by item, by any metric.
+"""Compare the outputs of two systems item by item, by any metric, and test whether the difference is chance.
 
     python scripts/compare.py a.jsonl b.jsonl --metric vendi_embed
     python scripts/compare.py a.jsonl b.jsonl --metric gruen --text-key output --plot differences.svg
     python scripts/compare.py a.jsonl b.jsonl --metric vendi_embed --setting q=0.5 --json comparison.json
     python scripts/compare.py a.jsonl b.jsonl --metric probeval --references people.jsonl
+    python scripts/compare.py a.jsonl b.jsonl --metric vendi_embed --setting rarefy=4
 
-An item is a JSON value on a line of its own: a text, a list of texts where the metric scores sets, or an object that
-holds either under --text-key. The items of the two files belong together line by line, or by --id-key. The metric is
-one of this repository, or the path of any module of `evaluate` whose result has `scores`, one for each item.
+An item is a JSON value on its own line: a text, a list of texts if the metric scores sets, or an object that holds
+either under --text-key. The items of the two files are paired line by line, or by --id-key. The metric is one of this
+repository, or the path of any module of `evaluate` whose result has `scores`, one for each item.
 
-Printed are both means with bootstrap intervals, the mean difference with its own, and the p-value of a paired
-approximate randomization test: how often chance alone brings a difference as large.
+Prints both means and the mean difference, each with a bootstrap interval, and the p-value of a paired approximate
+randomization test: the probability of a difference at least as large if the systems were equally good.
 """
 
 import argparse
@@ -25,14 +26,14 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from metrics._core.core_results import confidence_interval, parse_confidence  # noqa: E402
+from metrics._core.core_results import confidence_interval, merge_signatures, parse_confidence  # noqa: E402
 from scripts._files import read_jsonl, write_text  # noqa: E402
 from scripts._settings import parse_settings  # noqa: E402
 from scripts._statistics import RESAMPLES, randomization_p  # noqa: E402
 
 
 def read_items(path: Path, text_key: str | None, id_key: str | None) -> tuple[list[Any], list[Any]]:
-    """Read what a system gave, and the ids: line numbers where there are no others."""
+    """Read the items of a system, and their ids: line numbers if there is no id key."""
     items: list[Any] = []
     names: dict[Any, None] = {}
     for where, value in read_jsonl(path):
@@ -55,7 +56,7 @@ def read_items(path: Path, text_key: str | None, id_key: str | None) -> tuple[li
 
 
 def pair_up(first: Path, second: Path, text_key: str | None, id_key: str | None) -> tuple[list, list, list]:
-    """Read both files, and bring their items into one order; returns both, and the ids."""
+    """Read both files and pair their items; returns the items of each, and the ids."""
     one, names = read_items(first, text_key, id_key)
     other, other_names = read_items(second, text_key, id_key)
     if id_key is None:
@@ -85,7 +86,7 @@ def load(name: str) -> Any:
 
 
 def score(metric: Any, items: list, settings: dict[str, Any], path: Path) -> tuple[np.ndarray, str]:
-    """Score the items of one system: (n,), NaN where one has no score; and the signature."""
+    """Score the items of one system: (n,), NaN for an item without a score; and the signature."""
     try:
         result = metric.compute(predictions=items, **settings)
     except (TypeError, ValueError) as error:
@@ -129,7 +130,7 @@ def compare(first: np.ndarray, second: np.ndarray, level: float) -> dict[str, An
 
 
 def show(result: dict[str, Any]) -> str:
-    """Write a comparison as text."""
+    """Format a comparison as text."""
     lines = [
         f"{result['metric']}, {result['n']} items"
         + f" ({result['left_out']} without a score)" * bool(result["left_out"])
@@ -144,13 +145,23 @@ def show(result: dict[str, Any]) -> str:
     )
     lines.append(f"  p = {result['p']:.4f} (paired approximate randomization, {result['resamples']} resamples)")
     lines.append(f"  intervals: {100 * result['confidence']:g} % bootstrap")
-    if len(set(result["signatures"])) > 1:
+    if not scored_alike(*result["signatures"]):
         lines.append("  the signatures differ: what is compared was not scored alike")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
 
 
+def scored_alike(first: str, second: str) -> bool:
+    """Say whether two signatures agree; if scores are rarefied, the sizes of the sets may differ."""
+    if first == second:
+        return True
+    try:
+        return "|rarefy:" in first and bool(merge_signatures(first, second))
+    except ValueError:
+        return False
+
+
 def plot(differences: np.ndarray, result: dict[str, Any], path: Path) -> None:
-    """Draw the difference of each item, in order of size, and how they are spread."""
+    """Plot the difference of each item, in ascending order, and their histogram."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
@@ -178,13 +189,13 @@ def main() -> int:
     parser.add_argument("a", type=Path)
     parser.add_argument("b", type=Path)
     parser.add_argument("--metric", required=True, help="name of a metric here, or the path of a module")
-    parser.add_argument("--text-key", help="what of each object to score")
-    parser.add_argument("--id-key", help="by which the items belong together; else line by line")
+    parser.add_argument("--text-key", help="the key of the item, where lines are objects")
+    parser.add_argument("--id-key", help="the key that pairs the items; by default, the line")
     parser.add_argument("--references", type=Path, help="a reference for each item of A, as JSON lines")
-    parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="of the metric's compute")
+    parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers, those of each item too")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the differences: .svg, .png or .pdf")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers, including those of each item")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the differences: .svg, .png or .pdf")
     arguments = parser.parse_args()
     try:
         level = parse_confidence(arguments.confidence)

@@ -1,31 +1,32 @@
-"""Score a file of generated texts with one of the metrics: any size, in little memory, and again after a kill.
+"""Score a file of generated texts with one of the metrics: of any size, in little memory, and resumable after a kill.
 
     python scripts/score.py data.jsonl --metric vendi_embed --text-key generations
     python scripts/score.py data.csv --metric self_bleu --text-key answer --group-key prompt --out scores.parquet
     python scripts/score.py data.parquet --metric probeval --text-key answers --reference-key people --set smoothing=0.5
+    python scripts/score.py data.jsonl --metric vendi_embed --text-key generations --set rarefy=4
     python scripts/score.py data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
 
-Reads JSON lines, CSV, Parquet, or a folder that `datasets` saved. A row holds a set of texts, as a list; or one text,
-and rows with the same --group-key that stand side by side, or --set-size rows in turn, make a set. gruen scores each
-text. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the ending of --out; the columns of
-rows that make a set become lists.
+Reads JSON lines, CSV, Parquet, or a folder that `datasets` saved. A row holds a set of texts, as a list; or a row holds
+one text, and consecutive rows with the same --group-key, or --set-size consecutive rows, make a set. gruen scores each
+text. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the extension of --out; the columns
+of rows that make a set become lists.
 
 A summary goes to stdout and to <out>.summary.json: the numbers of the metric over the whole file, its signature, and
-    n_scores, n_texts, n_bad    how many scores, texts scored, and rows set aside
+    n_scores, n_texts, n_bad    the numbers of scores, of texts scored, and of rows set aside
     confidence                  the level of --confidence
     confidence_interval         [low, high] of the mean of the scores; null for fewer than two scores
-    confidence_method           how it was found: bootstrap, or normal for more than 100 000 scores; null without one
-    command                     what decided the numbers
+    confidence_method           bootstrap, or normal for more than 100 000 scores; null without an interval
+    command                     the options that decide the numbers
 
-With --one-set all texts of the file are one set, for probeval the answers to one question, whatever their number: sums
-and tables of its parts are merged. Then the summary is all there is, without an interval, for there is one score; and
---out, which ends in .json, is its file.
+With --one-set all texts of the file are one set, or for probeval the answers to one question: statistics of its parts
+are merged, however many texts there are. The only output is the summary, in --out, which ends in .json; it has no
+interval, because there is one score.
 
-With --engine ray the work is done by the actors of a Ray cluster, one model each, on a GPU where there are GPUs. Only
-this machine reads and writes files. Ray is an extra: pip install ".[ray]".
+With --engine ray the actors of a Ray cluster do the work, one model each, on GPUs if there are any. Only this machine
+reads and writes files. Ray is an extra: pip install ".[ray]".
 
-What is done is kept in <out>.parts, one file a batch. The same command, run again after a kill, goes on there, with
-either engine. A row that cannot be scored is named on stderr, and set aside to <out>.bad.jsonl.
+Finished batches are kept in <out>.parts, one file each. After a kill, the same command continues from there, with
+either engine. A row that cannot be scored is reported on stderr and set aside in <out>.bad.jsonl.
 
 Exit codes: 0 all rows are scored; 3 some were set aside; 4 stopped at a bad row, by --strict; 2 the command, its
 settings or the file are wrong, or no cluster answers; 130 interrupted; 1 a fault of the program.
@@ -113,7 +114,7 @@ def _check_columns(command: Command, source: Source) -> None:
 
 
 def _summary_of(summary_file: Path, decisive: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Read the summary that this command has written; None if there is none, or it is of another."""
+    """Read the summary that this command has written; None if there is none, or if another command wrote it."""
     try:
         summary = json.loads(summary_file.read_text(encoding="utf-8"))
         return summary if summary["command"] == decisive else None

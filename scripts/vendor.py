@@ -1,7 +1,7 @@
 """Copy the shared core into each metric folder, or check that the copies are right.
 
-`evaluate.load` takes a metric folder alone, with the flat files that its main script imports. So the lines
-`from .core_x import y` of a main script say which files of metrics/_core are copied beside it.
+`evaluate.load` reads only the folder of a metric, and of it the files that its main script imports. So the lines
+`from .core_x import y` of a main script decide which files of metrics/_core are copied to its folder.
 
     python scripts/vendor.py            copy
     python scripts/vendor.py --check    change nothing; exit with 1 if a copy differs, is missing or is not needed,
@@ -20,17 +20,17 @@ CORE = METRICS / "_core"
 
 
 def metric_folders() -> list[Path]:
-    """Find the folders that hold a main script of their own name."""
+    """Find the folders with a main script of the same name."""
     return sorted(path for path in METRICS.iterdir() if (path / f"{path.name}.py").is_file())
 
 
 def siblings(script: Path) -> list[str]:
-    """Name the flat files that a script imports from beside itself."""
+    """List the files in its own folder that a script imports."""
     return [name for kind, name, _, _ in get_imports(str(script)) if kind == "internal"]
 
 
 def problems(folder: Path) -> list[str]:
-    """Say what is wrong with the copies of one metric."""
+    """List what is wrong with the copies of one metric."""
     script = folder / f"{folder.name}.py"
     manifest = siblings(script)
     found = []
@@ -52,7 +52,7 @@ def problems(folder: Path) -> list[str]:
 
 
 def vendor(folder: Path) -> None:
-    """Copy what one metric needs, and delete what it does not."""
+    """Copy the core files that one metric needs, and delete all others."""
     manifest = siblings(folder / f"{folder.name}.py")
     for file in folder.glob("core_*.py"):
         if file.stem not in manifest:

@@ -1,4 +1,4 @@
-"""The built demos as running servers, and ways to use them: in Chromium, by HTTP, and past the page."""
+"""Ways to use a running demo in tests: by HTTP, and past the page."""
 
 import json
 import os
@@ -11,14 +11,10 @@ import httpx
 import pytest
 
 from scripts import build_space
-from scripts.screenshots import CHROMIUM, NO_CHROMIUM, browser, served
 
 NAMES = build_space.space_names()
 # In every text of a test that may not appear in a log.
 SECRET = "zanzibar"
-# Chamfer has the short queue, so that a test can fill it.
-SWITCHES = {"self_bleu": {"SPACE_MCP": "1"}, "chamfer_diversity": {"SPACE_QUEUE": "3"}}
-
 every_space = pytest.mark.parametrize("name", NAMES)
 in_chromium = pytest.mark.parametrize("demo", NAMES, indirect=True)
 
@@ -26,36 +22,6 @@ in_chromium = pytest.mark.parametrize("demo", NAMES, indirect=True)
 def in_demo(*names):
     """Run a test in some of the demos."""
     return pytest.mark.parametrize("demo", names, indirect=True)
-
-
-@pytest.fixture(scope="session")
-def built(tmp_path_factory):
-    """All demos as they are built, away from the checkout."""
-    folder = tmp_path_factory.mktemp("built")
-    for name in NAMES:
-        build_space.build(name, folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    if CHROMIUM is None:
-        pytest.skip(NO_CHROMIUM)
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="session")
-def demo(built, request, tmp_path_factory):
-    """One running demo; the next starts when its tests are done."""
-    name = request.param
-    log = tmp_path_factory.mktemp("logs") / f"{name}.log"
-    with served(built / name, log, **SWITCHES.get(name, {})) as running:
-        yield running
-    # No text of a visitor is in the log.
-    text = log.read_text()
-    for word in (SECRET, "council", "kettle", "walks his dog", "onerror"):
-        assert word not in text
 
 
 class Answered(NamedTuple):

@@ -1,4 +1,4 @@
-"""The benchmark: that it measures, compares, and shows; never how long a thing takes."""
+"""The benchmark: measuring, comparing and reporting; no test depends on how long anything takes."""
 
 import importlib.metadata
 import itertools
@@ -23,7 +23,7 @@ SMALL = ["--only", FAST, "--quick", "--scale", "0.1", "--seconds", "0.01"]
 
 
 def made_report(ours=1.0, peer=2.0, power=1.0):
-    """A report with a row for each size of each case: n^power times so many milliseconds, and ten times the MB."""
+    """A report with a row for each size of each case: n^power times the milliseconds, and ten times as many MB."""
     cases = []
     for name, case in CASES.items():
         rows = []
@@ -49,13 +49,13 @@ def figures(milliseconds):
 
 
 def texts_of(picture):
-    """The words of a picture, one string for each text."""
+    """The texts of a plot."""
     return ["".join(element.itertext()) for element in ElementTree.fromstring(picture).iter(f"{SVG}text")]
 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """The folder that a real run of a fast case wrote to."""
+    """The output folder of a real run of a fast case."""
     folder = tmp_path_factory.mktemp("benchmark")
     out = ["--report", str(folder / "report.md"), "--pictures", str(folder / "pictures")]
     assert benchmark.main([*SMALL, *out, "--json", str(folder / "report.json"), "--check"]) == 0
@@ -96,7 +96,7 @@ def test_the_report_is_written_again_from_json(measured, tmp_path):
 def test_a_case_that_cannot_run_says_why(monkeypatch, tmp_path, capsys):
     why = "rapidfuzz is not for this machine"
     (tmp_path / "rapidfuzz.py").write_text(f"raise ImportError('{why}')\n")
-    # The processes of both sides have the path of this one.
+    # The processes of both sides inherit sys.path.
     monkeypatch.syspath_prepend(tmp_path)
     out = ["--report", str(tmp_path / "report.md"), "--pictures", str(tmp_path)]
     assert benchmark.main([*SMALL, "--check", *out]) == 0
@@ -123,7 +123,7 @@ def test_a_peer_that_is_not_installed_is_named(monkeypatch):
 )
 def test_a_side_that_cannot_start_is_named(error, kind, note, monkeypatch, tmp_path):
     (tmp_path / "rapidfuzz.py").write_text(f"raise {error}\n")
-    # The processes of both sides have the path of this one.
+    # The processes of both sides inherit sys.path.
     monkeypatch.syspath_prepend(tmp_path)
     row = benchmark.run(FAST, CASES[FAST].sizes[0]._replace(n=5), 0.01)
     assert set(row[kind][0].split("; ")) == {note}
@@ -207,7 +207,7 @@ def test_sizes_that_are_chosen():
     assert all(sizes == list(CASES[name].sizes) for name, sizes in benchmark.chosen(None, False, 1).items())
     assert list(benchmark.chosen("chamfer", True, 1)) == ["chamfer"]
     assert [size.n for size in benchmark.chosen("chamfer", True, 1)["chamfer"]] == [5_000, 20_000]
-    # Small ones fall together; what cannot hold at a small size is not asked.
+    # Sizes that become equal are merged, and scaled sizes have no bounds.
     (size,) = benchmark.chosen("probeval_gp", False, 0.01)["probeval_gp"]
     assert (size.n, size.ratio) == (4, None)
 

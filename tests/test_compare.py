@@ -1,4 +1,4 @@
-"""Two systems, item by item."""
+"""scripts/compare.py: two systems, item by item."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def test_two_files_are_compared(run, files, load, tmp_path):
     result = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
     scores = [load("vendi_embed").compute(predictions=sets, q=0.5, confidence=0.9) for sets in (SETS, OTHER)]
     first, second = (np.array(one["scores"]) for one in scores)
-    # The same numbers as from Python.
+    # The same numbers as in Python.
     for name, one in zip("ab", scores, strict=True):
         assert result[name] == {"mean": pytest.approx(one["vendi_embed"]), "interval": one["confidence_interval"]}
     assert result["difference"]["mean"] == pytest.approx(float((first - second).mean()))
@@ -101,6 +101,17 @@ def test_items_without_a_score_are_left_out_on_both_sides(run, files):
     code, _, shown = run(alone, alone, "--metric", "self_bleu", "--setting", "singletons=skip")
     assert code == 1
     assert "No item has a score by self_bleu on both sides." in shown
+
+
+def test_sets_of_different_sizes_are_comparable_when_rarefied(run, files):
+    a, b = files("a.jsonl", SETS), files("b.jsonl", [members[:3] for members in SETS])
+    arguments = (a, b, "--metric", "vendi_embed", "--setting", "kernel=ngram")
+    assert "the signatures differ" in run(*arguments)[1]
+    with pytest.warns(UserWarning, match="fewer than rarefy=3 texts"):
+        code, out, _ = run(*arguments, "--setting", "rarefy=3")
+    assert code == 0
+    assert "3 items (2 without a score)" in out
+    assert "the signatures differ" not in out
 
 
 def test_answers_against_peoples(run, files):

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metrics._core.core_encoder import encode, token_batches
+from metrics._core.core_encoder import encode
+from metrics._core.core_tokens import token_batches
 from metrics.gruen import gruen_focus, gruen_redundancy, gruen_text
 from metrics.gruen.gruen_backbone import combine_windows, windows
 from tests.conftest import ROOT

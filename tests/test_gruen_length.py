@@ -1,5 +1,6 @@
 """gruen at the length that models write: repetition and lost focus are found, and prose is left alone."""
 
+import itertools
 import math
 
 import numpy as np
@@ -72,12 +73,18 @@ def test_near_repeats_count(first, second):
     ("first", "second"),
     [
         # Shared names and phrases.
-        ("The Department of Homeland Security hired forty people.", "Nobody at the Department of Homeland Security knew."),
+        (
+            "The Department of Homeland Security hired forty people.",
+            "Nobody at the Department of Homeland Security knew.",
+        ),
         ("Queen Elizabeth of England came to the town.", "The town was ready for Queen Elizabeth of England at noon."),
         ("At the end of the day we went home tired.", "At the end of the day she had sold nothing."),
         ("We must invest in our schools.", "We must invest in our roads."),
         # Function words and commas.
-        ("It is, as it was, one of the things that we have to do, and it is not.", "It was, to us, the one that is to be done."),
+        (
+            "It is, as it was, one of the things that we have to do, and it is not.",
+            "It was, to us, the one that is to be done.",
+        ),
         ("I know that it is so.", "I know that it was so."),
         # Numbers with a decimal point.
         ("It cost UNK dollars, UNK cents.", "UNK of them and UNK of us went."),
@@ -138,11 +145,17 @@ def test_the_more_sentences_the_longer_a_passage_must_be():
 def test_odd_sentences():
     assert find_repeats([]).n_flags() == find_repeats([""]).n_flags() == 0
     assert find_repeats(["...", "...", "!?", "🎉 🎉", "🎉 🎉"]).n_flags() == 0
-    assert find_repeats(["Öl ist teuer geworden, sagt Änne Müller.", "öl ist teuer geworden, sagt änne müller"]).n_pairs() == 1
+    assert (
+        find_repeats(["Öl ist teuer geworden, sagt Änne Müller.", "öl ist teuer geworden, sagt änne müller"]).n_pairs()
+        == 1
+    )
 
 
 def test_what_repeats_is_shown(load):
-    first, second = "In spring the road to the village is closed by snow.", "The road to the village is open, in spring!"
+    first, second = (
+        "In spring the road to the village is closed by snow.",
+        "The road to the village is open, in spring!",
+    )
     assert shared_passages(first, second) == ["the road to the village is"]
     assert shared_passages("Museums close on Mondays.", "On Monday, museums never close.") == ["Museums", "close"]
     result = load("gruen").compute(
@@ -153,7 +166,10 @@ def test_what_repeats_is_shown(load):
 
 
 def test_thousands_of_sentences_take_no_time():
-    sentences = [f"Letter {i} went from the old post office on the square to the small red house by the school." for i in range(300)]
+    sentences = [
+        f"Letter {i} went from the old post office on the square to the small red house by the school."
+        for i in range(300)
+    ]
     assert find_repeats(sentences).n_pairs() == math.comb(300, 2)
 
 
@@ -182,7 +198,9 @@ def test_a_stranger_is_found_at_any_length(load, n):
 
 def test_the_second_half_of_another_text_is_found(load):
     halves = [*STORY[:6], *LECTURE]
-    result = load("gruen").compute(predictions=[" ".join(halves), " ".join(LECTURE)], components=["focus"], details=True)
+    result = load("gruen").compute(
+        predictions=[" ".join(halves), " ".join(LECTURE)], components=["focus"], details=True
+    )
     assert [one["focus"] for one in result["details"]] == [-0.1, 0.0]
     assert [5, 6] in [one["sentences"] for one in result["details"][0]["focus_breaks"]]
 
@@ -207,15 +225,17 @@ def test_ties_and_bonds_are_what_they_say(n):
     assert ties(vectors, n_words) == pytest.approx(np.array(expected))
     expected = []
     for k in range(2, n - 1):
-        inner = [np.mean([own[i, j] for i in range(len(own)) for j in range(len(own)) if i != j])
-                 for own in (cosines[:k, :k], cosines[k:, k:])]
+        inner = [
+            np.mean([own[i, j] for i in range(len(own)) for j in range(len(own)) if i != j])
+            for own in (cosines[:k, :k], cosines[k:, k:])
+        ]
         expected.append(cosines[:k, k:].mean() - 0.25 * np.mean(inner) - 0.045 * math.log(min(k, n - k)))
     assert bonds(vectors) == pytest.approx(np.array(expected))
 
 
 def test_thresholds_fall_with_the_length():
     found = [FOCUS_RULE.thresholds(n, 0.1) for n in (2, 3, 10, 40)]
-    assert all(a > b for one, other in zip(found, found[1:], strict=False) for a, b in zip(one, other, strict=True))
+    assert all(a > b for one, other in itertools.pairwise(found) for a, b in zip(one, other, strict=True))
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 20])

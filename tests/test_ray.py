@@ -46,7 +46,7 @@ def as_words(settings):
 
 
 def write_texts(path, n, seed=0):
-    """One text a row, or some, and every row with people's answers."""
+    """Write rows of one text or three, each with people's answers."""
     rng = random.Random(seed)
     texts = [" ".join(rng.choices(WORDS, k=rng.randint(1, 7))) for _ in range(n)]
     rows, rest = [], list(texts)
@@ -83,7 +83,7 @@ def assert_same_numbers(summary, expected):
 
 @pytest.mark.parametrize(("metric", "settings"), ONE_SET)
 def test_a_file_that_is_one_set(load, tmp_path, monkeypatch, tiny_model, metric, settings):
-    # Several tables, ranges of keys and blocks, of little data.
+    # Small limits, so that little data makes several tables, ranges of keys and blocks.
     monkeypatch.setattr(merging, "_TABLE_ROWS", 300)
     monkeypatch.setattr(merging, "_BLOCK_TEXTS", 120)
     settings = {**settings, **encoder(metric, tiny_model)}
@@ -110,7 +110,7 @@ def test_one_set_goes_on_after_kills(load, tmp_path, tiny_model, metric):
     data = tmp_path / "data.jsonl"
     data.write_text("\n".join(lines))
     words = one_set(data, metric, settings)
-    # Files completed: arrays and a state for each batch. Chamfer keeps two arrays, and self-BLEU its tables in the end.
+    # Files: arrays and a state for each batch; two arrays for Chamfer, and tables at the end for self-BLEU.
     assert run_and_die(words, 4, before=False) == -signal.SIGKILL
     assert list((tmp_path / "out.json.parts").iterdir())
     run_and_die(words, 2, before=True)
@@ -119,7 +119,7 @@ def test_one_set_goes_on_after_kills(load, tmp_path, tiny_model, metric):
     assert_same_numbers(summary, expected_of(load, metric, settings, texts))
     assert (summary["n_texts"], summary["n_bad"]) == (150, len(BAD))
     assert [row["row"] for row in read_jsonl(tmp_path / "out.json.bad.jsonl")] == list(BAD)
-    # Done is done.
+    # A finished job is not repeated.
     assert score.main(words) == score.EXIT_BAD_ROWS
 
 
@@ -131,7 +131,7 @@ def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypat
     write = merging.write_text
 
     def stop(path, text):
-        # The similarities of this pair are in the file; that it is done is not.
+        # The similarities of this pair are written; the number of finished pairs is not.
         if text == "4":
             raise KeyboardInterrupt
         write(path, text)
@@ -325,7 +325,7 @@ def _meeting(compute):
 def cluster():
     """A real cluster on this machine, of two cores: its address."""
     with pytest.MonkeyPatch.context() as patch:
-        # Nothing is reported, and nothing written to the home folder; and as the command does, before Ray is imported.
+        # No usage report, and no files in the home folder; set before Ray is imported, as the command does.
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_AUTH_MODE", "disabled")
         patch.setenv("RAY_ENABLE_AUTO_CONNECT", "0")
@@ -342,7 +342,7 @@ def on_ray(cluster, words):
 
 
 def changed_metric(folder, name, class_name, change):
-    """Copy a metric that does more, in its own folder and with files that bear the numbers of processes.
+    """Copy a metric whose `_compute` also writes files that are named by process id.
 
     MARKED, a file is there while its process scores a batch. MEETING, a process goes on only once another came.
     """
@@ -354,11 +354,11 @@ def changed_metric(folder, name, class_name, change):
 
 
 def kill_one(marks, is_time, killed):
-    """Wait for workers that score a batch, and kill one of them there."""
+    """Wait until workers score a batch, and kill one of them."""
     while not killed:
         time.sleep(0.005)
         for mark in marks.iterdir() if is_time() else ():
-            # It is halted first: then it has finished its batch by now, or never will.
+            # Stopped first, so that it cannot finish its batch between the check and the kill.
             os.kill(int(mark.name), signal.SIGSTOP)
             time.sleep(0.02)
             if mark.exists():
@@ -398,7 +398,7 @@ def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, tiny_model, na
     killer.start()
     assert score.main(on_ray(cluster, there)) == score.EXIT_BAD_ROWS
     killer.join(timeout=10)
-    # It was a worker, which had not finished what it held; the batches that others held are done.
+    # A worker was killed in the middle of its batch; all other workers finished theirs.
     assert killed
     assert killed != [os.getpid()]
     assert [int(mark.name) for mark in marks.iterdir()] == killed
@@ -446,12 +446,12 @@ def assert_same_outputs(here, there):
 
 @pytest.mark.slow
 def test_a_cluster_goes_on_where_one_process_was_killed(load, cluster, tmp_path, monkeypatch, tiny_model):
-    # Several blocks: pairs of them are compared by workers.
+    # Several blocks, whose pairs are compared by workers.
     monkeypatch.setattr(merging, "_BLOCK_TEXTS", 60)
     settings = encoder("chamfer_diversity", tiny_model)
     texts = write_texts(tmp_path / "data.jsonl", 300)
     words = one_set(tmp_path / "data.jsonl", "chamfer_diversity", settings)
-    # Two arrays and a state for each batch of 50: in the third.
+    # Two arrays and a state for each batch of 50, so that the eighth file belongs to the third batch.
     assert run_and_die(words, 8, before=True) == -signal.SIGKILL
     assert len(list((tmp_path / "out.json.parts").glob("part-????????"))) == 2
     assert score.main(on_ray(cluster, words)) == 0
@@ -471,7 +471,7 @@ def test_a_batch_that_kills_every_worker_ends_the_job(cluster, tmp_path, monkeyp
     metric = str(changed_metric(tmp_path, "self_bleu", "SelfBleu", POISONED))
     with pytest.raises(RayActorError):
         score.main(on_ray(cluster, command(data, metric=metric)))
-    # What was done before is kept.
+    # The batches before it are kept.
     assert list((tmp_path / "out.jsonl.parts").glob("part-????????"))
 
 

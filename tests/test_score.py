@@ -80,7 +80,7 @@ def test_scores_are_those_of_one_call(load, tmp_path, capsys):
     assert low < summary["self_bleu"] < high
     assert [low, high] == pytest.approx(expected["confidence_interval"])
     assert (summary["confidence"], summary["confidence_method"]) == (0.95, "bootstrap")
-    # The interval is the summary's own, so that the signature is that of the score.
+    # The interval belongs to the summary alone, and so does not appear in the signature.
     assert summary["signature"] == load("self_bleu").compute(predictions=[rows[0]["texts"]], max_order=2)["signature"]
     assert (summary["n_scores"], summary["n_texts"], summary["n_bad"]) == (50, 150, 0)
     assert sorted(os.listdir(tmp_path)) == ["data.jsonl", "out.jsonl", "out.jsonl.summary.json"]
@@ -105,10 +105,40 @@ def test_every_metric(load, tmp_path, metric):
     for name, value in expected.items():
         if isinstance(value, (int, float)):
             assert summary[name] == pytest.approx(value, abs=1e-5)
-    # Found batch by batch, it is that of all scores.
+    # The interval is that of all scores, though they come in batches.
     interval = load(metric).compute(predictions=texts, **settings, confidence=0.8)["confidence_interval"]
     assert (summary["confidence"], summary["confidence_method"]) == (0.8, "bootstrap")
     assert summary["confidence_interval"] == pytest.approx(interval, abs=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.*fewer than rarefy")
+def test_rarefied_scores(load, tmp_path):
+    rows = [{"texts": members} for members in SETS]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert score.main(command(data, "--set", "rarefy=3", "--set", "max_order=2", size=4)) == 0
+    expected = load("self_bleu").compute(predictions=SETS, rarefy=3, max_order=2)
+    found = [row["self_bleu"] for row in read_jsonl(tmp_path / "out.jsonl")]
+    assert [one is None for one in found] == [False, True, False, False, True]
+    assert found == expected["scores"]
+    summary = summary_of(data)
+    assert (summary["n_scores"], summary["n_too_small"]) == (3, 2)
+    assert summary["self_bleu"] == pytest.approx(expected["self_bleu"])
+    assert summary["signature"] == expected["signature"]
+
+
+@pytest.mark.parametrize("setting", ["contributions=true", "classes=[1]", "contexts=[1]", "patience=0.8"])
+def test_settings_for_single_texts_have_no_place(tmp_path, capsys, setting):
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(2))
+    assert score.main(command(data, "--set", setting, metric="vendi_embed")) == 2
+    assert f"--set {setting.split('=')[0]} has no place here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("setting", ["rarefy=3", "kernel=classes"])
+def test_one_set_in_parts_is_not_rarefied(tmp_path, capsys, setting):
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(2))
+    words = command(data, "--set", setting, "--one-set", metric="vendi_embed", out="out.json")
+    assert score.main(words) == 2
+    assert setting.split("=")[0] in capsys.readouterr().err
 
 
 def test_one_score_has_no_interval(tmp_path):
@@ -242,7 +272,7 @@ def test_bad_rows_are_named_and_set_aside(load, tmp_path, capsys):
     assert summary_of(data)["self_bleu"] == pytest.approx(expected["self_bleu"])
     assert summary_of(data)["n_bad"] == len(BAD)
 
-    # Done is done.
+    # A finished job is not repeated.
     before = (tmp_path / "out.jsonl").stat().st_mtime_ns
     assert score.main(command(data)) == score.EXIT_BAD_ROWS
     assert (tmp_path / "out.jsonl").stat().st_mtime_ns == before
@@ -356,7 +386,7 @@ processes.set_forkserver_preload(["scripts.score", "tests.test_score"])
 
 
 def die_at(words, at, before):
-    """Run the command in a process that kills itself at the n-th file that it completes, before or after that."""
+    """Run the command in a process that kills itself before or after it completes its n-th file."""
     put, calls = keeping.put, 0
 
     def counted(*paths):
@@ -389,7 +419,7 @@ def outputs(folder):
 
 @pytest.fixture
 def killed_data(tmp_path):
-    """A file with bad rows, and what an undisturbed run makes of it."""
+    """A file with bad rows, and the outputs of an undisturbed run."""
     rows = [json.dumps(row) for row in make_rows(60)]
     rows[20:20] = ["no JSON", ""]
     for name in ("once", "killed"):
@@ -410,13 +440,13 @@ def test_a_kill_at_every_file_loses_nothing(killed_data, before):
         if run_and_die(command(data, size=30), at, before) != -signal.SIGKILL:
             break
         assert outputs(data.parent) != expected
-        # The next process is killed too, at the next file; the last one ends.
+        # The next process is killed too, at the next file; the last one finishes.
         run_and_die(command(data, size=30), 2, before)
         assert score.main(command(data, size=30)) == score.EXIT_BAD_ROWS
         assert outputs(data.parent) == expected
-        # Not each of them: every process loads its libraries anew.
+        # Every third file only, because each process imports all libraries again.
         at += 3
-    # Six batches, the rows and what was set aside.
+    # Six batches, the rows and the bad rows.
     assert at > 8
 
 
@@ -429,7 +459,7 @@ def test_kills_at_any_moment_lose_nothing(killed_data):
         process = processes.Process(target=score_and_exit, args=(command(data, size=30),))
         process.start()
         before = len(list(parts.glob("part-????????")))
-        # Each process gets a batch further; after three kills, the last one ends.
+        # Each process finishes another batch; after three kills, the last one finishes the job.
         while kills < 3 and process.is_alive() and len(list(parts.glob("part-????????"))) <= before:
             time.sleep(0.001)
         if kills < 3:
@@ -439,7 +469,7 @@ def test_kills_at_any_moment_lose_nothing(killed_data):
         if process.exitcode != -signal.SIGKILL:
             break
         kills += 1
-    # On a fast machine the first process may end before it is killed; the test above kills for sure.
+    # On a fast machine the first process may end before it is killed; the test above always kills.
     assert process.exitcode == score.EXIT_BAD_ROWS
     assert outputs(data.parent) == expected
 

@@ -28,7 +28,7 @@ from spaces._kit import sets
 from tests.conftest import ROOT
 from tests.demos import NAMES, SECRET, event_of, every_space, in_chromium, in_demo, join
 
-pytest_plugins = ["tests.demos"]
+pytest_plugins = ["tests.demo_servers"]
 
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
 EVIL = "<img src=x onerror=\"window.broken=1\"> <b>bold</b> <a href='javascript:1'>link</a> {{value}} ${1+1} =1+1"

@@ -4,8 +4,7 @@ Each different text is encoded once, in order of length over all sets, in batche
 """
 
 import logging
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,14 +14,9 @@ import numpy as np
 from .core_cache import TextCache, parse_cache_dir, through_cache
 from .core_inputs import TextSets, describe, parse_choice, parse_count, parse_embeddings, parse_matrix
 from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_model, load_encoder
+from .core_tokens import count_tokens, token_batches, warn_of_cut, warn_of_unread
 
 logger = logging.getLogger(__name__)
-
-# Tokens in a batch, padding included: enough to keep a processor busy, few enough to stay in its cache.
-_TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
-# The largest part of a budget that may be padding.
-_PADDING = 1 / 8
-_TOKENIZED_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -96,8 +90,9 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     Warns
     -----
     UserWarning
-        Once, with the count, if texts are longer than the model reads. Once, if the cache cannot be written to for lack
-        of space.
+        Once each, with the count, if texts are longer than the model reads, and if texts consist of words that it does
+        not know: a quarter of the tokens is unknown, or half of them are single letters of another script. Once, if the
+        cache cannot be written to for lack of space.
 
     Raises
     ------
@@ -140,34 +135,6 @@ def embed_part(texts: list[str], settings: Mapping[str, Any]) -> np.ndarray:
     return embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)[0]
 
 
-def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:
-    """Batch sequences of similar length, the longest first, so that a lack of memory shows at once.
-
-    Parameters
-    ----------
-    lengths : ndarray of shape (n,), tokens of each sequence
-    device : decides the token budget of a batch
-    batch_size : sequences in a batch, whatever their tokens; if None, as many as fit the budget with little padding
-
-    Yields
-    ------
-    ndarray of shape (b,), indices of sequences
-    """
-    order = np.argsort(-lengths, kind="stable")
-    budget = _TOKEN_BUDGETS[device.split(":")[0]]
-    start = 0
-    while start < len(order):
-        if batch_size is not None:
-            n = batch_size
-        else:
-            longest = max(1, int(lengths[order[start]]))
-            candidates = lengths[order[start : start + max(1, budget // longest)]]
-            padding = np.cumsum(longest - candidates)
-            n = max(1, int(np.searchsorted(padding, budget * _PADDING, side="right")))
-        yield order[start : start + n]
-        start += n
-
-
 def progress_bar(total: int, title: str, unit: str, show: bool | None) -> Any:
     """Make a progress bar; if `show` is None, it shows where logging is at INFO or below."""
     from tqdm.auto import tqdm
@@ -186,8 +153,9 @@ def _encode_given(texts: list[str], encoder: Any) -> Encoded:
 def _encode_unique(texts: list[str], settings: EncoderSettings, bar: Any) -> Encoded:
     """Encode different texts."""
     loaded, identity = load_encoder(settings.model, settings.precision, settings.device)
-    embeddings, cut = _encode_batches(loaded, texts, settings.batch_size, bar)
-    _warn_of_cut(cut, loaded.token_limit)
+    embeddings, cut, unread = _encode_batches(loaded, texts, settings.batch_size, bar)
+    warn_of_cut(cut, loaded.token_limit)
+    warn_of_unread(unread, len(texts))
     return Encoded(embeddings, {"model": identity, "precision": loaded.precision})
 
 
@@ -205,36 +173,40 @@ def _encode_through_cache(texts: list[str], settings: EncoderSettings, bar: Any)
             precision = load_encoder(settings.model, settings.precision, settings.device)[0].precision
             cache.keep_setting("precision", precision)
         limit = cache.setting("tokens")
+        unread = 0
 
         def encode_part(part: list[str]) -> tuple[np.ndarray, np.ndarray]:
-            nonlocal limit
+            nonlocal limit, unread
             loaded, found = load_encoder(settings.model, settings.precision, settings.device)
             if (found, loaded.precision) != (identity, precision):
                 raise ValueError(f"model: its files changed while they were in use, from {identity} to {found}.")
-            embeddings, cut = _encode_batches(loaded, part, settings.batch_size, bar)
+            embeddings, cut, found_unread = _encode_batches(loaded, part, settings.batch_size, bar)
+            unread += found_unread
             if cut.any() and limit is None:
                 limit = str(loaded.token_limit)
                 cache.keep_setting("tokens", limit)
             return embeddings, cut
 
         embeddings, cut = through_cache(cache, texts, precision, encode_part, bar.update)
-    _warn_of_cut(cut, limit)
+    warn_of_cut(cut, limit)
+    warn_of_unread(unread, len(texts))
     return Encoded(embeddings, {"model": identity, "precision": precision})
 
 
 def _encode_batches(
     loaded: LoadedEncoder, texts: list[str], batch_size: int | None, bar: Any
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Encode different texts.
 
     Returns
     -------
     embeddings : ndarray of shape (n, d), float32
     cut : ndarray of shape (n,), int64: the tokens of each text that is longer than the model reads; 0 for the others
+    unread : the number of texts whose words the model does not know
     """
     model, limit = loaded.model, loaded.token_limit
     with loaded.lock:
-        lengths = _token_counts(model, texts)
+        lengths, unread = count_tokens(model, texts)
     embeddings = np.empty((len(texts), 0), dtype=np.float32)
     read = lengths if limit is None else np.minimum(lengths, limit)
     for batch in token_batches(read, str(model.device), batch_size):
@@ -245,26 +217,5 @@ def _encode_batches(
             embeddings = np.empty((len(texts), encoded.shape[1]), dtype=np.float32)
         embeddings[batch] = encoded
         bar.update(len(batch))
-    return embeddings, np.zeros(len(texts), dtype=np.int64) if limit is None else lengths * (lengths > limit)
-
-
-def _token_counts(model: Any, texts: list[str]) -> np.ndarray:
-    """Count the tokens of each text; its characters, where the model has no tokenizer of a transformer."""
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    if not hasattr(tokenizer, "num_special_tokens_to_add"):
-        return np.fromiter(map(len, texts), np.int64, len(texts))
-    counts = np.empty(len(texts), dtype=np.int64)
-    for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
-        part = texts[start : start + _TOKENIZED_AT_ONCE]
-        encoded = tokenizer(part, truncation=False, padding=False, return_attention_mask=False, verbose=False)
-        counts[start : start + len(part)] = list(map(len, encoded["input_ids"]))
-    return counts
-
-
-def _warn_of_cut(cut: np.ndarray, limit: int | str | None) -> None:
-    if cut.any():
-        warnings.warn(
-            f"{np.count_nonzero(cut)} of {len(cut)} different texts are longer than the {limit} tokens that the model "
-            f"reads: the rest of each is cut off (the longest has {cut.max()}).",
-            stacklevel=4,
-        )
+    cut = np.zeros(len(texts), dtype=np.int64) if limit is None else lengths * (lengths > limit)
+    return embeddings, cut, unread

@@ -34,7 +34,7 @@ class FocusBreak(NamedTuple):
 class FocusRule(NamedTuple):
     """How cosines become evidence, and from where on it counts; chosen by scripts/calibrate_gruen.py.
 
-    near, best : weights, in a tie, of a sentence's mean cosine with its neighbors, and with the three nearest of all others
+    near, best : weights, in a tie, of a sentence's mean cosine with its neighbors, and with its three nearest others
     off_line : weight of its mean cosine with its neighbors, less the cosine of these with each other
     brevity : bonus for the logarithm of its words, below 20: short sentences say little of the subject
     within : weight, in a bond, of the mean cosine inside both parts, against that across
@@ -57,8 +57,8 @@ class FocusRule(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """The weights and slopes, for the signature."""
-        return ",".join(f"{name}={value:g}" for name, value in self._asdict().items())
+        """The weights, thresholds and slopes in their order, for the signature."""
+        return "/".join(f"{value:g}" for value in self)
 
     def thresholds(self, n_sentences: int, threshold: float) -> tuple[float, float, float]:
         """Return the least tie, digression and bond that keep the focus of a text."""
@@ -127,7 +127,7 @@ def focus_margin(
 def _margins(
     embeddings: np.ndarray, n_words: np.ndarray, threshold: float, rule: FocusRule
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the cosines of adjacent sentences, and how far each sentence and each way to part is above what it needs."""
+    """Return the cosines of adjacent sentences, and the margins of sentences, (n,), and of parts, (n - 3,)."""
     vectors = np.asarray(embeddings, dtype=np.float64)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)

@@ -16,20 +16,19 @@ import numpy as np
 from .gruen_redundancy import ALL_FLAGS, COMMON, EDITS, SUBSTRING, WORDS, Redundancy, refuse_too_many
 
 # Words of closed classes, and what is left of contractions. UNK stands for a number.
-FUNCTION_WORDS = frozenset(
-    """
-    a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself yourselves he
-    him his himself she her hers herself it its itself they them their theirs themselves one ones who whom whose which
-    what and or but nor so yet if because as until while although though unless since whether than then of at by for
-    with about against between among into through during before after above below to from up down in out on off over
-    under upon within without toward towards across along around behind beside besides beyond near per via onto is am
-    are was were be been being isn aren wasn weren have has had having hasn haven hadn do does did doing done doesn don
-    didn will would shall should can could may might must ought won wouldn shan shouldn couldn mightn mustn cannot ain
-    ca wo not no never here there where when why how again once ever now all any both each few more most other others
-    another some such only own same too very just even also still much many every either neither several something
-    anything nothing everything someone anyone everyone nobody s t d ll m re ve unk
-    """.split()
-)
+_FUNCTION_WORDS = """
+a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself yourselves he him
+his himself she her hers herself it its itself they them their theirs themselves one ones who whom whose which what
+and or but nor so yet if because as until while although though unless since whether than then of at by for with about
+against between among into through during before after above below to from up down in out on off over under upon
+within without toward towards across along around behind beside besides beyond near per via onto is am are was were be
+been being isn aren wasn weren have has had having hasn haven hadn do does did doing done doesn don didn will would
+shall should can could may might must ought won wouldn shan shouldn couldn mightn mustn cannot ain ca wo not no never
+here there where when why how again once ever now all any both each few more most other others another some such only
+own same too very just even also still much many every either neither several something anything nothing everything
+someone anyone everyone nobody s t d ll m re ve unk
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 # A word, and the mark that ends a clause with it.
 _WORD = re.compile(r"([^\W_]+(?:-[^\W_]+)*)(?:[\"'”’)\]]*\s*([,;:.!?–—]|--|$))?")
 # Words in a row that count as taken over.
@@ -55,10 +54,10 @@ class RepeatRule(NamedTuple):
     share : share of the longer that is in one run, of its content words in that run, and of those in any order
     """
 
-    content: int = 3
-    clause: int = 8
+    content: float = 3
+    clause: float = 8
     passage: float = 10
-    sentences: int = 15
+    sentences: float = 15
     growth: float = 2
     kept: float = 0.4
     contained: float = 0.6
@@ -66,9 +65,8 @@ class RepeatRule(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """The thresholds, for the signature."""
-        return ",".join(f"{name}={value:g}" for name, value in self._asdict().items())
-
+        """The thresholds in their order, for the signature."""
+        return "/".join(f"{value:g}" for value in self)
 
     def for_text(self, n_sentences: int) -> "RepeatRule":
         """Return the rule for a text of so many sentences."""
@@ -115,7 +113,11 @@ def shared_passages(first: str, second: str) -> list[str]:
     """List what a sentence has in common with another: its passages of three words or more, else its content words."""
     a, b = ([match[1].lower() for match in _WORD.finditer(sentence)] for sentence in (first, second))
     spans = [match.span(1) for match in _WORD.finditer(first)]
-    runs = [block for block in _blocks(a, b) if any(word not in FUNCTION_WORDS for word in a[block.a : block.a + block.size])]
+    runs = [
+        block
+        for block in _blocks(a, b)
+        if any(word not in FUNCTION_WORDS for word in a[block.a : block.a + block.size])
+    ]
     if runs:
         return [first[spans[run.a][0] : spans[run.a + run.size - 1][1]] for run in runs]
     common = set(a) & set(b) - FUNCTION_WORDS

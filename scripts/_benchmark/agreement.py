@@ -1,4 +1,4 @@
-"""How the numbers of the two sides of a case are compared: what is asked, and what is found."""
+"""Comparison of the numbers of the two sides of a case."""
 
 import math
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Values(NamedTuple):
-    """No number is farther from its fellow than this, relative to 1 or to its size."""
+    """Numbers that agree to a tolerance, absolute and relative."""
 
     tolerance: float
 
@@ -15,7 +15,7 @@ class Values(NamedTuple):
         return f"the same numbers to {self.tolerance:g}" if self.tolerance else "the same numbers"
 
     def compare(self, ours: np.ndarray, peer: np.ndarray) -> tuple[str, bool]:
-        """Say how far apart they are, and whether that will do."""
+        """Return the largest difference, as text, and whether it is within bounds."""
         if ours.shape != peer.shape:
             return f"shapes {ours.shape} and {peer.shape}", False
         close = np.allclose(ours, peer, rtol=self.tolerance, atol=self.tolerance)
@@ -23,7 +23,7 @@ class Values(NamedTuple):
 
 
 class Cosines(NamedTuple):
-    """The cosine of no embedding to its fellow is farther from 1 than `largest`, nor is the mean than `mean`."""
+    """Embeddings with cosines near 1: the difference from 1 is at most `largest`, and in the mean at most `mean`."""
 
     largest: float = math.inf
     mean: float = math.inf
@@ -34,7 +34,7 @@ class Cosines(NamedTuple):
         return f"cosines to the peer's embeddings of 1, {', '.join(asked)}"
 
     def compare(self, ours: np.ndarray, peer: np.ndarray) -> tuple[str, bool]:
-        """Say how far apart they are, and whether that will do."""
+        """Return the largest difference, as text, and whether it is within bounds."""
         if ours.shape != peer.shape:
             return f"shapes {ours.shape} and {peer.shape}", False
         ours, peer = (side.astype(np.float64) for side in (ours, peer))

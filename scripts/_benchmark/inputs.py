@@ -27,14 +27,14 @@ TEMPLATE = (
 
 
 def captions_file() -> Path | None:
-    """Name the file of captions; None if they are to come from templates."""
+    """Return the path of the captions; None if they come from templates."""
     folder = os.environ.get("METRICS_TEST_DATA")
     return Path(folder) / "data" / "text" / "coco_captions_20k.txt" if folder else None
 
 
 @cache
 def base_captions() -> list[str]:
-    """Read the captions, or make as many."""
+    """Read the captions, or make as many from templates."""
     file = captions_file()
     if file:
         return file.read_text(encoding="utf-8").splitlines()[:N_CAPTIONS]
@@ -45,7 +45,7 @@ def base_captions() -> list[str]:
 
 
 def captions(n: int) -> list[str]:
-    """Take n captions; after the first 20 000, copies that end with a word of their own."""
+    """Take n captions; those after the first 20 000 are copies, each copy with a further word at its end."""
     base = base_captions()
     copies = (base if k == 0 else [f"{caption} copy{k}" for caption in base] for k in range(-(-n // len(base))))
     return [caption for copy in copies for caption in copy][:n]
@@ -57,24 +57,24 @@ def tokenized_captions(n: int) -> list[list[str]]:
 
 
 def different_captions(n: int) -> list[str]:
-    """Take n captions of which no two are the same."""
+    """Take n different captions."""
     return list(dict.fromkeys(base_captions()))[:n]
 
 
 def repeated_captions(n: int) -> list[str]:
-    """Take n captions: n / 4 different ones, four times over."""
+    """Take n captions: n / 4 different ones, repeated four times."""
     return different_captions(n // 4) * 4
 
 
 class EmbeddedTexts(NamedTuple):
-    """Predictions, whose words nobody reads, and their embeddings."""
+    """Predictions, whose words have no effect, and their embeddings."""
 
     predictions: list[Any]
     embeddings: np.ndarray
 
 
 def random_embeddings(n: int, dtype: type) -> np.ndarray:
-    """Draw embeddings whose variance falls from one dimension to the next, as that of real ones does."""
+    """Draw embeddings whose variance decreases over the dimensions, as that of real ones does."""
     embeddings = np.random.default_rng(0).standard_normal((n, DIMENSIONS), dtype=dtype)
     embeddings *= np.linspace(1.0, 0.1, DIMENSIONS, dtype=dtype)
     return embeddings
@@ -129,7 +129,7 @@ def matched_answers(n: int) -> MatchedAnswers:
 
 
 class LineFile(NamedTuple):
-    """A file of JSON lines, a set of four captions a line, and a folder for what is made of it."""
+    """A file of JSON lines, each a set of four captions, and a folder for output."""
 
     path: Path
     folder: Path
@@ -145,7 +145,7 @@ def file_of_sets(n: int) -> LineFile:
 
 
 def five_sentences(n: int) -> list[str]:
-    """Make n texts of five different sentences, each of two captions: some 25 tokens."""
+    """Make n texts of five different sentences, each of two captions and about 25 tokens."""
     drawn = iter(captions(10 * n))
     parts = ((next(drawn).strip(" ."), next(drawn).strip(" .")) for _ in range(5 * n))
     sentences = [f"{first[:1].upper()}{first[1:]}, and {second[:1].lower()}{second[1:]}." for first, second in parts]

@@ -1,4 +1,4 @@
-"""How the benchmark measures: each side in a fresh process of its own, turn by turn; and what it all runs on."""
+"""Measurement of time and memory, each side in a fresh process, in turns; and a description of the machine."""
 
 import datetime
 import importlib.metadata
@@ -46,7 +46,7 @@ INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16", "asimd", "sve")
 
 
 class Measurement(NamedTuple):
-    """What one side took for one size; megabytes are None where the system does not tell."""
+    """Time, memory and numbers of one side at one size; megabytes are None where the system does not report them."""
 
     seconds: float
     megabytes: float | None
@@ -54,7 +54,7 @@ class Measurement(NamedTuple):
 
 
 def peak_memory(reset: bool) -> float | None:
-    """Read the peak of this process's resident memory, in bytes; to reset it first gives what is resident now."""
+    """Read the peak resident memory of this process, in bytes; with `reset`, the current resident memory."""
     if sys.platform != "linux":
         return None
     if reset:
@@ -64,9 +64,9 @@ def peak_memory(reset: bool) -> float | None:
 
 
 def serve(pipe: Connection, name: str, side: str, n: int, scratch: str) -> None:
-    """Score an input each time the pipe says so, and send back seconds and megabytes; at the end, the numbers.
+    """Score an input on each request, and send seconds and megabytes; at the end, send the numbers.
 
-    First it says that it is ready, by an empty string, or what it cannot import.
+    The first message is an empty string once the process is ready, or the error of an import.
     """
     tempfile.tempdir = scratch
     case = CASES[name]
@@ -81,10 +81,10 @@ def serve(pipe: Connection, name: str, side: str, n: int, scratch: str) -> None:
     pipe.send("")
     numbers = None
     while pipe.recv():
-        numbers = None
         peak_memory(reset=True)
         start, seconds, n_scores = time.perf_counter(), 0.0, 0
         while seconds < TURN_SECONDS:
+            numbers = None
             numbers = score(inputs)
             seconds, n_scores = time.perf_counter() - start, n_scores + 1
         peak = peak_memory(reset=False)
@@ -94,7 +94,7 @@ def serve(pipe: Connection, name: str, side: str, n: int, scratch: str) -> None:
 
 @contextmanager
 def worker(name: str, side: str, n: int) -> Iterator[Connection]:
-    """Start a fresh process, which says so once it is ready to score; its files go when it does."""
+    """Start a fresh process that serves one side, and remove its files at the end."""
     context = multiprocessing.get_context("spawn")
     pipe, other_end = context.Pipe()
     with tempfile.TemporaryDirectory() as scratch:
@@ -109,12 +109,12 @@ def worker(name: str, side: str, n: int) -> Iterator[Connection]:
 
 
 def measure(name: str, n: int, sides: list[str], budget: float) -> list[Measurement]:
-    """Let the sides take turns until they have taken `budget` seconds.
+    """Measure the sides in turns for about `budget` seconds.
 
     Raises
     ------
     EOFError
-        If the process of a side ends before its time.
+        If the process of a side ends early.
     ImportError
         If a side lacks a package.
     """
@@ -142,7 +142,7 @@ def measure(name: str, n: int, sides: list[str], budget: float) -> list[Measurem
 
 
 def machine() -> dict[str, str]:
-    """Describe what this runs on."""
+    """Describe the machine, the system and the packages."""
     processor, flags = platform.processor() or platform.machine(), ""
     if sys.platform == "linux":
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -171,7 +171,7 @@ def machine() -> dict[str, str]:
 
 
 def accelerator() -> str:
-    """Name the device that torch would choose beside the processor."""
+    """Name the accelerator that torch would choose."""
     import torch
 
     if torch.cuda.is_available():

@@ -1,6 +1,6 @@
-"""The pictures of the benchmark: a small panel for each case, both axes logarithmic.
+"""Plots of the benchmark: a small panel for each case, on logarithmic axes.
 
-They are SVG that is written here, so that style sheets in them follow light and dark, and words stay words.
+They are written as SVG, with a style sheet for light and dark mode, and with text that stays text.
 """
 
 import math
@@ -57,9 +57,12 @@ _DARK = {
 
 
 class Quantity(NamedTuple):
-    """What a picture shows: its heading, its name in the report, its units, and words to compare it.
+    """What a plot shows.
 
-    What is less than `least` is noise, and is drawn as `least`.
+    title, name : its heading, and its name in the report
+    units : pairs of a factor and a unit, the largest first
+    less, same, more : words for a comparison
+    least : values below this are noise, and are drawn as this
     """
 
     title: str
@@ -83,7 +86,7 @@ Place = Callable[[float, float], tuple[float, float]]
 
 
 class Scale(NamedTuple):
-    """Pixels to a factor of ten, along and up: the same in all panels, so that slopes can be compared."""
+    """Pixels for a factor of ten, horizontally and vertically: equal in all panels, so that slopes are comparable."""
 
     along: float
     up: float
@@ -117,15 +120,15 @@ def picture(report: dict[str, Any], kind: str) -> str:
 
 
 def _heading(quantity: Quantity, scale: Scale, width: int) -> list[str]:
-    """Draw the title, and how steep a line is that grows as n or as its square."""
+    """Draw the title, and the slopes of linear and of quadratic growth."""
     parts = [
         _text(_MARGIN, 44, f"{quantity.title} by the size n of the input", "title"),
-        _text(_MARGIN, 68, "Beside a line: what the largest size took, and how that grows with n."),
+        _text(_MARGIN, 68, "The label of a line: the value at the largest size, and its growth with n."),
     ]
     if width > 2 * _MARGIN + _WIDTH:
         x, y = width - _MARGIN - 54, 74
         along = min(36.0, 22 * scale.along / scale.up)
-        parts.append(_text(x - 12, y - 6, "slopes, alike in all panels", "end"))
+        parts.append(_text(x - 12, y - 6, "slopes, equal in all panels", "end"))
         for power, label in ((1, "n"), (2, "n²")):
             up = along * scale.up / scale.along * power
             parts += [_line([(x, y), (x + along, y - up)], "key"), _text(x + along + 5, y - up + 4, label)]
@@ -133,7 +136,7 @@ def _heading(quantity: Quantity, scale: Scale, width: int) -> list[str]:
 
 
 def _scale(cases: list[dict[str, Any]], quantity: Quantity) -> Scale:
-    """Choose the scale by the case that spans most."""
+    """Choose the scale by the case of the widest range."""
     spans = [(1.0, 1.0)]
     for case in cases:
         all_points = _points(case, "ours", quantity) + _points(case, "peer", quantity)
@@ -149,7 +152,7 @@ def _points(case: dict[str, Any], side: str, quantity: Quantity) -> Points:
 
 
 def _panel(case: dict[str, Any], quantity: Quantity, scale: Scale) -> list[str]:
-    """Draw a case: what it is, and the points of both sides."""
+    """Draw a case: its title, and the points of both sides."""
     lines = textwrap.wrap(case["title"].replace("`", ""), _TITLE_CHARACTERS)
     parts = [_text(0, 12, case["name"], "name"), *(_text(0, 29 + 14 * i, words) for i, words in enumerate(lines))]
     ours, peer = (_points(case, side, quantity) for side in ("ours", "peer"))
@@ -170,7 +173,7 @@ def _panel(case: dict[str, Any], quantity: Quantity, scale: Scale) -> list[str]:
         ]
     values = [math.log10(value) for _, value in ours + peer]
     left = math.log10(min(n for n, _ in ours + peer)) - _LEFT / scale.along
-    # What a case spans lies in the middle of what the widest spans.
+    # The range of a case is centred in that of the widest.
     free = _HEIGHT - _TOP - _BOTTOM - (max(values) - min(values)) * scale.up
     low = min(values) - (_BOTTOM + free / 2) / scale.up
     bottom = _TITLE + _HEIGHT
@@ -198,7 +201,7 @@ def _panel(case: dict[str, Any], quantity: Quantity, scale: Scale) -> list[str]:
 
 
 def _comparison(quantity: Quantity, ours: Points, peer: Points) -> str:
-    """Say how far apart the two sides are at the largest size that both ran."""
+    """Compare the two sides at the largest size that both ran."""
     n, value = peer[-1]
     own = dict(ours)[n]
     if min(own, value) <= quantity.least:
@@ -210,7 +213,7 @@ def _comparison(quantity: Quantity, ours: Points, peer: Points) -> str:
 
 
 def _labels(quantity: Quantity, ours: Points, peer: Points, place: Place) -> list[str]:
-    """Label the last points of both sides with what they took and how it grows."""
+    """Label the last points of both sides with their value and their growth."""
     x, y = place(*ours[-1])
     parts = []
     if peer:
@@ -230,14 +233,14 @@ def _labels(quantity: Quantity, ours: Points, peer: Points, place: Place) -> lis
 
 
 def _label(x: float, y: float, kind: str, quantity: Quantity, own: Points) -> str:
-    """Write what the largest size took, and the exponent of all sizes that are more than noise."""
+    """Label a line with the value at the largest size, and the growth exponent of all values above noise."""
     value = own[-1][1]
     shown = _amount(value, quantity) if value > quantity.least else f"< {_amount(value, quantity)}"
     return _text(x, y, shown, kind, growth([point for point in own if point[1] > quantity.least]))
 
 
 def _amount(value: float, quantity: Quantity) -> str:
-    """Write seconds or megabytes to two digits."""
+    """Format seconds or megabytes to two digits."""
     unit, name = next((pair for pair in quantity.units if value >= 0.9999 * pair[0]), quantity.units[-1])
     return f"{float(f'{value / unit:.2g}'):g} {name}"
 

@@ -1,4 +1,4 @@
-"""How the benchmark is shown: rows for the terminal, and a page of Markdown."""
+"""The report of the benchmark: rows for the terminal, and a page of Markdown."""
 
 import math
 import os
@@ -26,13 +26,13 @@ PICTURES = {
 
 
 def points(case: dict[str, Any], side: str, quantity: str) -> list[tuple[int, float]]:
-    """List the sizes of a case, and the seconds or megabytes that a side took, where they are known."""
+    """List the sizes of a case with the seconds or megabytes of a side, where these are known."""
     found = [(row["n"], row[side][quantity]) for row in case["rows"] if row[side]]
     return [(n, value) for n, value in found if value is not None]
 
 
 def growth(measured: list[tuple[int, float]]) -> float | None:
-    """Fit the exponent k of n^k; None if there are not two sizes, or one took nothing."""
+    """Fit the exponent k of n^k; None for fewer than two sizes, or a value of 0."""
     if len(measured) < 2 or any(value <= 0 for _, value in measured):
         return None
     x, y = ([math.log(value) for value in values] for values in zip(*measured, strict=True))
@@ -41,27 +41,27 @@ def growth(measured: list[tuple[int, float]]) -> float | None:
 
 
 def number(value: float) -> str:
-    """Write a count."""
+    """Format a count."""
     return f"{value:,.0f}".replace(",", " ")
 
 
 def rounded(value: float) -> str:
-    """Write three digits of a number."""
+    """Format a number to three digits."""
     return number(float(f"{value:.3g}")) if value >= 100 else f"{value:.3g}"
 
 
 def line(cells: dict[str, str]) -> str:
-    """Lay out a row of the table."""
+    """Format a row of the table."""
     return f"| {' | '.join(cells.get(name, '').ljust(width) for name, width in COLUMNS.items())} |"
 
 
 def head() -> list[str]:
-    """Lay out the head of the table."""
+    """Format the head of the table."""
     return [line({name: name for name in COLUMNS}), line({name: "-" * width for name, width in COLUMNS.items()})]
 
 
 def body(case: dict[str, Any], place: int) -> str:
-    """Lay out one size of a case; growth is that since the size before."""
+    """Format one size of a case; growth is relative to the size before."""
     row = case["rows"][place]
     cells = {"case": case["name"], "n": number(row["n"]), "apart": row["apart"] or ""}
     if not row["alone"]:
@@ -85,7 +85,7 @@ def body(case: dict[str, Any], place: int) -> str:
 
 
 def result(row: dict[str, Any]) -> str:
-    """Say what is wrong with a row, and what could not be measured."""
+    """List what is wrong with a row, and what could not be measured."""
     return "; ".join([*row["failures"], *(f"not measured: {note}" for note in row["unmeasured"])]) or "ok"
 
 
@@ -100,12 +100,12 @@ def notes(report: dict[str, Any], kind: str) -> list[str]:
 
 
 def about(report: dict[str, Any]) -> list[str]:
-    """List what it ran on, and how long it took."""
+    """List the machine, the packages and the time of the run."""
     return [f"- {name}: {value}" for name, value in {**report["machine"], "Run": report["run"]}.items()]
 
 
 def summary(report: dict[str, Any]) -> list[str]:
-    """Lay out a row for each case: its largest size that both sides ran, or else its largest."""
+    """Format a row for each case: its largest size that both sides ran, or else its largest."""
     names = ("case", "what is measured", "n", "ours", "n a second", "peer", "its time", "faster", "MB", "its MB")
     lines = [f"| {' | '.join(names)} |", f"| {' | '.join('---' for _ in names)} |"]
     for case in report["cases"]:
@@ -147,15 +147,15 @@ At the largest size that both sides ran.
 
 ## Growth
 
-Both axes are logarithmic, and of the same scale in all panels. The exponents are fitted to all sizes.
+Both axes are logarithmic, with the same scale in all panels. The exponents are fitted to all sizes.
 {pictures}
 ## Each size
 
-Each side runs in a fresh process, after a warm-up; the two take turns. Times are medians over up to {turns} turns,
-fewer where they take longer than {seconds:g} seconds. Memory is the largest increase of resident memory over what was
-there once everything was imported, warmed up, and the input made. `growth` is the growth of our time since the row
-above. `ratio` is the peer's time divided by ours, `needed` the least that it must be. `apart` is how far the numbers
-of the two sides are from each other; a row is `ok` only if that is within what the case asks.
+Each side runs in a fresh process, after a warm-up; the two take turns. A turn repeats a short run and takes the mean.
+Times are medians over at most {turns} turns, fewer if they take longer than {seconds:g} seconds. Memory is the largest
+increase of resident memory after imports, warm-up and the making of the input. `growth` compares our time with the row
+above. `ratio` is the peer's time divided by ours, and `needed` its lower bound. `apart` is the difference between the
+numbers of the two sides; a row is `ok` only if it is within the bound of the case.
 
 {table}
 
@@ -168,8 +168,8 @@ def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
 
     Parameters
     ----------
-    path : where it will stand, so that its links lead to the pictures
-    folder : where the pictures stand; None for none
+    path : of the page, from which its links lead to the plots
+    folder : of the plots; None for a page without them
     """
     images = [
         f"\n![{text}]({Path(os.path.relpath(folder / f'{name}.svg', path.parent)).as_posix()})\n"

@@ -1,6 +1,6 @@
-"""The sides of the cases of the benchmark: ours, and the peer that it is measured against.
+"""The two sides of each case of the benchmark: our code, and the peer that it is measured against.
 
-Each function imports what it needs, so that a process holds one side alone.
+Each function imports what it needs, so that a process loads only one side.
 """
 
 import os
@@ -27,7 +27,7 @@ def metric(name: str) -> Any:
 
 @cache
 def sentence_transformer() -> Any:
-    """Load the model that is our default from its folder."""
+    """Load our default model from its folder."""
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 
@@ -38,7 +38,7 @@ def sentence_transformer() -> Any:
 
 
 def self_bleu_core(tokens: list[list[str]]) -> Any:
-    """Score each text with the core alone."""
+    """Score each text with the core functions."""
     from metrics._core import core_ngrams
 
     numbered, sizes = core_ngrams.number_tokens(tokens), np.array([len(tokens)])
@@ -47,7 +47,7 @@ def self_bleu_core(tokens: list[list[str]]) -> Any:
 
 
 def fast_bleu(tokens: list[list[str]]) -> Any:
-    """Score each text with fast-bleu: C++, threads."""
+    """Score each text with fast-bleu, which is multithreaded C++."""
     from fast_bleu import SelfBLEU
 
     return SelfBLEU(tokens, {3: (1 / 3, 1 / 3, 1 / 3)}, smoothing_func=1).get_score()[3]
@@ -88,7 +88,7 @@ def chamfer_compute(texts: EmbeddedTexts) -> Any:
 
 
 def chamfer_paper(texts: EmbeddedTexts) -> Any:
-    """Score one set from scikit-learn's distances of all from all, as the diversity paper defines the score."""
+    """Score one set from the full distance matrix of scikit-learn, as the diversity paper defines the score."""
     from sklearn.metrics.pairwise import cosine_distances
 
     distances = cosine_distances(texts.embeddings)
@@ -97,7 +97,7 @@ def chamfer_paper(texts: EmbeddedTexts) -> Any:
 
 
 def chamfer_full_matrix(texts: EmbeddedTexts) -> Any:
-    """Score one set from all similarities, in as few passes over the matrix as numpy needs."""
+    """Score one set from the full similarity matrix, in the fewest passes that numpy needs."""
     unit = texts.embeddings / np.linalg.norm(texts.embeddings, axis=1, keepdims=True)
     similarities = unit @ unit.T
     np.fill_diagonal(similarities, -np.inf)
@@ -122,7 +122,7 @@ def sentence_transformer_encode(texts: list[str]) -> Any:
 
 
 def probeval_compute(questions: Questions) -> Any:
-    """Score all questions with the metric, word vectors given."""
+    """Score all questions with the metric and word vectors."""
     return metric("probeval").compute(**questions._asdict(), clustering="hac")["scores"]
 
 
@@ -222,14 +222,14 @@ def gruen_one_by_one(texts: list[str]) -> Any:
 
 
 def redundancy_compute(captions: list[str]) -> Any:
-    """Score the redundancy of one text, a sentence a caption, with the metric's own function."""
+    """Score the redundancy of one text, whose sentences are captions, with the metric's function."""
     from metrics.gruen.gruen_redundancy import find_redundancy
 
     return find_redundancy(captions).n_flags()
 
 
 def redundancy_pairs(captions: list[str]) -> Any:
-    """Score it from all four measures of every pair: difflib, and edit distance in C++."""
+    """Score it by all four measures of every pair, with difflib and an edit distance in C++."""
     from rapidfuzz.distance import Levenshtein
 
     from tests.references.gruen import redundant_pairs
@@ -253,7 +253,7 @@ def score_file(file: LineFile) -> Any:
 
 
 def score_each_set(file: LineFile) -> Any:
-    """Score it as one would without the command: pandas, and one `compute` for each set."""
+    """Score the file with pandas and one `compute` for each set."""
     import pandas
 
     frame = pandas.read_json(file.path, lines=True)

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from metrics.gruen.core_encoder import token_batches
 from metrics.gruen.core_models import DEFAULT_MODEL, find_model
+from metrics.gruen.core_tokens import token_batches
 from metrics.gruen.gruen_backbone import pad
 from metrics.gruen.gruen_compact import CompactModel, sentence_values
 from scripts._gruen_training.corpus import Corpus

@@ -1,7 +1,7 @@
-"""The engine of a Ray cluster: batches are read on this machine, in order, and worked on by a pool of actors.
+"""The engine of a Ray cluster: batches are read on this machine, in order, and processed by a pool of actors.
 
-Ray Data streams: the reader waits where its batches are not fetched, so neither the driver nor the object store holds
-more of the file than a few batches for each actor. What an actor worked on when it died is given to another.
+Ray Data streams with backpressure: the driver and the object store hold at most a few batches for each actor. The batch
+of an actor that dies is given to another.
 """
 
 import logging
@@ -21,20 +21,21 @@ from scripts._score.command import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 _CONNECT_SECONDS = 5
-# A batch that kills so many actors, and one more, ends the job: it would kill them for ever.
+# A batch is tried once more than this; one that kills its actor each time ends the job.
 _RETRIES = 5
-# What a worker needs of the checkout.
+# The folders of the checkout that a worker needs.
 _SHIPPED = ("metrics", "scripts")
 
 
 class OnRay:
-    """A connection to a Ray cluster, or to one that is started on this machine and ends with it.
+    """A connection to a Ray cluster.
 
     Parameters
     ----------
-    address : "host:port" or "auto", of a cluster that this machine is part of; None starts one
-    workers : how many actors; by default one for each GPU, or for each processor core where there is no GPU
-    quiet : pass on none of what workers print
+    address : "host:port" or "auto", of a cluster that this machine is part of; None starts a cluster here, which ends
+        with the connection
+    workers : number of actors; by default one for each GPU, or one for each processor core if there is no GPU
+    quiet : whether to drop what workers print
 
     Raises
     ------
@@ -43,7 +44,7 @@ class OnRay:
     """
 
     def __init__(self, address: str | None, workers: int | None, quiet: bool) -> None:
-        # Ray's threads may outlive a job that fails, and would connect this process anew.
+        # Ray's threads may outlive a failed job, and would reconnect this process.
         os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
         try:
             import ray
@@ -78,7 +79,7 @@ class OnRay:
             context.execution_options.verbose_progress = False
             context.enable_progress_bars = False
             context.print_on_execution_start = False
-            # One item, one block, one call: by default blocks are joined to 128 MB, and an actor gets one whole.
+            # One item is one block and one call; by default, Ray joins blocks to 128 MB for each call.
             context.target_min_block_size = context.target_max_block_size = 1
         except BaseException:
             ray.shutdown()
@@ -91,13 +92,13 @@ class OnRay:
         self._ray.shutdown()
 
     def map(self, items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
-        """Work on the items; they are made on this machine, by a process of their own."""
+        """Map over the items on the actors; a separate process of this machine produces the items."""
         ray = self._ray
         here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
         source = _stream_class()(items)
         rows = ray.data.read_datasource(source, override_num_blocks=1, num_cpus=0, label_selector=here)
         with warnings.catch_warnings():
-            # There is no other way yet to limit how often a batch is tried.
+            # Ray Data has no other way to limit how often a batch is tried.
             warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
             done = rows.map_batches(
                 _Worker,
@@ -116,12 +117,12 @@ class OnRay:
                 yield result
 
     def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Put arrays into the object store; a worker fetches each when it asks for it."""
+        """Put arrays into the object store, from which a worker fetches each when it needs it."""
         return _Stored([self._ray.put(np.ascontiguousarray(block)) for block in blocks])
 
 
 class _Worker:
-    """An actor of the pool: one model."""
+    """An actor of the pool, which loads one model."""
 
     def __init__(self, open_work: Callable[[], Callable[[Any], Any]]) -> None:
         self._open = open_work
@@ -142,7 +143,7 @@ class _Worker:
 
 
 class _Stored(Sequence[np.ndarray]):
-    """Arrays of the object store."""
+    """Arrays in the object store."""
 
     def __init__(self, references: list[Any]) -> None:
         self._references = references
@@ -170,7 +171,7 @@ def _stream(items: Callable[[], Iterator[Any]]) -> Iterator[pa.Table]:
 
 
 def _stream_class() -> Any:
-    """Make the class of a source with one task, that yields its items one by one: Ray is imported only here."""
+    """Make the class of a source with one task, which yields its items one by one; it needs Ray, which is optional."""
     from ray.data import Datasource, ReadTask
     from ray.data.block import BlockMetadata
 
@@ -190,7 +191,7 @@ def _stream_class() -> Any:
 
 
 def _check_address(address: str) -> None:
-    """Ask at the address itself: Ray would try a dead one for a long time."""
+    """Try to connect, because Ray itself retries a dead address for a long time."""
     if address == "auto":
         return
     host, _, port = address.rpartition(":")

@@ -1,4 +1,4 @@
-"""Files of texts, read row by row from any row on.
+"""Files of texts, read row by row from a given row.
 
 Nothing here imports torch, so that the process that reads for a cluster starts fast.
 """
@@ -23,7 +23,13 @@ SHOWN = 1000
 
 
 class Row(NamedTuple):
-    """A row as it was read: its number from 1, or its line; `values` is None where it cannot be read."""
+    """A row of a file.
+
+    number : of the row, or of its line, from 1
+    values : None if the row cannot be read, or is blank
+    error : why it cannot be read; empty for a row that is blank, which is neither good nor bad
+    raw : the line of a row that cannot be read
+    """
 
     number: int
     values: dict[str, Any] | None
@@ -32,7 +38,13 @@ class Row(NamedTuple):
 
 
 class Source:
-    """A file that is read row by row, from any row on; `done` of `total` says how far."""
+    """A file that is read row by row, from a given row.
+
+    Attributes
+    ----------
+    schema : of a table; None for a file without types
+    done, total : how far the file was read, and its size, both in `unit`: rows or bytes
+    """
 
     schema: pa.Schema | None = None
 
@@ -67,7 +79,7 @@ class Source:
             self.total, self.unit = path.stat().st_size, "B"
 
     def rows(self, start: int) -> Iterator[Row]:
-        """Read from row `start` on, counted from 0."""
+        """Read the rows from index `start`."""
         return self._read(start)
 
     def _json_rows(self, start: int) -> Iterator[Row]:
@@ -79,12 +91,11 @@ class Source:
                 try:
                     text = line.decode("utf-8-sig" if i == 0 else "utf-8")
                     if not text.strip():
-                        # Counted, so that numbers are those of the lines, but neither good nor bad.
                         yield Row(i + 1, None, "", "")
                         continue
-                    # NaN is no JSON, though many write it.
+                    # NaN is not valid JSON, but common.
                     values = json.loads(text, parse_constant=lambda _: None)
-                    # Half of a surrogate pair could not be written again.
+                    # A lone surrogate cannot be written as UTF-8 again.
                     json.dumps(values, ensure_ascii=False).encode()
                 except (ValueError, RecursionError) as error:
                     yield Row(i + 1, None, f"is no JSON: {error}", _show(line))
@@ -95,7 +106,7 @@ class Source:
                     yield Row(i + 1, None, f"must hold an object. Got {describe(values)}", _show(line))
 
     def _csv_rows(self, start: int) -> Iterator[Row]:
-        # A quote that is not closed does not take in the whole file.
+        # Bounds what an unclosed quote can swallow.
         csv.field_size_limit(_CSV_FIELD)
         with self.path.open("rb") as file:
             reader = csv.reader(self._csv_lines(file), strict=True)
@@ -127,7 +138,7 @@ class Source:
     def _csv_lines(self, file: IO[bytes]) -> Iterator[str]:
         for i, line in enumerate(file):
             self.done += len(line)
-            # Bytes that are no UTF-8 become half surrogates, which are refused as texts.
+            # Invalid UTF-8 becomes lone surrogates, with which a text is refused.
             yield line.decode("utf-8-sig" if i == 0 else "utf-8", errors="surrogateescape")
 
     def _parquet_rows(self, start: int) -> Iterator[Row]:

@@ -15,9 +15,12 @@ from scripts._score.rows import SHOWN, Row, Source
 
 
 class Unit(NamedTuple):
-    """What is scored as one: a set, or a row of texts; and the bad rows that were met on the way.
+    """What is scored as one: a set, or a row of texts.
 
-    `end` is how many rows of the file have been read with it.
+    is_single : whether the row holds a text, not a list of texts
+    number : of the first row, from 1
+    bad : bad rows that were read before the unit was complete
+    end : how many rows of the file were read up to here
     """
 
     rows: list[dict[str, Any]]
@@ -30,7 +33,7 @@ class Unit(NamedTuple):
 
 
 class Reader:
-    """Rows to units, by the keys of the command."""
+    """Joins rows to units, by the keys of the command."""
 
     def __init__(self, command: Command, items: str) -> None:
         self.text_key, self.reference_key = command.text_key, command.reference_key
@@ -41,7 +44,7 @@ class Reader:
             raise UsageError(f"{command.metric} scores each text: leave out --group-key and --set-size.")
 
     def units(self, rows: Iterator[Row], start: int) -> Iterator[Unit]:
-        """Join rows to units, in order; all that was read up to a unit belongs to it or to one before."""
+        """Join rows to units, in order; each row that was read belongs to the next unit, as good or as bad."""
         good: list[Row] = []
         texts: list[str] = []
         bad: list[Row] = []
@@ -91,7 +94,7 @@ class Reader:
         rows = [row.values for row in good if row.values is not None]
         reference = rows[0].get(self.reference_key) if rows and self.reference_key else None
         if isinstance(reference, str):
-            # CSV has lists as JSON; a text alone is one answer.
+            # In CSV, a list is JSON; a bare text is one answer.
             with suppress(ValueError):
                 reference = json.loads(reference)
             reference = [reference] if isinstance(reference, str) else reference
@@ -99,7 +102,7 @@ class Reader:
         return Unit(rows, texts, reference, is_single, good[0].number if good else 0, bad, end)
 
     def _texts(self, values: dict[str, Any]) -> tuple[str, list[str]]:
-        """Take the texts out of a row; returns what is wrong with it, or "", and the texts."""
+        """Read the texts of a row; returns what is wrong with it, or an empty string, and the texts."""
         for key in (self.text_key, self.group_key, self.reference_key):
             if key is not None and values.get(key) is None:
                 return f"has no {key!r}", []
@@ -132,12 +135,12 @@ class Reader:
 
 
 def batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:
-    """Join units until they hold so many texts."""
+    """Batch units; a batch is complete once it holds `n_texts` texts."""
     batch: list[Unit] = []
     size = 0
     for unit in units:
         batch.append(unit)
-        # Bad rows count too: they are kept.
+        # A unit of bad rows counts too, because these are kept in memory.
         size += max(1, len(unit.texts))
         if size >= n_texts:
             yield batch
@@ -159,7 +162,7 @@ class Job(NamedTuple):
 
 
 def read_batches(job: Job, start: int) -> Iterator[tuple[list[Unit], int]]:
-    """Read the file from row `start` on: units that make a batch, and how far the file was read."""
+    """Read the file from row `start`: batches of units, each with how far the file was read."""
     source = Source(job.command.data, job.command.split)
     reader = Reader(job.command, job.items)
     for units in batches(reader.units(source.rows(start), start), job.command.batch_size):

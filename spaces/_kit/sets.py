@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
-from . import examples
+from . import examples, work
 from .inputs import Limits, Role, check_choice
 from .metric import part
 from .page import Box, Example
@@ -29,6 +29,7 @@ STEPS = (
     "Press Score.",
 )
 # Figures of more texts are slow and illegible.
+UNKNOWN = "The model does not know the words of some texts, so the score says little about them."
 MOST_IN_MATRIX = 60
 MOST_IN_MAP = 75
 
@@ -64,6 +65,11 @@ def model_setting() -> gr.Dropdown:
 def check_model(model: str) -> None:
     """Check that a model is one of those offered."""
     check_choice("model", model, MODELS)
+
+
+def are_unknown() -> bool:
+    """Return whether the metric has warned of texts that the model does not know."""
+    return work.was_warned("UnknownWordsWarning")
 
 
 def set_name(i: int, n_sets: int) -> str:

@@ -18,6 +18,7 @@ RUN_SECONDS = 120
 
 _step: ContextVar[Callable[[int, int | None], None] | None] = ContextVar("step", default=None)
 _heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+_kinds: ContextVar[set[str] | None] = ContextVar("kinds", default=None)
 
 
 class StoppedError(Exception):
@@ -62,10 +63,16 @@ class _Bar(tqdm.tqdm):
         return moved
 
 
-def _hear(message: Warning | str, *rest: Any, **more: Any) -> None:
-    heard = _heard.get()
-    if heard is not None:
+def _hear(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+    heard, kinds = _heard.get(), _kinds.get()
+    if heard is not None and kinds is not None:
         heard.append(str(message))
+        kinds.add(category.__name__)
+
+
+def was_warned(kind: str) -> bool:
+    """Return whether the metric has given a warning of this class, named because each metric has its own copy."""
+    return kind in (_kinds.get() or ())
 
 
 def install() -> None:
@@ -101,9 +108,10 @@ def running(step: Callable[[int, int | None], None], seconds: float = RUN_SECOND
         step(done, total)
 
     heard: list[str] = []
-    tokens = _step.set(checked), _heard.set(heard)
+    tokens = _step.set(checked), _heard.set(heard), _kinds.set(set())
     try:
         yield heard
     finally:
         _step.reset(tokens[0])
         _heard.reset(tokens[1])
+        _kinds.reset(tokens[2])

@@ -90,6 +90,8 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
 
 def meaning(value: float) -> str:
     """Return the interpretation of a score."""
+    if sets.are_unknown():
+        return ""
     return next(words for least, words in WORDS if value >= least)
 
 
@@ -117,6 +119,8 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
         )
         if len(texts[0]) != len(texts[1]):
             notes.append("The sets differ in size: distances tend to be smaller in a larger set.")
+    if sets.are_unknown():
+        verdict = sets.UNKNOWN
     pairwise = result["mean_pairwise_distance"]
     distances = [one for detail in result["details"] if detail is not None for one in detail["distances"]]
     facts = panels.tiles(

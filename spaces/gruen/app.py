@@ -33,8 +33,8 @@ WORDS = (
 )
 SENTENCE_SCORES = ("grammaticality", "likelihood", "acceptability")
 # Upper bounds on what is drawn.
-MOST_SENTENCES = 150
-_MOST_LISTED = 20
+MOST_SENTENCES = 60
+_MOST_LISTED = 10
 _MOST_PAIRS = 2_000
 FLAGS = {
     "longest_substring": "a long passage in common",
@@ -169,7 +169,7 @@ def marked(detail: dict[str, Any]) -> str:
         if i in lost:
             tip += f"\nchanges the subject (similarity {lost[i]:.2f})"
         pieces.append(
-            panels.sentence(i, found["text"], tip, 1 - found["grammaticality"], twins.get(i, ())[:5], i in lost)
+            panels.sentence(i, found["text"], tip, 1 - found["grammaticality"], twins.get(i, ())[:3], i in lost)
         )
     return panels.passage(pieces, [("good", 0.05), ("doubtful", 0.5), ("bad", 0.95)])
 
@@ -238,8 +238,8 @@ def scores_table(texts: list[str], result: dict[str, Any]) -> Table | None:
 
 def answer(texts: list[str], result: dict[str, Any]) -> str:
     """Return the answer: the score and its components."""
-    is_unknown = metric.part(gruen, "gruen_text").is_mostly_other_script
-    words = FOREIGN if any(map(is_unknown, texts)) else meaning(result)
+    n_foreign = sum(map(metric.part(gruen, "gruen_text").is_mostly_other_script, texts))
+    words = FOREIGN if 2 * n_foreign >= len(texts) else meaning(result)
     value, n = result["gruen"], len(texts)
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
     card = panels.Card("", value, f"{value:.2f}", unit, words, value, ("0: worst", "1: flawless"))

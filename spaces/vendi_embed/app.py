@@ -124,7 +124,7 @@ def by_order(eigenvalues: list[float], n: int) -> list[float]:
     """Return the score at each order of the curve."""
     core = metric.part(vendi_embed, "core_spectra")
     values = torch.tensor(eigenvalues, dtype=torch.float64)
-    return [float(core.vendi_from_eigenvalues(values, n, q)) for q in CURVE]
+    return [round(float(core.vendi_from_eigenvalues(values, n, q)), 6) for q in CURVE]
 
 
 def alike(matrix: np.ndarray) -> str:
@@ -171,7 +171,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
             result["vendi_embed"],
             f"{result['vendi_embed']:.2f}",
             f"on average over {len(scores)} sets",
-            f"The scores of the sets range from {min(scores):.1f} to {max(scores):.1f}.",
+            f"The scores of the sets range from {min(scores):.2f} to {max(scores):.2f}.",
         )
         return panels.answer([card], signature=result["signature"])
     cards = [
@@ -180,7 +180,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
             value,
             f"{value:.2f}",
             f"of {n}",
-            meaning(value, n),
+            "" if sets.are_unknown() else meaning(value, n),
             (value - 1) / (n - 1) if n > 1 else 1.0,
             ("1: all the same", f"{n}: all different"),
             i,
@@ -194,6 +194,8 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
         verdict = "Both sets are equally diverse." if gap < 0.05 else f"Set {more} says more than set {less}."
         if sizes[0] != sizes[1]:
             notes.append("The sets differ in size: a larger set can reach a larger score.")
+    if sets.are_unknown():
+        verdict = sets.UNKNOWN
     return panels.answer(cards, verdict, notes, result["signature"])
 
 

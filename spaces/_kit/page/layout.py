@@ -100,7 +100,7 @@ def input_side(space: Space) -> Side:
 def result_side(space: Space) -> Shown:
     """Render the answer, and below it the panels, the details and the downloads, hidden until there is a result."""
     answer = gr.HTML(panels.empty(space.steps), padding=False, elem_id="answer")
-    with gr.Column(visible=False) as column:
+    with gr.Column(visible=False, elem_classes="tm-result") as column:
         with gr.Column(elem_classes="tm-picture", visible=False) as place_of_scores:
             gr.HTML(panels.heading("All scores", "Click the head of a column to sort by it."), padding=False)
             scores = _table("All scores")
@@ -167,7 +167,14 @@ def show_result(space: Space, shown: Shown, data: Any, result: Result, heard: Se
 def _filled(table: downloads.Table) -> dict[str, Any]:
     # The CSV file has the full precision.
     rows = [[round(cell, 4) if isinstance(cell, float) else cell for cell in row] for row in table.rows]
-    return gr.update(value=rows, headers=list(table.headers))
+    return gr.update(value=rows, headers=list(table.headers), column_widths=column_widths(table.headers, rows))
+
+
+def column_widths(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    """Divide the width of a table among its columns by their longest cells, within bounds, so that none is cut."""
+    longest = [max(len(header) + 3, *(len(str(row[i])) for row in rows), 0) for i, header in enumerate(headers)]
+    shares = [min(max(length, 6), 40) for length in longest]
+    return [f"{100 * share / sum(shares):.2f}%" for share in shares]
 
 
 def show_message(shown: Shown, html: str) -> dict[Any, Any]:

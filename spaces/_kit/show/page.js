@@ -29,6 +29,8 @@
         panel.lastChild.textContent = detail;
         place.replaceWith(panel);
       }
+      // Gradio has words of its own for 503; of 422 it shows the detail.
+      return new Response(JSON.stringify({ detail }), { status: 422 });
     }
     return response;
   };

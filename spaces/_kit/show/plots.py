@@ -177,10 +177,14 @@ def ranked_bars(items: Sequence[tuple[str, float, int, str]], names: Sequence[st
 def steps(parts: Sequence[tuple[str, float]], total: float, title: str, start: float = 0) -> go.Figure:
     """Draw a waterfall chart of parts that add up to a total."""
     picture = figure(320)
-    names = [name for name, _ in parts]
+    names, drawn, level = [name for name, _ in parts], [], start
+    for _, value in parts:
+        # The score stops at 0.
+        drawn.append(max(value, -level))
+        level += drawn[-1]
     picture.add_waterfall(
         x=[*names, "Score"],
-        y=[*(value for _, value in parts), total],
+        y=[*drawn, total],
         measure=[*["relative"] * len(parts), "absolute"],
         base=start,
         text=[*(f"{value:+.2f}".replace("-", "−") for _, value in parts), f"{total:.2f}"],

@@ -1,0 +1,40 @@
+"""Fixtures: the built demos as running servers, and Chromium."""
+
+import pytest
+
+from scripts import build_space
+from scripts.screenshots import CHROMIUM, NO_CHROMIUM, browser, served
+from tests.demos import NAMES, SECRET
+
+# Chamfer has the short queue, so that a test can fill it.
+SWITCHES = {"self_bleu": {"SPACE_MCP": "1"}, "chamfer_diversity": {"SPACE_QUEUE": "3"}}
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """All demos as they are built, away from the checkout."""
+    folder = tmp_path_factory.mktemp("built")
+    for name in NAMES:
+        build_space.build(name, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    if CHROMIUM is None:
+        pytest.skip(NO_CHROMIUM)
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def demo(built, request, tmp_path_factory):
+    """One running demo; the next starts when its tests are done."""
+    name = request.param
+    log = tmp_path_factory.mktemp("logs") / f"{name}.log"
+    with served(built / name, log, **SWITCHES.get(name, {})) as running:
+        yield running
+    # No text of a visitor is in the log.
+    text = log.read_text()
+    for word in (SECRET, "council", "kettle", "walks his dog", "onerror"):
+        assert word not in text
