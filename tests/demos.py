@@ -83,10 +83,10 @@ def join(demo, fn_index, data, session, timeout=120):
 
 
 def event_of(demo, *kinds):
-    """Return the index and the inputs of the first event whose inputs begin with components of these kinds."""
+    """Return the index and the inputs of the smallest event whose inputs begin with components of these kinds."""
     config = httpx.get(f"{demo.url}config").json()
     components = {component["id"]: component for component in config["components"]}
-    for event in config["dependencies"]:
+    for event in sorted(config["dependencies"], key=lambda event: len(event["inputs"])):
         found = [components[i] for i in event["inputs"]]
         if [component["type"] for component in found[: len(kinds)]] == list(kinds):
             return event["id"], found
