@@ -48,13 +48,22 @@ def call(demo, data, path="call/score", timeout=120):
     events, name, size = [], "", 0
     address = f"{demo.url}gradio_api/call/score/{posted.json()['event_id']}"
     with httpx.stream("GET", address, timeout=timeout) as stream:
-        for line in stream.iter_lines():
+        for line in lines_of(stream):
             size += len(line)
             if line.startswith("event:"):
                 name = line[6:].strip()
             elif line.startswith("data:"):
                 events.append((name, json.loads(line[5:])))
     return Answered(posted.status_code, events, size, time.monotonic() - begin)
+
+
+def lines_of(stream):
+    """Yield the lines of a stream; those of httpx end at any separator of Unicode, too."""
+    rest = b""
+    for part in stream.iter_bytes():
+        *whole, rest = (rest + part).split(b"\n")
+        for line in whole:
+            yield line.decode()
 
 
 def json_of(response):
@@ -73,7 +82,7 @@ def join(demo, fn_index, data, session, timeout=120):
     size = 0
     address = f"{demo.url}gradio_api/queue/data?session_hash={session}"
     with httpx.stream("GET", address, timeout=timeout) as stream:
-        for line in stream.iter_lines():
+        for line in lines_of(stream):
             size += len(line)
             if line.startswith("data:"):
                 message = json.loads(line[5:])
