@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint vendor benchmark validate-probeval validate-gruen meta-eval attack clean chromium spaces screenshots
+.PHONY: demo test test-fast lint vendor cards benchmark encoders validate-probeval validate-gruen meta-eval attack clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
@@ -18,6 +18,8 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy metrics scripts spaces
 	$(BIN)/python scripts/vendor.py --check
+	$(BIN)/python scripts/cards.py --check
+	$(BIN)/python scripts/fill_evidence.py --check
 
 # For the browser tests of the demos, where it can be installed; elsewhere they skip and say so.
 chromium:
@@ -39,6 +41,9 @@ screenshots: $(VENV)/.installed-dev chromium
 vendor: $(VENV)/.installed
 	$(BIN)/python scripts/vendor.py
 
+cards: $(VENV)/.installed
+	$(BIN)/python scripts/cards.py
+
 benchmark: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[benchmark]"
 	$(BIN)/python scripts/benchmark.py --all --check
@@ -51,8 +56,13 @@ validate-gruen: $(VENV)/.installed-dev
 		--report build/gruen.md
 
 meta-eval: $(VENV)/.installed-dev
-	$(BIN)/python scripts/meta_eval.py --markdown EVIDENCE.md --pictures docs/evidence \
-		--json build/meta_eval.json --html build/meta_eval.html
+	$(BIN)/python scripts/meta_eval.py --markdown EVIDENCE.md --pictures docs/evidence --append docs/evidence/sense.md \
+		--cache build/embeddings --json build/meta_eval.json --html build/meta_eval.html
+	$(BIN)/python scripts/fill_evidence.py
+
+encoders: $(VENV)/.installed-dev
+	$(BIN)/python scripts/compare_encoders.py time --write docs/encoders.md
+	$(BIN)/python scripts/compare_encoders.py agreement --write docs/encoders.md
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -4,6 +4,7 @@
     python scripts/compare.py a.jsonl b.jsonl --metric gruen --text-key output --plot differences.svg
     python scripts/compare.py a.jsonl b.jsonl --metric vendi_embed --setting q=0.5 --json comparison.json
     python scripts/compare.py a.jsonl b.jsonl --metric probeval --references people.jsonl
+    python scripts/compare.py a.jsonl b.jsonl --metric vendi_embed --setting rarefy=4
 
 An item is a JSON value on its own line: a text, a list of texts if the metric scores sets, or an object that holds
 either under --text-key. The items of the two files are paired line by line, or by --id-key. The metric is one of this
@@ -25,7 +26,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from metrics._core.core_results import confidence_interval, parse_confidence  # noqa: E402
+from metrics._core.core_results import confidence_interval, merge_signatures, parse_confidence  # noqa: E402
 from scripts._files import read_jsonl, write_text  # noqa: E402
 from scripts._settings import parse_settings  # noqa: E402
 from scripts._statistics import RESAMPLES, randomization_p  # noqa: E402
@@ -144,9 +145,19 @@ def show(result: dict[str, Any]) -> str:
     )
     lines.append(f"  p = {result['p']:.4f} (paired approximate randomization, {result['resamples']} resamples)")
     lines.append(f"  intervals: {100 * result['confidence']:g} % bootstrap")
-    if len(set(result["signatures"])) > 1:
+    if not scored_alike(*result["signatures"]):
         lines.append("  the signatures differ: what is compared was not scored alike")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
+
+
+def scored_alike(first: str, second: str) -> bool:
+    """Say whether two signatures agree; if scores are rarefied, the sizes of the sets may differ."""
+    if first == second:
+        return True
+    try:
+        return "|rarefy:" in first and bool(merge_signatures(first, second))
+    except ValueError:
+        return False
 
 
 def plot(differences: np.ndarray, result: dict[str, Any], path: Path) -> None:

@@ -5,10 +5,12 @@ is written is the input of scripts/meta_eval.py.
 
     python scripts/judge_diversity.py pairs.jsonl judged.jsonl --model gpt-4o --prices 2.5 10
     python scripts/judge_diversity.py pairs.jsonl judged.jsonl --model my-model --base-url http://localhost:8000/v1
+    python scripts/judge_diversity.py pairs.jsonl judged.jsonl --model gpt-4o --quality
 
-A pair is a JSON object on a line of its own: `set1` and `set2`, lists of texts, and `src`, what they are about, if
-anything. scripts/candidate_sets.py writes such files. Each answer is kept in judged.jsonl.journal as it comes: after a
-crash, the same command goes on, and asks for none of them again.
+`--quality` asks in the same call how well each set is written. A pair is a JSON object on a line of its own: `set1` and
+`set2`, lists of texts, and `src`, what they are about, if anything. scripts/candidate_sets.py writes such files. Each
+answer is kept in judged.jsonl.journal as it comes: after a crash, the same command goes on, and asks for none of them
+again.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import itertools
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +32,8 @@ from scripts._files import read_objects, read_texts, read_topic, write_jsonl  # 
 SAMPLES = 5
 VAGUE = 0.5  # scores less than this apart say nothing
 LOWEST, HIGHEST = 1, 5
+KEYS = ("set1", "set2")
+QUALITY_KEYS = (*KEYS, "quality1", "quality2")
 
 INSTRUCTIONS = """\
 You compare two sets of texts and rate how diverse each set is in what it says, from 1 to 5.
@@ -43,6 +48,22 @@ Only meaning counts. Other words, another order of words or another style for th
 cannot be understood says nothing, so it adds nothing either. Do not rate how true, likely or well written a text is.
 
 Answer with one line of JSON and nothing else: {"set1": <rating>, "set2": <rating>}"""
+
+# The same request, with a second rating of each set.
+QUALITY_INSTRUCTIONS = (
+    INSTRUCTIONS.partition("Do not rate how true")[0]
+    + """\
+Apart from that, rate the quality of each set from 1 to 5: are its texts fluent, grammatical and sensible?
+
+5: all texts are well written and make sense.
+4: most texts do; a few have a slip.
+3: about half of the texts are badly written or make no sense.
+2: nearly all texts are badly written or make no sense.
+1: no text can be understood, or none makes sense.
+
+Neither rating is to influence the other. Answer with one line of JSON and nothing else:
+{"set1": <diversity>, "set2": <diversity>, "quality1": <quality>, "quality2": <quality>}"""
+)
 
 EXAMPLES = [
     (
@@ -60,6 +81,7 @@ EXAMPLES = [
             "A ladder is being climbed by a boy.",
         ],
         (5, 1),
+        (5, 5),
     ),
     (
         "rain, street, umbrella",
@@ -76,6 +98,7 @@ EXAMPLES = [
             "It rained, so she walked down the street under an umbrella.",
         ],
         (1, 3),
+        (1, 5),
     ),
 ]
 
@@ -88,17 +111,18 @@ def ask(topic: str, first: list[str], second: list[str]) -> str:
     return "\n\n".join(parts)
 
 
-def messages(topic: str, first: list[str], second: list[str]) -> list[dict[str, str]]:
+def messages(topic: str, first: list[str], second: list[str], quality: bool = False) -> list[dict[str, str]]:
     """Write the instructions, the examples with their answers, and the question."""
-    found = [{"role": "system", "content": INSTRUCTIONS}]
-    for example, one, other, (left, right) in EXAMPLES:
+    found = [{"role": "system", "content": QUALITY_INSTRUCTIONS if quality else INSTRUCTIONS}]
+    for example, one, other, diversities, qualities in EXAMPLES:
+        answer = dict(zip(QUALITY_KEYS if quality else KEYS, diversities + qualities, strict=False))
         found.append({"role": "user", "content": ask(example, one, other)})
-        found.append({"role": "assistant", "content": json.dumps({"set1": left, "set2": right})})
+        found.append({"role": "assistant", "content": json.dumps(answer)})
     return [*found, {"role": "user", "content": ask(topic, first, second)}]
 
 
-def parse_ratings(answer: str) -> tuple[float, float]:
-    """Read both ratings; what a model writes around the JSON does not matter.
+def parse_ratings(answer: str, keys: tuple[str, ...] = KEYS) -> tuple[float, ...]:
+    """Read the ratings; what a model writes around the JSON does not matter.
 
     Raises
     ------
@@ -110,16 +134,22 @@ def parse_ratings(answer: str) -> tuple[float, float]:
             ratings = json.loads(part)
         except ValueError:
             continue
-        pair = [ratings.get(key) for key in ("set1", "set2")]
-        if all(isinstance(rating, (int, float)) and LOWEST <= rating <= HIGHEST for rating in pair):
-            return float(pair[0]), float(pair[1])
-    raise ValueError(f'it must hold {{"set1": <rating>, "set2": <rating>}}, both from {LOWEST} to {HIGHEST}')
+        found = [ratings.get(key) for key in keys]
+        if all(isinstance(rating, (int, float)) and LOWEST <= rating <= HIGHEST for rating in found):
+            return tuple(map(float, found))
+    wanted = ", ".join(f'"{key}": <rating>' for key in keys)
+    raise ValueError(f"it must hold {{{wanted}}}, {'both' if len(keys) == 2 else 'all'} from {LOWEST} to {HIGHEST}")
 
 
 def verdict(first: float, second: float) -> int:
-    """Call the more diverse set, as the paper does: 0 the first, 1 the second, 2 neither."""
+    """Call the set with the higher rating, as the paper does: 0 the first, 1 the second, 2 neither."""
     # Means of ratings are rounded: 3.4 - 2.9 is a little less than 0.5.
     return 2 if abs(first - second) < VAGUE - 1e-9 else int(second > first)
+
+
+def _scores(name: str, means: list[float]) -> dict[str, float]:
+    """Name the mean ratings of both sets, and the verdict, as the released files do."""
+    return {f"{name}_Set1": means[0], f"{name}_Set2": means[1], f"llm_{name.lower()}": verdict(*means)}
 
 
 def main() -> int:
@@ -128,6 +158,7 @@ def main() -> int:
     parser.add_argument("pairs", type=Path, help="pairs of sets, as JSON lines")
     parser.add_argument("judged", type=Path, help="where to write them with their ratings")
     parser.add_argument("--samples", type=int, default=SAMPLES, help="ratings of each pair in each order")
+    parser.add_argument("--quality", action="store_true", help="ask for the quality of each set in the same call")
     parser.add_argument("--one-order", action="store_true", help="only set 1 first, at half the cost")
     add_arguments(parser)
     arguments = parser.parse_args()
@@ -135,6 +166,8 @@ def main() -> int:
     try:
         if arguments.samples < 1:
             raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
+        keys = QUALITY_KEYS if arguments.quality else KEYS
+        parse = partial(parse_ratings, keys=keys)
         records, requests = [], []
         # Two pairs with the same sets are rated anew each, not by the same answers.
         repeats: dict[str, itertools.count] = {}
@@ -142,9 +175,10 @@ def main() -> int:
             sets = [read_texts(record, key, where) for key in ("set1", "set2")]
             records.append(record)
             for swapped in (False,) if arguments.one_order else (False, True):
-                asked = messages(read_topic(record), *(sets[::-1] if swapped else sets))
+                first, second = sets[::-1] if swapped else sets
+                asked = messages(read_topic(record), first, second, arguments.quality)
                 numbers = repeats.setdefault(json.dumps(asked), itertools.count())
-                requests += [Request(where, asked, parse_ratings, next(numbers)) for _ in range(arguments.samples)]
+                requests += [Request(where, asked, parse, next(numbers)) for _ in range(arguments.samples)]
         endpoint = open_endpoint(arguments)
         path = arguments.judged.with_name(f"{arguments.judged.name}.journal")
         with Journal(path) as journal:
@@ -159,10 +193,16 @@ def main() -> int:
         ratings = outcome.values[i * each : (i + 1) * each]
         if None in ratings:
             continue
-        turned = [pair if j < arguments.samples else pair[::-1] for j, pair in enumerate(ratings)]
-        first, second = np.mean(turned, axis=0).tolist()
+        # Set 2 came first in the second half of the requests.
+        turned = [
+            own if j < arguments.samples else tuple(own[k ^ 1] for k in range(len(keys)))
+            for j, own in enumerate(ratings)
+        ]
+        means = np.mean(turned, axis=0).tolist()
         judge = {"model": arguments.model, "temperature": arguments.temperature, "ratings": each}
-        scores = {"Diversity_Set1": first, "Diversity_Set2": second, "llm_diversity": verdict(first, second)}
+        scores = _scores("Diversity", means[:2])
+        if arguments.quality:
+            scores |= _scores("Quality", means[2:])
         judged.append({**record, **scores, "judge": judge})
     write_jsonl(arguments.judged, judged)
     print(f"{arguments.judged}: {len(judged)} of {len(records)} pairs are judged.", file=sys.stderr)

@@ -8,10 +8,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import evaluate
+import hypothesis
 import numpy as np
 import pytest
 
 from metrics._core import core_encoder
+
+# A deadline would fail tests on a busy machine.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = ROOT / "metrics"

@@ -228,7 +228,7 @@ def test_a_model_that_changes_has_another_cache(tiny_model, other_tiny_model, tm
     shutil.copy(weights, tmp_path / "model" / weights.relative_to(other_tiny_model))
     second = encode(TEXTS, tmp_path / "model", cache_dir=tmp_path / "cache")
     np.testing.assert_allclose(second.embeddings, encode(TEXTS, other_tiny_model).embeddings, atol=1e-6)
-    assert first.identity != second.identity
+    assert first.signed["model"] != second.signed["model"]
     assert kept(tmp_path / "cache").keys() == {"local"}
     assert len(list((tmp_path / "cache").iterdir())) == 2
 

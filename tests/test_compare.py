@@ -103,6 +103,17 @@ def test_items_without_a_score_are_left_out_on_both_sides(run, files):
     assert "No item has a score by self_bleu on both sides." in shown
 
 
+def test_sets_of_different_sizes_are_comparable_when_rarefied(run, files):
+    a, b = files("a.jsonl", SETS), files("b.jsonl", [members[:3] for members in SETS])
+    arguments = (a, b, "--metric", "vendi_embed", "--setting", "kernel=ngram")
+    assert "the signatures differ" in run(*arguments)[1]
+    with pytest.warns(UserWarning, match="fewer than rarefy=3 texts"):
+        code, out, _ = run(*arguments, "--setting", "rarefy=3")
+    assert code == 0
+    assert "3 items (2 without a score)" in out
+    assert "the signatures differ" not in out
+
+
 def test_answers_against_peoples(run, files):
     people = [["a kettle"] * 4 + ["a pot"] * 2, ["red"] * 3 + ["blue"] * 3]
     a, b = files("a.jsonl", [["kettle", "pot"], ["red", "blue"]]), files("b.jsonl", [["a plane"], ["a plane"]])

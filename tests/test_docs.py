@@ -1,16 +1,17 @@
-"""What the documents say is run: every example, and the facts that are written in two places."""
+"""Examples in documents are run, and facts that stand in two places are compared."""
 
 import doctest
 import inspect
 import re
 import runpy
+import subprocess
 import tomllib
 from pathlib import Path
 
 import evaluate
 import pytest
 
-from metrics._core.core_results import VERSION
+from scripts.cards import entries, fill, read_help, to_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = sorted(path.parent for path in ROOT.glob("metrics/*/*.py") if path.stem == path.parent.name)
@@ -23,6 +24,11 @@ CARD_SECTIONS = [
     "Citation(s)",
     "Further References",
 ]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+# The examples of this page need optional packages: tests/test_encoders.py runs them.
+RUN_ELSEWHERE = ("encoders.md",)
+# Reports and pages that a checkout may lack.
+NOT_YET = ("BENCHMARKS.md", "EVIDENCE.md", "encoders.md", "reliability.md")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 every_metric = pytest.mark.parametrize("folder", METRICS, ids=lambda folder: folder.name)
@@ -71,6 +77,15 @@ def test_readme_examples():
     run_markdown(ROOT / "README.md")
 
 
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.name not in RUN_ELSEWHERE and python_blocks(page.read_text(encoding="utf-8"))],
+    ids=lambda page: page.name,
+)
+def test_page_examples(page):
+    run_markdown(page)
+
+
 @every_metric
 def test_card_examples(folder):
     run_markdown(folder / "README.md")
@@ -98,6 +113,42 @@ def test_card_and_help_have_every_argument(folder):
 
 
 @every_metric
+def test_card_lists_are_made_from_the_help(folder):
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    help_text = read_help(folder / f"{folder.name}.py")
+    for section in ("Args", "Returns"):
+        assert f"<!-- help: {section} -->\n- `" in card
+    assert fill(card, help_text) == card, "run `make cards`"
+
+
+def test_card_lists_change_with_the_help():
+    help_text = """
+Args:
+    texts (`list[str]`): some
+        texts.
+    first (array of shape (n, d)), second_2, ... (`int`, default 2): the `others`: all.
+
+Returns:
+    score (`float`): the score.
+
+Raises:
+    ValueError: never.
+"""
+    assert entries(help_text, "Args") == [
+        "texts (`list[str]`): some texts.",
+        "first (array of shape (n, d)), second_2, ... (`int`, default 2): the `others`: all.",
+    ]
+    assert (
+        to_markdown(entries(help_text, "Args")[1])
+        == "- `first` (array of shape (n, d)), `second_2`, ... (`int`, default 2): the `others`: all."
+    )
+    card = "before\n<!-- help: Returns -->\n- `old`: it.\n<!-- /help -->\nafter\n"
+    assert fill(card, help_text) == card.replace("- `old`: it.", "- `score` (`float`): the score.")
+    with pytest.raises(ValueError, match="no section 'Yields'"):
+        entries(help_text, "Yields")
+
+
+@every_metric
 def test_card_cites_what_the_metric_cites(folder):
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert evaluate.load(f"metrics/{folder.name}").citation.strip() in card
@@ -117,14 +168,41 @@ def test_readme_shows_what_the_demo_prints(capsys):
     assert [line for line in printed if line not in written] == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", *(f"metrics/{f.name}/README.md" for f in METRICS)])
-def test_links_lead_somewhere(name):
-    path = ROOT / name
-    # `make benchmark` writes BENCHMARKS.md, `make meta-eval` EVIDENCE.md.
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES, *(f / "README.md" for f in METRICS)],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_links_lead_somewhere(path):
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", path.read_text(encoding="utf-8"))
-    written = ("BENCHMARKS.md", "EVIDENCE.md")
-    assert [link for link in links if not (path.parent / link).exists() and link not in written] == []
+    targets = [path.parent / link for link in links]
+    assert [str(target) for target in targets if not target.exists() and target.name not in NOT_YET] == []
+
+
+def test_readme_links_every_page():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [page.name for page in PAGES if f"](docs/{page.name})" not in readme] == []
+
+
+def test_readme_is_short():
+    """Longer text belongs to a page of docs/."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```$", "", readme, flags=re.MULTILINE | re.DOTALL)
+    assert len(prose.split()) <= 1500
+
+
+@pytest.mark.parametrize(
+    "path", ["BENCHMARKS.md", "EVIDENCE.md", "docs/evidence/kappa.svg", "metrics/gruen/core_inputs.py"]
+)
+def test_generated_files_are_marked(path):
+    words = ["git", "check-attr", "linguist-generated", path, "metrics/_core/core_inputs.py"]
+    try:
+        printed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"git cannot read the attributes: {error}")
+    assert [line.endswith(": set") for line in printed] == [True, False]
 
 
 def test_versions_agree():
-    assert PYPROJECT["project"]["version"] == VERSION
+    signature = evaluate.load("metrics/self_bleu").compute(predictions=["a b", "a c"])["signature"]
+    assert signature.endswith(f"|version:{PYPROJECT['project']['version']}")

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics._core import core_encoder, core_models
+from metrics._core import core_encoder, core_models, core_tokens
 from tests.conftest import METRICS, SETS, encode
 
 DEFAULT = "all-MiniLM-L6-v2"
@@ -88,15 +88,15 @@ def test_texts_are_batched_by_length(batches):
 @given(st.lists(st.integers(1, 512), max_size=200))
 def test_a_batch_keeps_its_token_budget_with_little_padding(lengths):
     lengths = np.array(lengths, dtype=np.int64)
-    found = list(core_encoder.token_batches(lengths, "cpu"))
+    found = list(core_tokens.token_batches(lengths, "cpu"))
     order = np.concatenate([np.empty(0, dtype=np.int64), *found])
     assert sorted(order.tolist()) == list(range(len(lengths)))
     assert (np.diff(lengths[order]) <= 0).all()
-    budget = core_encoder._TOKEN_BUDGETS["cpu"]
+    budget = core_tokens._TOKEN_BUDGETS["cpu"]
     for batch in found:
         tokens = lengths[batch].max() * len(batch)
         assert len(batch) == 1 or tokens <= budget
-        assert tokens - lengths[batch].sum() <= budget * core_encoder._PADDING
+        assert tokens - lengths[batch].sum() <= budget * core_tokens._PADDING
 
 
 class Counting:

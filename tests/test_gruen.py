@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metrics._core.core_encoder import encode, token_batches
+from metrics._core.core_encoder import encode
+from metrics._core.core_tokens import token_batches
 from metrics.gruen import gruen_focus, gruen_redundancy, gruen_text
 from metrics.gruen.gruen_backbone import combine_windows, windows
 from tests.conftest import ROOT
@@ -181,20 +182,25 @@ def test_a_digression_loses_focus(load, sentences):
     assert result["details"][1]["focus_breaks"] == []
 
 
-def test_both_tests_of_focus():
+def test_all_evidence_of_focus():
     def at(*degrees):
         return np.array([[math.cos(math.radians(angle)), math.sin(math.radians(angle))] for angle in degrees])
 
-    assert gruen_focus.embedding_breaks(at(0, 60)) == []
-    (found,) = gruen_focus.embedding_breaks(at(0, 10, 97))
+    def places(vectors, **settings):
+        return [one.place for one in gruen_focus.embedding_breaks(vectors, np.full(len(vectors), 20), **settings)]
+
+    assert places(at(0, 60)) == []
+    assert places(at(0, 60), threshold=0.6) == [0]
+    (found,) = gruen_focus.embedding_breaks(at(0, 10, 97), np.full(3, 20))
     assert found.place == 1
     assert found.similarity == pytest.approx(math.cos(math.radians(87)))
-    # Between equal neighbors, a sentence at 60 degrees: 0.5 - 1 is far below the threshold.
-    assert [one.place for one in gruen_focus.embedding_breaks(at(0, 60, 0))] == [0, 1]
-    assert gruen_focus.embedding_breaks(at(0, 60, 0), digression=-0.6) == []
-    assert gruen_focus.embedding_breaks(at(0, 60), threshold=0.6)[0].place == 0
-    assert gruen_focus.embedding_breaks(np.zeros((2, 3))) != []
-    assert gruen_focus.embedding_breaks(at(0)) == gruen_focus.embedding_breaks(np.empty((0, 2))) == []
+    # A middle that is 60 degrees off twins: 0.5 - 1 is far below the threshold.
+    assert places(at(0, 60, 0)) == [0, 1]
+    assert places(at(0, 60, 0), rule=gruen_focus.FocusRule(digression=-0.9)) == []
+    # No sentence is a stranger to its half, and both halves are to each other.
+    assert places(at(0, 10, 0, 10, 80, 90, 80, 90)) == [3]
+    assert places(np.zeros((2, 3))) != []
+    assert places(at(0)) == places(np.empty((0, 2))) == []
 
 
 def test_focus_is_of_the_encoders_cosines(load):
@@ -323,7 +329,8 @@ def test_an_encoder_of_the_callers_judges_focus(load):
     cosines = [a @ b / np.sqrt(a @ a * (b @ b)) for a, b in ((first, second), (second, third))]
     breaks = result["details"][0]["focus_breaks"]
     assert [one["similarity"] for one in breaks] == pytest.approx(cosines)
-    assert "|focus:embedding|threshold:1.0|digression:-0.265|model:given(Recording)|version:" in result["signature"]
+    rule = gruen_focus.FOCUS_RULE.identity
+    assert f"|focus:embedding|threshold:1.0|focus_rule:{rule}|model:given(Recording)|version:" in result["signature"]
 
 
 def test_precision_and_cache_are_the_backbones_beside_an_encoder_of_the_callers(load, tmp_path):

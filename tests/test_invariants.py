@@ -13,6 +13,7 @@ SETTINGS = [
     ("vendi_embed", {}),
     ("vendi_embed", {"q": 0.5}),
     ("vendi_embed", {"kernel": "ngram"}),
+    ("vendi_embed", {"kernel": "classes", "same": 0.95}),
     ("chamfer_diversity", {}),
     ("self_bleu", {"max_order": 2}),
     ("self_bleu", {"max_order": 2, "aggregate": "corpus"}),
@@ -123,6 +124,19 @@ VECTORS = np.random.default_rng(0).standard_normal((12, 6))
 FLAT = ["a b c", "a b d", "d e f g", "a, b"] * 3
 WEIGHTS = [0.1, 0.2, 0.3, 0.4]
 QUALITY = {"set_size": 4, "quality": [0.9, 0.3, 0.6, 0.1] * 3}
+CLASSES = {**QUALITY, "kernel": "classes", "classes": [1, 1, 2, 3] * 3}
+
+
+def same_length(left, right):
+    return [abs(len(a) - len(b)) < 2 for a, b in zip(left, right, strict=True)]
+
+
+def in_a_chain(left, right):
+    """Relate all but "a b d" and "d e f g", which are both the same as the first text."""
+    return ["a b d" not in (a, b) or "d e f g" not in (a, b) for a, b in zip(left, right, strict=True)]
+
+
+CHAIN = {"set_size": 4, "kernel": "classes", "same": in_a_chain}
 
 
 @pytest.mark.parametrize(
@@ -142,6 +156,19 @@ QUALITY = {"set_size": 4, "quality": [0.9, 0.3, 0.6, 0.1] * 3}
         ("vendi_embed", {"set_size": 4}, {"set_size": 4, "confidence": 0.9}),
         ("vendi_embed", QUALITY, {**QUALITY, "min_quality": 0.5}),
         ("vendi_embed", {**QUALITY, "min_quality": 0.5}, {**QUALITY, "min_quality": 0.25}),
+        ("vendi_embed", {"set_size": 4}, {"set_size": 4, "rarefy": 2}),
+        ("vendi_embed", {"set_size": 4, "rarefy": 2}, {"set_size": 4, "rarefy": 3}),
+        ("vendi_embed", {}, {"kernel": "classes"}),
+        ("vendi_embed", {"kernel": "classes"}, {"kernel": "classes", "same": 0.5}),
+        ("vendi_embed", {"kernel": "classes", "same": 0.99}, {"kernel": "classes", "same": same_length}),
+        ("vendi_embed", {"kernel": "classes", "same": 0.5}, {"kernel": "classes", "classes": list(range(12))}),
+        ("vendi_embed", {"kernel": "classes", "same": 0.5}, {"kernel": "classes", "same": 0.5, "model": "tiny_model"}),
+        ("vendi_embed", CHAIN, {**CHAIN, "grouping": "greedy"}),
+        ("vendi_embed", {**CLASSES, "patience": 0.5}, {**CLASSES, "patience": 0.8}),
+        ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "rarefy": 2}),
+        ("chamfer_diversity", {"set_size": 4, "rarefy": 2}, {"set_size": 4, "rarefy": 3}),
+        ("self_bleu", {"set_size": 4, "max_order": 2}, {"set_size": 4, "max_order": 2, "rarefy": 2}),
+        ("self_bleu", {"set_size": 4, "rarefy": 2}, {"set_size": 4, "rarefy": 3}),
         ("chamfer_diversity", QUALITY, {**QUALITY, "min_quality": 0.5}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "confidence": 0.9}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 6}),
@@ -173,6 +200,7 @@ def test_a_setting_that_cannot_change_the_number_is_not_signed(load, name):
     settings = [{"details": True}]
     if name != "self_bleu":
         settings += [
+            {"contributions": True},
             {"batch_size": 2},
             {"device": "cpu"},
             {"progress": False},

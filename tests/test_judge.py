@@ -13,7 +13,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from scripts import candidate_sets, judge_diversity, meta_eval
+from scripts import candidate_sets, judge_diversity
+from scripts._meta_eval.pairs import read_verdict
 from tests.chat_server import serve
 from tests.conftest import ROOT
 
@@ -91,7 +92,54 @@ def test_pairs_are_judged_and_the_answers_kept(run, pairs, tmp_path):
             before = len(server.requests)
             assert run(judge_diversity, pairs, out, *extra, "--base-url", server.url, "--samples", "1")[0] == 0
             assert len(server.requests) == before + 6
-    assert [meta_eval.read_verdict(pair, "") for pair in read(out)] == [0, 1, None]
+    assert [read_verdict(pair, "") for pair in read(out)] == [0, 1, None]
+
+
+def test_quality_is_asked_for_in_the_same_call(run, pairs, tmp_path):
+    """The second set of a question is rated one lower in quality, whichever it is: a biased judge again."""
+
+    def reply(question, _):
+        assert question.count("Set 2:") == 1
+        return json.dumps({**json.loads(ratings(question)), "quality1": 5 - ("dog" in question), "quality2": 3})
+
+    out = tmp_path / "judged.jsonl"
+    arguments = (pairs, out, "--model", "m")
+    with serve(reply) as server:
+        arguments = (*arguments, "--base-url", server.url)
+        assert run(judge_diversity, *arguments, "--quality")[0] == 0
+        check_judged(out)
+        judged = read(out)
+        assert [(pair["Quality_Set1"], pair["Quality_Set2"]) for pair in judged] == [(3.5, 3.5), (4, 4), (4, 4)]
+        assert [pair["llm_quality"] for pair in judged] == [2, 2, 2]
+        assert len(server.paid) == 30
+        assert "quality1" in server.requests[0][0]["messages"][0]["content"]
+        # Again: nothing is asked for. Without quality it is another question.
+        assert run(judge_diversity, *arguments, "--quality")[0] == 0
+        assert len(server.requests) == 30
+        assert run(judge_diversity, *arguments, "--samples", "1")[0] == 0
+        assert len(server.requests) == 36
+        assert "quality" not in server.requests[-1][0]["messages"][0]["content"].split("Do not rate")[0]
+    assert "Quality_Set1" not in read(out)[0]
+
+
+def test_quality_of_the_swapped_order_goes_to_its_set(run, pairs, tmp_path):
+    def reply(question, _):
+        good = [5 if "cow" in part else 2 for part in re.split(r"Set [12]:", question)[1:]]
+        return json.dumps({**json.loads(ratings(question)), "quality1": good[0], "quality2": good[1]})
+
+    out = tmp_path / "judged.jsonl"
+    with serve(reply) as server:
+        command = (pairs, out, "--model", "m", "--base-url", server.url, "--quality", "--samples", "1")
+        assert run(judge_diversity, *command)[0] == 0
+    first = read(out)[0]
+    assert (first["Quality_Set1"], first["Quality_Set2"], first["llm_quality"]) == (5, 2, 0)
+
+
+def test_an_answer_without_quality_cannot_be_read():
+    with pytest.raises(ValueError, match=r'"quality1": <rating>, "quality2": <rating>}, all from 1 to 5'):
+        judge_diversity.parse_ratings('{"set1": 4, "set2": 2}', judge_diversity.QUALITY_KEYS)
+    full = '{"set1": 4, "set2": 2, "quality1": 1, "quality2": 5}'
+    assert judge_diversity.parse_ratings(full, judge_diversity.QUALITY_KEYS) == (4, 2, 1, 5)
 
 
 def test_faults_that_pass_are_waited_out(run, pairs, tmp_path):

@@ -623,7 +623,7 @@ GOLD = [{"id": "q1", "answers": ["a"]}]
         ([["a"]], None, ValueError, "references is None"),
         ([["a"]], [[]], ValueError, r"references\[0\] has no answers"),
         ([["a"]], [[" "]], ValueError, r"references\[0\], answer 0 is blank"),
-        ([["a"]], [[{"text": "a", "cluster": "wrong"}]], ValueError, "the cluster 'wrong' is the one for"),
+        ([["a"]], [[{"text": "a", "cluster": "wrong"}]], ValueError, "the cluster 'wrong' is reserved for"),
         ([["a"]], [[{"text": "a", "cluster": 1.5}]], TypeError, "the cluster must be a string or an integer"),
         (
             [{"id": "q1", "answers": ["a"]}],
@@ -658,7 +658,7 @@ def test_wrong_input_names_the_question(probeval, predictions, references, error
         (
             {"matcher": "human", "labels": {"q1": {"kettle": "x", "pot": "x", "teapot": "x"}}},
             ValueError,
-            "labels puts the answer 'kettle' to question 'q1' in 'x', which is no cluster",
+            "labels puts the answer 'kettle' to question 'q1' in 'x', which is neither a cluster",
         ),
         ({"matcher": "human", "labels": {}, "clustering": "hac"}, ValueError, "goes with clustering='human'"),
     ],
@@ -723,7 +723,7 @@ def test_signature_has_the_wordnet(probeval, own_cfc, wordnet):
         probeval.compute(**own_cfc, matcher="wordnet", parity=parity)["signature"] for parity in (False, True)
     )
     assert "|threshold:0.5|" in plain
-    assert plain.endswith("|parity:False|wordnet:3.0|n_answers:10|version:0.1.0")
+    assert plain.endswith("|parity:False|wordnet:3.0|n_answers:10|version:0.2.0")
     assert "|threshold:0.0|" in parity
     assert "|parity:True|" in parity
 
@@ -790,7 +790,7 @@ def test_protoqa_scores(probeval, wordnet):
     assert result["exact"]["max_answers_1"] == pytest.approx((20 / 44 + 2 / 3) / 2)
     assert set(result["wordnet"]) == set(first)
     assert json.loads(json.dumps(result, allow_nan=False)) == result
-    assert result["signature"] == "protoqa_scores|wordnet:3.0|version:0.1.0"
+    assert result["signature"] == "protoqa_scores|wordnet:3.0|version:0.2.0"
 
 
 @given(st.data())
@@ -867,13 +867,13 @@ def test_schemes_are_what_they_are_called(validate, rng):
 
 def test_sets_come_from_the_pool(validate, probeval, rng):
     ((question, labelled), *_) = validate["read"](TARGETS, PREDICTIONS, None)
-    pool = validate["all_answers"](question, labelled, rng)
+    pool = validate["VIEWS"]["all answers"](question, labelled, rng)
     for scheme in validate["SCHEMES"]:
         drawn = validate["draw"](pool, scheme, rng)
         assert drawn.sum() > 0
         assert (drawn <= pool.question.counts).all()
     held_out = validate["VIEWS"]["held-out gold answers, none of which equals one that is left"]
-    validate["make_pool"].__globals__["MIN_ANSWERS"] = 3
+    held_out.__globals__["MIN_ANSWERS"] = 3
     pool = held_out(question, labelled, rng)
     assert not set(pool.question.answers) & set(pool.question.gold)
 

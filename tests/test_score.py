@@ -111,6 +111,36 @@ def test_every_metric(load, tmp_path, metric):
     assert summary["confidence_interval"] == pytest.approx(interval, abs=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:.*fewer than rarefy")
+def test_rarefied_scores(load, tmp_path):
+    rows = [{"texts": members} for members in SETS]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert score.main(command(data, "--set", "rarefy=3", "--set", "max_order=2", size=4)) == 0
+    expected = load("self_bleu").compute(predictions=SETS, rarefy=3, max_order=2)
+    found = [row["self_bleu"] for row in read_jsonl(tmp_path / "out.jsonl")]
+    assert [one is None for one in found] == [False, True, False, False, True]
+    assert found == expected["scores"]
+    summary = summary_of(data)
+    assert (summary["n_scores"], summary["n_too_small"]) == (3, 2)
+    assert summary["self_bleu"] == pytest.approx(expected["self_bleu"])
+    assert summary["signature"] == expected["signature"]
+
+
+@pytest.mark.parametrize("setting", ["contributions=true", "classes=[1]", "contexts=[1]", "patience=0.8"])
+def test_settings_for_single_texts_have_no_place(tmp_path, capsys, setting):
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(2))
+    assert score.main(command(data, "--set", setting, metric="vendi_embed")) == 2
+    assert f"--set {setting.split('=')[0]} has no place here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("setting", ["rarefy=3", "kernel=classes"])
+def test_one_set_in_parts_is_not_rarefied(tmp_path, capsys, setting):
+    data = write_jsonl(tmp_path / "data.jsonl", make_rows(2))
+    words = command(data, "--set", setting, "--one-set", metric="vendi_embed", out="out.json")
+    assert score.main(words) == 2
+    assert setting.split("=")[0] in capsys.readouterr().err
+
+
 def test_one_score_has_no_interval(tmp_path):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(1))
     assert score.main(command(data)) == 0

@@ -240,6 +240,8 @@ def test_predictions_that_cannot_be_read(load, tokenizer, predictions, error, me
     [
         ("vendi_embed", {"orders": 2}, TypeError, "vendi_embed has no argument 'orders': it has predictions, q,"),
         ("vendi_embed", {"embeddings": [[1]]}, ValueError, "embeddings cannot be given to for_trainer"),
+        ("vendi_embed", {"classes": [1]}, ValueError, "classes cannot be given to for_trainer"),
+        ("chamfer_diversity", {"contributions": True}, ValueError, "contributions cannot be given to for_trainer"),
         ("self_bleu", {"details": True}, ValueError, "details cannot be given"),
         ("self_bleu", {"set_size": 0}, ValueError, r"set_size must be at least 1\. Got 0"),
         ("self_bleu", {"set_size": 2, "group_by": "inputs"}, ValueError, "pass one of them"),

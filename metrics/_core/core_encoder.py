@@ -4,9 +4,7 @@ Each different text is encoded once, in order of length over all sets, in batche
 """
 
 import logging
-import re
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,16 +14,9 @@ import numpy as np
 from .core_cache import TextCache, parse_cache_dir, through_cache
 from .core_inputs import TextSets, describe, parse_choice, parse_count, parse_embeddings, parse_matrix
 from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_model, load_encoder
+from .core_tokens import count_tokens, token_batches, warn_of_cut, warn_of_unread
 
 logger = logging.getLogger(__name__)
-
-# Tokens in a batch, padding included: enough to keep a processor busy, few enough to stay in its cache.
-_TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
-# The largest part of a budget that may be padding.
-_PADDING = 1 / 8
-_TOKENIZED_AT_ONCE = 10_000
-# Letters of scripts that are spelled, other than Latin: not Chinese characters, kana or Korean syllables.
-_SPELLED = re.compile(r"[^\0-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
 
 
 @dataclass(frozen=True)
@@ -144,34 +135,6 @@ def embed_part(texts: list[str], settings: Mapping[str, Any]) -> np.ndarray:
     return embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)[0]
 
 
-def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:
-    """Batch sequences of similar length, the longest first, so that a lack of memory shows at once.
-
-    Parameters
-    ----------
-    lengths : ndarray of shape (n,), tokens of each sequence
-    device : decides the token budget of a batch
-    batch_size : sequences in a batch, whatever their tokens; if None, as many as fit the budget with little padding
-
-    Yields
-    ------
-    ndarray of shape (b,), indices of sequences
-    """
-    order = np.argsort(-lengths, kind="stable")
-    budget = _TOKEN_BUDGETS[device.split(":")[0]]
-    start = 0
-    while start < len(order):
-        if batch_size is not None:
-            n = batch_size
-        else:
-            longest = max(1, int(lengths[order[start]]))
-            candidates = lengths[order[start : start + max(1, budget // longest)]]
-            padding = np.cumsum(longest - candidates)
-            n = max(1, int(np.searchsorted(padding, budget * _PADDING, side="right")))
-        yield order[start : start + n]
-        start += n
-
-
 def progress_bar(total: int, title: str, unit: str, show: bool | None) -> Any:
     """Make a progress bar; if `show` is None, it shows where logging is at INFO or below."""
     from tqdm.auto import tqdm
@@ -191,8 +154,8 @@ def _encode_unique(texts: list[str], settings: EncoderSettings, bar: Any) -> Enc
     """Encode different texts."""
     loaded, identity = load_encoder(settings.model, settings.precision, settings.device)
     embeddings, cut, unread = _encode_batches(loaded, texts, settings.batch_size, bar)
-    _warn_of_cut(cut, loaded.token_limit)
-    _warn_of_unread(unread, len(texts))
+    warn_of_cut(cut, loaded.token_limit)
+    warn_of_unread(unread, len(texts))
     return Encoded(embeddings, {"model": identity, "precision": loaded.precision})
 
 
@@ -225,8 +188,8 @@ def _encode_through_cache(texts: list[str], settings: EncoderSettings, bar: Any)
             return embeddings, cut
 
         embeddings, cut = through_cache(cache, texts, precision, encode_part, bar.update)
-    _warn_of_cut(cut, limit)
-    _warn_of_unread(unread, len(texts))
+    warn_of_cut(cut, limit)
+    warn_of_unread(unread, len(texts))
     return Encoded(embeddings, {"model": identity, "precision": precision})
 
 
@@ -243,7 +206,7 @@ def _encode_batches(
     """
     model, limit = loaded.model, loaded.token_limit
     with loaded.lock:
-        lengths, unread = _token_counts(model, texts)
+        lengths, unread = count_tokens(model, texts)
     embeddings = np.empty((len(texts), 0), dtype=np.float32)
     read = lengths if limit is None else np.minimum(lengths, limit)
     for batch in token_batches(read, str(model.device), batch_size):
@@ -256,57 +219,3 @@ def _encode_batches(
         bar.update(len(batch))
     cut = np.zeros(len(texts), dtype=np.int64) if limit is None else lengths * (lengths > limit)
     return embeddings, cut, unread
-
-
-def _token_counts(model: Any, texts: list[str]) -> tuple[np.ndarray, int]:
-    """Return the number of tokens of each text, else of characters, and how many texts the model does not know."""
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    if not hasattr(tokenizer, "num_special_tokens_to_add"):
-        return np.fromiter(map(len, texts), np.int64, len(texts)), 0
-    counts, unread = np.empty(len(texts), dtype=np.int64), 0
-    n_special = tokenizer.num_special_tokens_to_add()
-    for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
-        part = texts[start : start + _TOKENIZED_AT_ONCE]
-        encoded = tokenizer(part, truncation=False, padding=False, return_attention_mask=False, verbose=False)
-        counts[start : start + len(part)] = list(map(len, encoded["input_ids"]))
-        pairs = zip(part, encoded["input_ids"], strict=True)
-        unread += sum(_is_unread(tokenizer, n_special, text, ids) for text, ids in pairs)
-    return counts, unread
-
-
-def _is_unread(tokenizer: Any, n_special: int, text: str, ids: list[int]) -> bool:
-    """Return whether a quarter of the tokens is unknown, or half of them are single letters of another script.
-
-    Chinese characters are words, so they count only if they are unknown.
-    """
-    n_words = max(1, len(ids) - n_special)
-    if 4 * ids.count(tokenizer.unk_token_id) >= n_words:
-        return True
-    if text.isascii():
-        return False
-    pieces = (token.removeprefix("##").strip("▁") for token in tokenizer.convert_ids_to_tokens(ids))
-    letters = sum(len(piece) == 1 and piece.isalpha() and _SPELLED.match(piece) is not None for piece in pieces)
-    return 2 * letters >= n_words
-
-
-class UnknownWordsWarning(UserWarning):
-    """Texts consist of words that the model does not know."""
-
-
-def _warn_of_unread(unread: int, n_texts: int) -> None:
-    if unread:
-        warnings.warn(
-            f"{unread} of {n_texts} different texts consist of words that the model does not know, such as emoji or "
-            "another script: their embeddings mean little.",
-            UnknownWordsWarning,
-            stacklevel=4,
-        )
-
-
-def _warn_of_cut(cut: np.ndarray, limit: int | str | None) -> None:
-    if cut.any():
-        warnings.warn(
-            f"{np.count_nonzero(cut)} of {len(cut)} different texts are longer than the {limit} tokens that the model "
-            f"reads: the rest of each is cut off (the longest has {cut.max()}).",
-            stacklevel=4,
-        )

@@ -13,6 +13,7 @@ from .core_inputs import (
     find_scored_sets,
     mean_by_set,
     mean_over_sets,
+    parse_choice,
     parse_min_quality,
     parse_sets,
     parse_values,
@@ -22,14 +23,18 @@ from .core_inputs import (
 )
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
+from .core_neighbours import expected_nearest, nearest_without
 from .core_parts import SetParts as SetParts
+from .core_rarefaction import check_rarefy, parse_rarefy
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
+from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 
 _DESCRIPTION = """\
-How far is each text of a set, in meaning, from its nearest neighbour in the set? Chamfer diversity is the mean of
-these cosine distances: 0 if every text has a twin, higher the more each stands alone. It needs no reference.
+How far is each text of a set, in meaning, from its nearest neighbour in the set? Chamfer diversity is the mean of these
+cosine distances. It is 0 if every text has a duplicate, and higher the further apart the texts are. It needs no
+reference texts.
 """
 
 _CITATION = """\
@@ -45,41 +50,67 @@ _CITATION = """\
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (`list[list[str]]` or `list[str]`): sets of texts; or texts that make one set or, with `set_size`,
-        consecutive sets.
+    predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`,
+        consecutive sets. Lists, tuples and numpy arrays are accepted.
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
-    embeddings (array of shape (n, d)): embeddings of all texts, all sets in turn, in place of the encoder's.
-    quality (like `predictions`): quality of each text, in [0, 1].
-    min_quality (`float`): with `quality`, only texts of at least this quality count, as if the others were not there.
-    singletons (`"error"` or `"skip"`): what to do about a set of one text, which has no neighbour: refuse it, or leave
-        it out of the mean, with None among the scores.
-    confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over sets.
-    model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
-    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for the encoder. Default
-        as stored, or what is as good (cosines above 0.999999) and faster.
-    batch_size (`int`), device (`str`): of the encoder; they do not change the score.
-    cache_dir (`str` or path): a folder that keeps embeddings, so that a text is encoded once, in whichever run. Not the
-        `cache_dir` of `evaluate.load`, which is where the module's code goes.
-    details (`bool`): add, for each set, its mean pairwise distance, and each text's neighbour and distance.
-    progress (`bool`): show a bar; by default where logging is at INFO.
+    embeddings (array of shape (n, d)): embeddings of all texts, in the order of the concatenated sets. No encoder
+        runs. Their norms do not matter.
+    quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
+    min_quality (`float` in [0, 1]): requires `quality`. Texts of lower quality are left out of all results, as in
+        effective semantic diversity (arXiv 2504.12522). A set scores 0 if fewer than two texts are left.
+    singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has no nearest neighbour. Either raise an
+        error, or leave the set out of the mean and return None as its score.
+    contributions (`bool`, default `False`): also return the contribution of each text: the score of its set minus the
+        score of the set without it.
+    rarefy (`int`, at least 2): return expected scores of this many texts, drawn from each set without replacement, so
+        that sets of different sizes can be compared. The expectation is exact. A smaller set has no score. Cannot be
+        combined with `contributions`.
+    confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
+        with a fixed seed.
+    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
+        or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
+        `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
+        The signature reports an encoder as `given(<class>)`.
+    precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
+        type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
+        to within 1e-6. Cannot be combined with an encoder object.
+    batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
+        the encoder. They change scores by rounding only.
+    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision and
+        the text. Processes can share it. It does not change scores or signatures. If all embeddings are cached, the
+        model is not loaded. Cannot be combined with an encoder object. Not to be confused with the `cache_dir` of
+        `evaluate.load`, which holds the code of the module.
+    details (`bool`, default `False`): also return, for each set, the mean pairwise distance, and the nearest
+        neighbour of each text with its distance.
+    progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
 
 Returns:
-    chamfer_diversity (`float`): mean over sets of the mean over texts of the cosine distance to the nearest other text
-        of the set, in [0, 2]; higher is more diverse. With `min_quality`, 0 for a set of which one text counts or none.
+    chamfer_diversity (`float`): mean over sets of the mean cosine distance from each text to its nearest neighbour in
+        the set, in [0, 2]. Higher is more diverse. None if all sets are left out.
     mean_pairwise_distance (`float`): mean over sets of the mean cosine distance of all pairs (1 - self-CosSim), in
-        [0, 2]; higher is more diverse.
-    scores (`list[float]`): the Chamfer diversity of each set.
-    confidence_interval (`list[float]`): with `confidence`, `[low, high]` of the main score; None for fewer than two.
-    quality_chamfer_diversity (`float`), quality_scores (`list[float]`): with `quality`, the same with each text's
-        distance times its quality.
-    quality_confidence_interval (`list[float]`): with `quality` and `confidence`, that of `quality_chamfer_diversity`.
-    n_counted (`list[int]`): with `min_quality`, how many texts of each set count.
-    n_singletons (`int`): with `singletons="skip"`, how many sets were left out.
-    details (`list[dict]`): with `details=True`.
-    signature (`str`): the settings that decide the score.
+        [0, 2]. Higher is more diverse.
+    scores (`list[float]`): Chamfer diversity of each set. None for a set that is left out, or smaller than `rarefy`.
+    confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `chamfer_diversity`. None for fewer
+        than two sets.
+    quality_chamfer_diversity (`float`), quality_scores (`list[float]`): only with `quality`. The same, with each
+        text's distance multiplied by its quality, in [0, 2]. Higher is better and more diverse.
+    quality_confidence_interval (`list[float]`): only with `quality` and `confidence`. `[low, high]` of
+        `quality_chamfer_diversity`.
+    n_counted (`list[int]`): only with `min_quality`. Number of texts in each set that reach it.
+    n_singletons (`int`): only with `singletons="skip"`. Number of sets of one text.
+    n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
+    contributions (`list[list[float]]`): only with `contributions=True`. For each text, how much it adds to the score of
+        its set. It may be negative. None in a set of fewer than three texts.
+    quality_contributions (`list[list[float]]`): only with `quality` and `contributions=True`. The same for
+        `quality_scores`.
+    details (`list[dict]`): only with `details=True`. For each set `mean_pairwise_distance`, `distances` and
+        `neighbours`: the index within the set, from 0, of each text's nearest neighbour. None for a set that is left
+        out, and for a text below `min_quality`. With `rarefy`, the distances are expected ones, and there are no
+        `neighbours`.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
 
 Raises:
-    TypeError, ValueError: for input that cannot be scored; the message names the parameter and the item.
+    TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.
 
 Examples:
 
@@ -125,6 +156,8 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         quality: Any = None,
         min_quality: float | None = None,
         singletons: str = "error",
+        contributions: bool = False,
+        rarefy: int | None = None,
         confidence: float | None = None,
         model: Any = DEFAULT_MODEL,
         precision: str | None = None,
@@ -136,21 +169,27 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
     ) -> dict[str, Any]:
         sets = parse_sets(predictions, set_size)
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
-        scored = find_scored_sets(sets, singletons, "chamfer_diversity")
         qualities = None if quality is None else parse_values(quality, sets, "quality")
         counted = parse_min_quality(min_quality, qualities)
+        counts = sets.sizes if counted is None else sum_by_set(counted.astype(np.int64), sets.sizes)
+        check_rarefy(rarefy, contributions=contributions)
+        k = parse_rarefy(rarefy, counts, least=2)
+        parse_choice(singletons, "singletons", ("error", "skip"))
+        scored = find_scored_sets(sets, singletons, "chamfer_diversity") if k is None else counts >= k
         level = parse_confidence(confidence)
         vectors, settings = embed_sets(sets, embeddings, encoder)
 
         where = matrix_device(device)
-        counts = sets.sizes if counted is None else sum_by_set(counted.astype(np.int64), sets.sizes)
         # A set of which fewer than two texts count has nothing to compare, and scores 0.
         compared = scored & (counts > 1)
         texts = np.repeat(compared, sets.sizes)
         rows, sizes = np.flatnonzero(texts if counted is None else texts & counted), counts[compared]
         if len(rows) < len(vectors):
             vectors = vectors[rows]
-        distances, neighbours = nearest_neighbours(vectors, sizes, device=where)
+        if k is None:
+            distances, neighbours = nearest_neighbours(vectors, sizes, device=where)
+        else:
+            distances = expected_nearest(vectors, sizes, k, device=where)
 
         def of_scored(values: np.ndarray) -> np.ndarray:
             found = np.zeros(len(sets.sizes))
@@ -173,26 +212,61 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
             result["quality_scores"] = spread(weighted.tolist(), scored)
             if level is not None:
                 result["quality_confidence_interval"] = confidence_interval(level, weighted)
+        if contributions:
+
+            def added(factors: np.ndarray | None, scores: np.ndarray) -> list[list[float | None]]:
+                without = nearest_without(vectors, sizes, factors, device=where)
+                return _contributions(spread(scores.tolist(), scored), without, rows, sets.sizes)
+
+            result["contributions"] = added(None, scores)
+            if qualities is not None:
+                result["quality_contributions"] = added(qualities[rows], weighted)
         if counted is not None:
             result["n_counted"] = counts.tolist()
         if singletons == "skip":
-            result["n_singletons"] = int((~scored).sum())
+            result["n_singletons"] = int((sets.sizes == 1).sum())
+        if k is not None:
+            result["n_too_small"] = int((~scored).sum())
         if details:
-            places = np.arange(len(sets.texts)) - np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
-            nearest_rows = rows[np.repeat(np.cumsum(sizes) - sizes, sizes) + neighbours]
-            columns = (_by_set(distances, rows, sets.sizes), _by_set(places[nearest_rows], rows, sets.sizes))
+            columns = {
+                "mean_pairwise_distance": spread(pairwise.tolist(), scored),
+                "distances": _by_set(distances, rows, sets.sizes),
+            }
+            if k is None:
+                places = np.arange(len(sets.texts)) - np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
+                nearest_rows = rows[np.repeat(np.cumsum(sizes) - sizes, sizes) + neighbours]
+                columns["neighbours"] = _by_set(places[nearest_rows], rows, sets.sizes)
             result["details"] = [
-                None if mean is None else {"mean_pairwise_distance": mean, "distances": own, "neighbours": nearest}
-                for mean, own, nearest in zip(spread(pairwise.tolist(), scored), *columns, strict=True)
+                dict(zip(columns, values, strict=True)) if has_score else None
+                for has_score, *values in zip(scored.tolist(), *columns.values(), strict=True)
             ]
         result["signature"] = signature(
             "chamfer_diversity",
             **settings,
             set_size=format_sizes(sets.sizes),
             **({} if min_quality is None else {"min_quality": float(min_quality)}),
+            **({} if k is None else {"rarefy": k}),
             **confidence_settings(level),
         )
         return result
+
+
+def _contributions(
+    scores: list[float | None], without: np.ndarray, rows: np.ndarray, sizes: np.ndarray
+) -> list[list[float | None]]:
+    """Subtract the score of each set without a text from its own: 0 for a text that does not count.
+
+    Parameters
+    ----------
+    without : ndarray of shape (r,), for the texts that are compared, `rows`; NaN where fewer than two are left of those
+        that count: the score is 0 there, unless fewer than two texts are left at all
+    """
+    whole = np.repeat(np.array([0.0 if score is None else score for score in scores]), sizes)
+    rest = whole.copy()
+    rest[rows] = np.nan_to_num(without)
+    added = (whole - rest).astype(object)
+    added[np.repeat(sizes < 3, sizes)] = None
+    return [part.tolist() for part in split_by_set(added, sizes)]
 
 
 def _by_set(values: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> list[list]:

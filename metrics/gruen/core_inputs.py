@@ -3,6 +3,7 @@
 Every error names the parameter, the set and the text, and the value it got.
 """
 
+import hashlib
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -210,22 +211,7 @@ def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high:
     ValueError
         If its shape is not that of the predictions, or a number is NaN or out of range.
     """
-    rows = _as_list(values, name, "one number for each text, shaped like predictions")
-    if sets.nested:
-        if len(rows) != len(sets.sizes):
-            raise ValueError(f"{name} must have one list for each of the {len(sets.sizes)} sets. Got {len(rows)}.")
-        flat: list = []
-        for i, (row, size) in enumerate(zip(rows, sets.sizes.tolist(), strict=True)):
-            members = _as_list(row, f"{name}[{i}]", "one number for each text of its set")
-            if len(members) != size:
-                raise ValueError(
-                    f"{name}[{i}] must have {size} numbers, one for each text of set {i}. Got {len(members)}."
-                )
-            flat += members
-    else:
-        flat = rows
-        if len(flat) != len(sets.texts):
-            raise ValueError(f"{name} must have one number for each of the {len(sets.texts)} texts. Got {len(flat)}.")
+    flat = flatten(values, sets, name, "number")
     if not all(_is_number_type(kind) for kind in set(map(type, flat))):
         i = next(i for i, value in enumerate(flat) if not _is_number_type(type(value)))
         raise TypeError(f"{name} ({sets.where(i)}) must be a number. Got {describe(flat[i])}.")
@@ -238,6 +224,36 @@ def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high:
         i = int(bad[0])
         raise ValueError(f"{name} ({sets.where(i)}) must be in [{low:g}, {high:g}]. Got {describe(flat[i])}.")
     return numbers
+
+
+def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
+    """Read one value per text, shaped like the predictions: a flat list.
+
+    Parameters
+    ----------
+    noun : what a value is, for errors
+
+    Raises
+    ------
+    TypeError
+        If it is no list.
+    ValueError
+        If its shape is not that of the predictions.
+    """
+    rows = _as_list(values, name, f"one {noun} for each text, shaped like predictions")
+    if not sets.nested:
+        if len(rows) != len(sets.texts):
+            raise ValueError(f"{name} must have one {noun} for each of the {len(sets.texts)} texts. Got {len(rows)}.")
+        return rows
+    if len(rows) != len(sets.sizes):
+        raise ValueError(f"{name} must have one list for each of the {len(sets.sizes)} sets. Got {len(rows)}.")
+    flat: list = []
+    for i, (row, size) in enumerate(zip(rows, sets.sizes.tolist(), strict=True)):
+        members = _as_list(row, f"{name}[{i}]", f"one {noun} for each text of its set")
+        if len(members) != size:
+            raise ValueError(f"{name}[{i}] must have {size} {noun}s, one for each text of set {i}. Got {len(members)}.")
+        flat += members
+    return flat
 
 
 def _is_number_type(kind: type) -> bool:
@@ -413,3 +429,27 @@ def split_by_set(values: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
 def mean_over_sets(scores: np.ndarray) -> float | None:
     """Average the scores of sets; None if there is no score."""
     return float(scores.mean()) if scores.size else None
+
+
+def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:
+    """Rank texts by their content, so that an algorithm can visit them in an order that the caller does not choose.
+
+    Parameters
+    ----------
+    texts : list of n strings
+    embeddings : ndarray of shape (n, d), optional
+        The caller's own. Equal texts then have equal ranks only if their rows are equal too.
+
+    Returns
+    -------
+    ndarray of shape (n,), int64: equal for equal texts
+    """
+    ordered = {text: i for i, text in enumerate(sorted(set(texts)))}
+    ranks = np.fromiter(map(ordered.__getitem__, texts), np.int64, len(texts))
+    if embeddings is None or len(ordered) == len(texts):
+        return ranks
+    digests = np.zeros(len(texts), dtype=np.int64)
+    for i in np.flatnonzero(np.bincount(ranks)[ranks] > 1).tolist():
+        digest = hashlib.blake2b(embeddings[i].tobytes(), digest_size=8).digest()
+        digests[i] = int.from_bytes(digest, "big") >> 1
+    return np.unique(np.stack([ranks, digests], axis=1), axis=0, return_inverse=True)[1].ravel()

@@ -15,6 +15,7 @@ from .core_inputs import parse_texts
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL
 from .core_results import TEXTS, confidence_interval, confidence_settings, parse_confidence, signature
+from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors
 from .gruen_backbone import Backbone, OrderBackbone
@@ -32,14 +33,16 @@ from .gruen_components import (
 )
 from .gruen_focus import WordMover
 from .gruen_redundancy import find_redundancy as find_redundancy
+from .gruen_repeats import find_repeats as find_repeats
 from .gruen_sentences import score_sentences, split
 from .gruen_settings import COMPONENTS, Settings
 from .gruen_text import is_mostly_other_script
 from .gruen_weights import bring_weights, check_weights
 
 _DESCRIPTION = """\
-How well is a text written? GRUEN judges its grammaticality, takes off for sentences that repeat each other, for leaving
-the subject and for sentences in the wrong order, and gives a score in [0, 1]; higher is better. It needs no reference.
+How well is a text written? GRUEN scores the grammaticality of its sentences, and subtracts penalties for sentences that
+repeat each other, for loss of focus and for sentences in the wrong order. The score is in [0, 1]; higher is better. It
+needs no reference texts.
 """
 
 _CITATION = """\
@@ -56,50 +59,68 @@ _CITATION = """\
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (`list[str]`): the texts, each scored by itself.
-    backbone (`str`): `"compact"` (default): the weights that come with this module, over all-MiniLM-L6-v2; it needs no
-        network. `"bert"`: the paper's, `lm_model`, `cola_model` and `sop_model`.
-    components (`list[str]`): of `"grammaticality"`, `"non_redundancy"`, `"focus"` and `"coherence"`, what to score. All
-        that the backbone has by default.
-    parity (`bool`): the original, quirks and all. It has no coherence; its grammaticality needs `backbone="bert"`, its
-        focus word `vectors`, and its sentences NLTK's Punkt.
-    likelihood (`str`): of `"bert"`: `"one-pass"` (default), the loss of all tokens at once, or `"pseudo"`, each token
-        masked in turn.
-    lm_model (`str` or path): of `"bert"`: a masked language model. Default `"bert-base-cased"`.
-    cola_model (`str` or path): of `"bert"`: a classifier of acceptability. Default
-        `"textattack/bert-base-uncased-CoLA"`.
-    sop_model (`str` or path): of `"bert"`: an ALBERT with its head for sentence order, which no model of the Hub is
-        known to have. Without it, coherence is not scored.
-    focus (`str`): `"embedding"` (default): cosines of sentence embeddings; `"wms"`: Word Mover's similarity.
-    focus_threshold (`float`): the least similarity of adjacent sentences. Default 0.07 for cosines, 0.05 for `"wms"`.
-    vectors (`str`, path or mapping): of `"wms"`: the folder of a spaCy pipeline, or a fastText or word2vec file.
-    model (`str` or path): of `"embedding"`: a sentence-transformers model. Default `"all-MiniLM-L6-v2"`.
-    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for all models. Default
-        as stored, or what is as good (cosines above 0.999999) and faster.
-    batch_size (`int`), device (`str`): of the models; they do not change the score.
-    cache_dir (`str` or path): a folder that keeps embeddings and the scores of sentences, so that a sentence is judged
-        once, in whichever run; with `parity`, embeddings alone. Not the `cache_dir` of `evaluate.load`, which is where
-        the module's code goes.
-    confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over texts.
-    details (`bool`): add, for each text, its sentences with their scores, and what took points off.
-    progress (`bool`): show bars; by default where logging is at INFO.
+    predictions (`list[str]`): texts, each scored by itself. The default models are for English.
+    backbone (`str`, default `"compact"`): model of grammaticality and coherence. `"compact"`: adapters of
+        all-MiniLM-L6-v2 that come with this metric and need no network; it does not score coherence. `"bert"`: the
+        three models of the paper, `lm_model`, `cola_model` and `sop_model`.
+    components (`list[str]`): components to score, among `"grammaticality"`, `"non_redundancy"`, `"focus"` and
+        `"coherence"`. Default: all that the backbone has.
+    parity (`bool`, default `False`): reproduce the released code, which has no coherence. Grammaticality then
+        requires `backbone="bert"`, focus requires `vectors`, and sentence splitting requires NLTK's Punkt.
+    likelihood (`str`, default `"one-pass"`): for `"bert"`. `"one-pass"`: mean loss of all tokens in one unmasked
+        pass, as in the released code. `"pseudo"`: pseudo-log-likelihood, with one pass for each masked token.
+    lm_model (`str` or path, default `"bert-base-cased"`): for `"bert"`: a masked language model.
+    cola_model (`str` or path, default `"textattack/bert-base-uncased-CoLA"`): for `"bert"`: a classifier of
+        acceptability. Its class named "acceptable" is used, otherwise class 1.
+    sop_model (`str` or path): for `"bert"`: an ALBERT with its head for sentence-order prediction. Without it,
+        coherence is not scored. There is no default, since the ALBERT models on the Hub lack this head (transformers
+        issue 9319); transformers' `convert_albert_original_tf_checkpoint_to_pytorch.py` converts Google's checkpoint.
+    focus (`str`, default `"embedding"`): similarity of adjacent sentences. `"embedding"`: cosine of sentence
+        embeddings. `"wms"`: Word Mover's similarity over `vectors`, 1 / (1 + distance).
+    focus_threshold (`float`): minimum similarity of adjacent sentences. Default: 0.07 for cosines, 0.05 for `"wms"`.
+    vectors (`str`, path or mapping): for `"wms"`: the folder of a spaCy pipeline with word vectors; a fastText or
+        word2vec file (`.bin`, `.vec`, `.txt`, `.kv`); or a mapping from words to vectors.
+    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): for `"embedding"`: a sentence-transformers model, as
+        a name, a folder or an id of the Hugging Face Hub. Or an encoder: any object with a method `encode` that takes
+        a list of n strings and returns an array of shape (n, d). The signature reports an encoder as
+        `given(<class>)`.
+    precision (`str`): floating-point type of all models: `"float32"`, `"bfloat16"` or `"float16"`. By default the
+        type in which the weights are stored. If `model` is an encoder object, it applies to the backbone only.
+    batch_size (`int`), device (`str`): batch size and torch device of the models. They change scores by rounding
+        only.
+    cache_dir (`str` or path): folder in which embeddings and sentence scores are cached, keyed by the models'
+        weights, the precision and the sentence. Processes can share it. It does not change scores or signatures. With
+        `parity`, only embeddings are cached; coherence and the suspects of `details` are never cached. If `model` is
+        an encoder object, its embeddings are not cached. Not to be confused with the `cache_dir` of `evaluate.load`,
+        which holds the code of the module.
+    confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over texts: 1000 resamples
+        with a fixed seed.
+    details (`bool`, default `False`): also return, for each text, its sentences with their scores and the reasons for
+        each penalty.
+    progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
 
 Returns:
-    gruen (`float`): mean over texts of the sum of the components, cut to [0, 1]; higher is better. Where grammaticality
-        is left out, 1 stands for it.
-    grammaticality (`float`): mean over texts, in [0, 1]; higher is better.
-    non_redundancy (`float`): mean over texts, <= 0: -0.1 for each flag that a pair of sentences raises.
-    focus (`float`): mean over texts of -0.1 where adjacent sentences lose the focus, else 0.
-    coherence (`float`): mean over texts, in [-0.1, 0]: lower the surer the backbone is that sentences stand in the
-        wrong order. A component that is not scored is None.
-    scores (`list[float]`): that of each text.
-    confidence_interval (`list[float]`): with `confidence`, `[low, high]` of the main score; None for fewer than two.
-    n_sentences (`list[int]`): how many sentences of each text were scored: those of two words or more.
-    details (`list[dict]`): with `details=True`.
-    signature (`str`): the settings that decide the score.
+    gruen (`float`): mean over texts of the sum of the components, clipped to [0, 1]. Higher is better. If
+        grammaticality is not scored, it counts as 1.
+    grammaticality (`float`): mean over texts, in [0, 1]. Higher is better. With `parity` it has no upper bound.
+    non_redundancy (`float`): mean over texts, at most 0: -0.1 for each flag of each pair of sentences. Higher is
+        better.
+    focus (`float`): mean over texts of -0.1 if adjacent sentences lose focus and 0 otherwise. Higher is better.
+    coherence (`float`): mean over texts, in [-0.1, 0]. Higher is better. A component that is not scored is None.
+    scores (`list[float]`): score of each text.
+    confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `gruen`. None for fewer than two
+        texts.
+    n_sentences (`list[int]`): number of sentences scored in each text: those of two or more words.
+    details (`list[dict]`): only with `details=True`. For each text the components; `sentences`, each with `text`,
+        `likelihood`, `acceptability`, `grammaticality` and, with the compact backbone, `suspects`: words that look
+        wrong or are next to a missing word; `redundant_pairs`, each with the indices of two sentences and their
+        `flags` (at most 10 000 pairs; `n_redundant_pairs` is the full count); `focus_breaks`, pairs of adjacent
+        sentences with their `similarity`; and `order`, the `probability` that adjacent sentences are in the right
+        order.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
 
 Raises:
-    TypeError, ValueError: for input that cannot be scored; the message names the parameter and the item.
+    TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.
 
 Examples:
 

@@ -6,8 +6,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import torch
 
-from .core_encoder import EncoderSettings, progress_bar, token_batches
+from .core_encoder import EncoderSettings, progress_bar
 from .core_models import find_device
+from .core_tokens import token_batches
 
 
 class SentenceScores(NamedTuple):

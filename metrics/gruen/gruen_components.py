@@ -10,6 +10,7 @@ from .core_inputs import mean_by_set
 from .gruen_backbone import Backbone, OrderBackbone, SentenceScores
 from .gruen_focus import FocusBreak, WordMover, embedding_breaks
 from .gruen_redundancy import find_redundancy
+from .gruen_repeats import find_repeats, shared_passages
 from .gruen_sentences import Sentences
 from .gruen_settings import COMPONENTS
 
@@ -58,7 +59,7 @@ def grammaticality(judge: Backbone, scores: SentenceScores, sentences: Sentences
 
 
 def non_redundancy(sentences: Sentences, parity: bool) -> Component:
-    """Take 0.1 off for each flag that a pair of sentences raises; `parity` compares substrings as the original does.
+    """Take 0.1 off for each flag that a pair of sentences raises; `parity` compares all words, as the original does.
 
     Raises
     ------
@@ -68,13 +69,15 @@ def non_redundancy(sentences: Sentences, parity: bool) -> Component:
     found = []
     for i, own in enumerate(sentences.by_text):
         try:
-            found.append(find_redundancy(own, autojunk=parity))
+            found.append(find_redundancy(own, autojunk=True) if parity else find_repeats(own))
         except ValueError as error:
             raise ValueError(f"predictions[{i}] {error}: leave 'non_redundancy' out of components.") from None
 
     def details(text: int) -> dict[str, Any]:
+        own = sentences.by_text[text]
         pairs = [
-            {"sentences": [first, second], "flags": flags} for first, second, flags in found[text].pairs(_LISTED_PAIRS)
+            {"sentences": [first, second], "flags": flags, "shared": shared_passages(own[first], own[second])}
+            for first, second, flags in found[text].pairs(_LISTED_PAIRS)
         ]
         return {"redundant_pairs": pairs, "n_redundant_pairs": found[text].n_pairs()}
 
@@ -82,7 +85,7 @@ def non_redundancy(sentences: Sentences, parity: bool) -> Component:
 
 
 def focus_by_embedding(sentences: Sentences, rows: np.ndarray, embeddings: np.ndarray, threshold: float) -> Component:
-    """Take 0.1 off each text in which adjacent sentences lose the focus, by the cosines of their embeddings.
+    """Take 0.1 off each text that loses the focus, by the cosines of its sentences' embeddings.
 
     Parameters
     ----------
@@ -91,8 +94,12 @@ def focus_by_embedding(sentences: Sentences, rows: np.ndarray, embeddings: np.nd
     """
     place = np.zeros(max(1, len(sentences.unique)), dtype=np.int64)
     place[rows] = np.arange(len(rows))
+    n_words = np.array([len(sentence.split()) for sentence in sentences.unique], dtype=np.int64)
     return _focus(
-        [embedding_breaks(embeddings[place[own]], threshold) if len(own) > 1 else [] for own in sentences.rows]
+        [
+            embedding_breaks(embeddings[place[own]], n_words[own], threshold) if len(own) > 1 else []
+            for own in sentences.rows
+        ]
     )
 
 

@@ -1,4 +1,4 @@
-"""Where a text leaves its subject: adjacent sentences that have too little to do with each other."""
+"""Where a text leaves its subject: one decision a text, whose thresholds depend on how many sentences it has."""
 
 import hashlib
 import itertools
@@ -15,9 +15,8 @@ from .core_inputs import describe
 from .core_models import model_registry
 from .core_vectors import WordVectors, word_vector
 
-# The least cosine of adjacent sentences, and how far a sentence may stand off the line between its neighbours.
-COSINE_THRESHOLD = 0.07
-DIGRESSION_THRESHOLD = -0.265
+# The least tie that keeps the focus of a text of two sentences: a cosine there, but for the bonus of short sentences.
+FOCUS_THRESHOLD = 0.112
 # Of 1 / (1 + Word Mover's distance): the paper's number. It depends on the vectors.
 WMS_THRESHOLD = 0.05
 
@@ -32,35 +31,152 @@ class FocusBreak(NamedTuple):
     similarity: float
 
 
-def embedding_breaks(
-    embeddings: np.ndarray, threshold: float = COSINE_THRESHOLD, digression: float = DIGRESSION_THRESHOLD
-) -> list[FocusBreak]:
-    """Find the adjacent sentences of a text that lose focus.
+class FocusRule(NamedTuple):
+    """How cosines become evidence, and from where on it counts; chosen by scripts/calibrate_gruen.py.
 
-    Two do if their cosine is below the threshold. And a sentence is a digression if its neighbours have more to do with
-    each other than it has with them: if the mean of its two cosines, less the cosine of the neighbours, is below the
-    other threshold. Then both of its pairs lost focus.
+    near, best : weights, in a tie, of a sentence's mean cosine with its neighbors, and with the three nearest of all others
+    off_line : weight of its mean cosine with its neighbors, less the cosine of these with each other
+    brevity : bonus for the logarithm of its words, below 20: short sentences say little of the subject
+    within : weight, in a bond, of the mean cosine inside both parts, against that across
+    side : loss for the logarithm of the sentences of the shorter part
+    digression, bond : thresholds in a text of two sentences, less that of the tie
+    tie_slope, digression_slope, bond_slope : loss of the thresholds with the logarithm of the number of sentences
+    """
+
+    near: float = 0.6
+    best: float = 0.4
+    off_line: float = 0.15
+    brevity: float = 0.05
+    within: float = 0.25
+    side: float = 0.045
+    digression: float = -0.397
+    bond: float = -0.094
+    tie_slope: float = 0.018
+    digression_slope: float = 0.18
+    bond_slope: float = 0.026
+
+    @property
+    def identity(self) -> str:
+        """The weights and slopes, for the signature."""
+        return ",".join(f"{name}={value:g}" for name, value in self._asdict().items())
+
+    def thresholds(self, n_sentences: int, threshold: float) -> tuple[float, float, float]:
+        """Return the least tie, digression and bond that keep the focus of a text."""
+        length = math.log(n_sentences / 2)
+        return (
+            threshold - self.tie_slope * length,
+            threshold + self.digression - self.digression_slope * length,
+            threshold + self.bond - self.bond_slope * length,
+        )
+
+
+FOCUS_RULE = FocusRule()
+_LONG_SENTENCE = 20
+_NEAREST = 3
+_LEAST_PART = 2
+# Rows of the matrix of all cosines that are held at a time.
+_BLOCK_ROWS = 512
+
+
+def embedding_breaks(
+    embeddings: np.ndarray,
+    n_words: np.ndarray,
+    threshold: float = FOCUS_THRESHOLD,
+    rule: FocusRule = FOCUS_RULE,
+) -> list[FocusBreak]:
+    """Find where a text loses focus.
+
+    A sentence is a stranger if it has too little to do with the others (its tie), or much less with its neighbors than
+    these have with each other (a digression): both of its pairs lose focus. Two parts of two sentences or more are two
+    texts if they have too little to do with each other (their bond): the pair at the seam of the worst does. All
+    thresholds fall with the number of sentences, for a longer text has more places that can fail: what stays is the
+    share of edited texts that lose focus anywhere.
 
     Parameters
     ----------
     embeddings : ndarray of shape (n, d), a row for each sentence of the text
+    n_words : ndarray of shape (n,), the number of words of each
 
     Returns
     -------
     list of breaks, by place; similarities are cosines, in [-1, 1]
     """
-    if len(embeddings) < 2:
+    n = len(embeddings)
+    if n < 2:
         return []
     vectors = np.asarray(embeddings, dtype=np.float64)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
-    adjacent = (vectors[1:] * vectors[:-1]).sum(axis=1)
-    outer = (vectors[2:] * vectors[:-2]).sum(axis=1)
-    broken = adjacent < threshold
-    astray = (adjacent[1:] + adjacent[:-1]) / 2 - outer < digression
-    broken[:-1] |= astray
-    broken[1:] |= astray
+    adjacent, off_line = _neighbors(vectors)
+    least_tie, least_digression, least_bond = rule.thresholds(n, threshold)
+    is_strange = (ties(vectors, n_words, rule) < least_tie) | (off_line < least_digression)
+    # Of two sentences neither is a stranger to the other alone: both must be.
+    strangers = np.flatnonzero(is_strange & (n > 2 or is_strange.all()))
+    broken = np.zeros(n - 1, dtype=bool)
+    broken[strangers[strangers > 0] - 1] = True
+    broken[strangers[strangers < n - 1]] = True
+    parts = bonds(vectors, rule)
+    if len(parts) and parts.min() < least_bond:
+        broken[int(parts.argmin()) + _LEAST_PART - 1] = True
     return [FocusBreak(int(i), float(adjacent[i])) for i in np.flatnonzero(broken)]
+
+
+def ties(vectors: np.ndarray, n_words: np.ndarray, rule: FocusRule = FOCUS_RULE) -> np.ndarray:
+    """How much each of two sentences or more has to do with the others: (n,), higher is more, near to a cosine.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d), of length 1 or 0
+    """
+    n = len(vectors)
+    adjacent, off_line = _neighbors(vectors)
+    near = np.concatenate([adjacent[:1], (adjacent[1:] + adjacent[:-1]) / 2, adjacent[-1:]])
+    best = np.empty(n)
+    nearest = min(_NEAREST, n - 1)
+    for start in range(0, n, _BLOCK_ROWS):
+        cosines = vectors[start : start + _BLOCK_ROWS] @ vectors.T
+        rows = np.arange(len(cosines))
+        cosines[rows, start + rows] = -np.inf
+        best[start : start + _BLOCK_ROWS] = np.partition(cosines, n - nearest, axis=1)[:, n - nearest :].mean(axis=1)
+    bonus = np.log(_LONG_SENTENCE / np.clip(n_words, 1, _LONG_SENTENCE))
+    return rule.near * near + rule.best * best + rule.off_line * off_line + rule.brevity * bonus
+
+
+def _neighbors(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cosines of adjacent sentences, (n - 1,), and how far each is off the line of its neighbors, (n,).
+
+    That is its mean cosine with them less their cosine with each other; the first and the last are off no line.
+    """
+    adjacent = (vectors[1:] * vectors[:-1]).sum(axis=1)
+    off_line = np.zeros(len(vectors))
+    off_line[1:-1] = (adjacent[1:] + adjacent[:-1]) / 2 - (vectors[2:] * vectors[:-2]).sum(axis=1)
+    return adjacent, off_line
+
+
+def bonds(vectors: np.ndarray, rule: FocusRule = FOCUS_RULE) -> np.ndarray:
+    """How much two parts of a text have to do with each other, for each way to part it into two sentences or more each.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d), of length 1 or 0
+
+    Returns
+    -------
+    ndarray of shape (n - 3,), empty for n < 4: the mean cosine across, less what both parts have within; higher is more
+    """
+    n = len(vectors)
+    if n < 2 * _LEAST_PART:
+        return np.empty(0)
+    # Sums of cosines come from sums of vectors: no matrix of all pairs is needed.
+    sums = vectors.cumsum(axis=0)
+    squares = (vectors * vectors).sum(axis=1).cumsum()
+    sizes = np.arange(_LEAST_PART, n - _LEAST_PART + 1)
+    before, after = sums[sizes - 1], sums[-1] - sums[sizes - 1]
+    across = (before * after).sum(axis=1) / (sizes * (n - sizes))
+    within = np.zeros(len(sizes))
+    for part, own, m in ((before, squares[sizes - 1], sizes), (after, squares[-1] - squares[sizes - 1], n - sizes)):
+        within += ((part * part).sum(axis=1) - own) / (m * (m - 1)) / 2
+    return across - rule.within * within - rule.side * np.log(np.minimum(sizes, n - sizes))
 
 
 class WordMover:

@@ -18,8 +18,8 @@ FLAGS = ("longest_substring", "substring_words", "edit_distance", "common_words"
 # Pairs grow with the square: 20 000 different sentences are 200 million, a quarter of an hour.
 MAX_SENTENCES = 20_000
 
-_ALL = 15
-_SUBSTRING, _WORDS, _EDITS, _COMMON = 1, 2, 4, 8
+ALL_FLAGS = 15
+SUBSTRING, WORDS, EDITS, COMMON = 1, 2, 4, 8
 _NEAR, _EDIT_SHARE = 0.8, 0.6
 # Below this many words in both, only equal and contained sentences count.
 _LEAST_WORDS = 5
@@ -101,13 +101,18 @@ def find_redundancy(sentences: list[str], autojunk: bool = False) -> Redundancy:
     for place, sentence in enumerate(sentences):
         places.setdefault(sentence.strip(), []).append(place)
     texts = list(places)
-    if len(texts) > MAX_SENTENCES:
-        raise ValueError(f"has {len(texts)} different sentences, and non_redundancy takes {MAX_SENTENCES} at most")
-    raised: dict[tuple[int, int], int] = {(u, u): _ALL for u, text in enumerate(texts) if len(places[text]) > 1}
+    refuse_too_many(len(texts))
+    raised: dict[tuple[int, int], int] = {(u, u): ALL_FLAGS for u, text in enumerate(texts) if len(places[text]) > 1}
     if len(texts) > 1:
         _Judge(texts, autojunk).collect(raised)
     ordered = np.array([(u, v, flags) for (u, v), flags in raised.items() if flags], dtype=np.int64).reshape(-1, 3)
     return Redundancy(list(places.values()), *ordered.T)
+
+
+def refuse_too_many(n_different: int) -> None:
+    """Raise a ValueError if there are more different sentences than MAX_SENTENCES."""
+    if n_different > MAX_SENTENCES:
+        raise ValueError(f"has {n_different} different sentences, and non_redundancy takes {MAX_SENTENCES} at most")
 
 
 class _Judge:
@@ -123,11 +128,11 @@ class _Judge:
         """Put the flags of each ordered pair, (u, v) for u before v in the text, into `raised`."""
         for u, v in self._substring_candidates():
             if self.texts[u] in self.texts[v] or self.texts[v] in self.texts[u]:
-                raised[u, v] = raised[v, u] = _ALL
+                raised[u, v] = raised[v, u] = ALL_FLAGS
             elif max(self.counts[u], self.counts[v]) >= _LEAST_WORDS:
                 raised[u, v] = self._substring_flags(u, v)
                 raised[v, u] = self._substring_flags(v, u)
-        for bit, found in ((_EDITS, self._near_edits()), (_COMMON, self._common_words())):
+        for bit, found in ((EDITS, self._near_edits()), (COMMON, self._common_words())):
             for us, vs in found:
                 for u, v in zip(us.tolist(), vs.tolist(), strict=True):
                     raised[u, v] = raised.get((u, v), 0) | bit
@@ -135,9 +140,9 @@ class _Judge:
     def _substring_flags(self, u: int, v: int) -> int:
         a, b = self.texts[u], self.texts[v]
         start, size = longest_common_substring(a, b, self.autojunk)
-        flags = _SUBSTRING if size > _NEAR * min(len(a), len(b)) else 0
+        flags = SUBSTRING if size > _NEAR * min(len(a), len(b)) else 0
         words = len(a[start : start + size].split())
-        return flags | (_WORDS if words > _NEAR * min(self.counts[u], self.counts[v]) else 0)
+        return flags | (WORDS if words > _NEAR * min(self.counts[u], self.counts[v]) else 0)
 
     def _substring_candidates(self) -> set[tuple[int, int]]:
         """Find the pairs u < v of which one may contain the other, or that may share a long substring.

@@ -11,7 +11,8 @@ from .core_inputs import describe, parse_choice, parse_number
 from .core_models import DEFAULT_MODEL
 from .gruen_bert import LIKELIHOODS, BertSettings
 from .gruen_compact import CompactBackbone
-from .gruen_focus import COSINE_THRESHOLD, DIGRESSION_THRESHOLD, WMS_THRESHOLD, refuse_vectors
+from .gruen_focus import FOCUS_RULE, FOCUS_THRESHOLD, WMS_THRESHOLD, refuse_vectors
+from .gruen_repeats import REPEAT_RULE
 from .gruen_text import splitter_identity
 
 COMPONENTS = ("grammaticality", "non_redundancy", "focus", "coherence")
@@ -77,10 +78,10 @@ class Settings:
 
     @property
     def threshold(self) -> float:
-        """The least similarity of adjacent sentences that keeps the focus."""
+        """What focus is judged by: the least tie of a text of two sentences, or the least similarity of neighbors."""
         is_wms = self.focus_kind == "wms"
         if self.focus_threshold is None:
-            return WMS_THRESHOLD if is_wms else COSINE_THRESHOLD
+            return WMS_THRESHOLD if is_wms else FOCUS_THRESHOLD
         return parse_number(self.focus_threshold, "focus_threshold", 0 if is_wms else -1, 1)
 
     @property
@@ -96,12 +97,15 @@ class Settings:
     def signed(self) -> dict[str, object]:
         """Return the signature's entries on what is scored and how texts are split."""
         splitter = splitter_identity(self.parity)
-        return {"components": "+".join(self.scored), "parity": self.parity, "splitter": splitter}
+        entries: dict[str, object] = {"components": "+".join(self.scored), "parity": self.parity, "splitter": splitter}
+        if "non_redundancy" in self.scored and not self.parity:
+            entries["repeats"] = REPEAT_RULE.identity
+        return entries
 
     def signed_focus(self) -> dict[str, object]:
         """Return the signature's entries on how focus is judged; the model or vectors follow them."""
         entries: dict[str, object] = {"focus": self.focus_kind, "threshold": self.threshold}
-        return entries | ({"digression": DIGRESSION_THRESHOLD} if self.focus_kind == "embedding" else {})
+        return entries | ({"focus_rule": FOCUS_RULE.identity} if self.focus_kind == "embedding" else {})
 
     @property
     def _is_given(self) -> bool:

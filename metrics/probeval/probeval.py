@@ -21,6 +21,7 @@ from .core_results import (
     parse_confidence,
     signature,
 )
+from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors
 from .probeval_clusters import compare_clusterings
@@ -50,10 +51,10 @@ from .probeval_vectors import Embeddings, average_word_vectors
 from .probeval_wordnet import load_wordnet
 
 _DESCRIPTION = """\
-How far is the distribution of a model's answers to a commonsense question from that of people's? People's answers are
-put into clusters, by people or automatically; each answer of the model is matched to a cluster, or to none (`wrong`);
-and the score is the Kullback-Leibler divergence of the model's distribution over the clusters from people's: 0 if they
-are the same, higher the more of what people say the model does not say as often.
+How far is the distribution of a model's answers to a commonsense question from the distribution of people's answers?
+People's answers are clustered, by people or automatically. Each answer of the model is matched to a cluster, or to none
+(`wrong`). The score is the Kullback-Leibler divergence KL(people || model) over the clusters and `wrong`. It is 0 if
+the distributions are equal, and grows as the model gives people's answers less often than people do.
 """
 
 _CITATION = """\
@@ -71,53 +72,81 @@ _CITATION = """\
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (`list`): for each question the model's answers: a list of strings, where repeats are counts, or of
-        `{"text", "count"}`, or `{"id", "answers"}` with either. Or the answers to one question.
-    references (`list`): for each question people's answers: the same, where an answer may bear a `"cluster"` and a
-        question a `"question"`. Matched to the predictions by id, or by place where there are no ids.
-    clustering (`str`): `"human"`: people's clusters; `"hac"`, `"xmeans"`, `"gmeans"`: found from the embeddings;
-        `"none"`: each different answer is one. Default `"auto"`: people's if every answer bears one, else `"hac"`.
-    matcher (`str`): `"cosine"` (default), `"wordnet"`, `"gp"` (Gaussian-process regression), `"cascade"` (equal text,
-        equal lemmas, WordNet, then cosine), or `"human"`: by `labels`.
-    threshold (`float`): the least score of a match. Default 0.55 for cosine, also within the cascade, 0.5 for WordNet,
-        0.2 for gp.
-    smoothing (`float`): what is added to the count of each cluster, and of `wrong`, on both sides. Default 1.
-    debias (`bool`): subtract what sampling alone adds to the divergence, as the jackknife estimates it; not below 0.
-    parity (`bool`): the original, quirks and all: people's side is not smoothed where the clusters are automatic, and
-        with WordNet answers are cut to 50 characters and any score above 0 is a match.
-    linkage (`str`): of `"hac"`: a method of `scipy.cluster.hierarchy.linkage`. Default `"average"`.
-    distance (`float`): of `"hac"`: where the tree is cut. Default 0.95.
-    seed (`int`): of `"xmeans"` and `"gmeans"`. Default 0.
-    labels (`dict`): with `matcher="human"`, people's cluster for each answer of the model: question id to answer to
-        cluster, or `"wrong"`.
-    confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over questions.
-    model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
-    vectors (`str`, path or mapping): a fastText or word2vec file, averaged over an answer's words, in place of `model`.
-    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for the encoder. Default
-        as stored, or what is as good (cosines above 0.999999) and faster.
-    batch_size (`int`), device (`str`): of the encoder; they do not change the score.
-    cache_dir (`str` or path): a folder that keeps embeddings, so that a text is encoded once, in whichever run. Not the
-        `cache_dir` of `evaluate.load`, which is where the module's code goes.
-    details (`bool`): add, for each question, its clusters, both distributions and where each answer went.
-    progress (`bool`): show a bar; by default where logging is at INFO.
+    predictions (`list`): the model's answers to each question, as a list of strings, in which repeated answers are
+        counted; a list of `{"text", "count"}`; a dict from answers to counts; or `{"id", "answers"}` with one of
+        these. All predictions can be a dict from question ids to answers. A flat list of strings is one question.
+    references (`list`): people's answers to each question, in the same forms. An answer may have a `"cluster"`, a
+        string or an integer; an item may have the text of its `"question"`. References are matched to predictions by
+        id, or by position if there are no ids.
+    clustering (`str`, default `"auto"`): `"human"`: people's clusters. `"hac"`: agglomerative clustering of
+        normalized embeddings. `"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: one cluster for
+        each distinct answer. `"auto"`: `"human"` if every reference answer of every question has a cluster, otherwise
+        `"hac"`.
+    matcher (`str`, default `"cosine"`): how the model's answers are matched to clusters. `"cosine"`: the largest
+        cosine with an answer of the cluster. `"wordnet"`: the share of the parts of two phrases that are equal or
+        share a synset, for the best segmentation of both phrases, without stop words. `"gp"`: Gaussian-process
+        regression from embeddings to clusters. `"cascade"`: the first of equal text, equal lemmas, a WordNet score of
+        at least 0.5, and cosine that finds a cluster. `"human"`: given by `labels`. An answer that ties between
+        clusters is split evenly.
+    threshold (`float` in [0, 1]): minimum score of a match. Default: 0.55 for cosine (also within the cascade), 0.5
+        for WordNet, and 0.2 for gp, where the score must exceed it. 0.55 suits the default model; other models need
+        their own threshold.
+    smoothing (`float`, default 1): added to the count of each cluster, and of `wrong`, in both distributions.
+    debias (`bool`, default `False`): subtract from each score the bias that sampling adds to it, estimated by the
+        jackknife over both sides' answers. The result is at least 0.
+    parity (`bool`, default `False`): reproduce the released code. With automatic clusters, people's distribution is
+        not smoothed and repeated answers have weight in the linkage. With WordNet, answers are truncated to 50
+        characters and every score above 0 is a match.
+    linkage (`str`, default `"average"`): for `"hac"`: a method of `scipy.cluster.hierarchy.linkage`.
+    distance (`float`, default 0.95): for `"hac"`: the Euclidean distance at which the tree is cut.
+    seed (`int`, default 0): for `"xmeans"` and `"gmeans"`.
+    labels (`dict`): for `matcher="human"`: people's cluster of each answer of the model, as a mapping from question
+        ids (or positions `"0"`, `"1"`, ... if there are no ids) to mappings from answers to clusters or `"wrong"`.
+    confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over questions: 1000
+        resamples with a fixed seed.
+    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
+        or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
+        `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
+        The signature reports an encoder as `given(<class>)`.
+    precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
+        type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
+        to within 1e-6. Cannot be combined with an encoder object.
+    batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
+        the encoder. They change scores by rounding only.
+    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision and
+        the text. Processes can share it. It does not change scores or signatures. If all embeddings are cached, the
+        model is not loaded. Cannot be combined with an encoder object. Not to be confused with the `cache_dir` of
+        `evaluate.load`, which holds the code of the module.
+    vectors (`str`, path or mapping): word vectors to use in place of `model`, averaged over the words of an answer: a
+        fastText or word2vec file (requires gensim), or a mapping from words to vectors. An answer without a known
+        word matches only itself.
+    details (`bool`, default `False`): also return the clusters, both distributions and the cluster of each answer,
+        for each question.
+    progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
 
 Returns:
-    probeval (`float`): mean over questions of KL(people || model) in nats, >= 0; lower is closer.
-    scores (`list[float]`): that of each question.
-    confidence_interval (`list[float]`): with `confidence`, `[low, high]` of the main score; None for fewer than two.
-    wrong_rate (`float`): mean over answered questions of the share of answers that match no cluster, in [0, 1].
-    coverage (`float`): mean over questions of the share of people's answers whose cluster was hit, in [0, 1].
-    n_clusters (`float`): mean number of clusters of a question.
-    semantic_entropy (`dict`): mean entropy of the distributions in nats, `"gold"` and `"model"`.
-    n_answers (`list[int]`): how many answers the model gave to each question: the score depends on it.
-    n_empty (`int`): how many questions it gave none to.
-    clustering_quality (`dict`): where people's clusters are there but others are used, how well these agree:
-        `"blanc"`, `"adjusted_rand"`, `"v_measure"`.
-    details (`list[dict]`): with `details=True`.
-    signature (`str`): the settings that decide the score.
+    probeval (`float`): mean over questions of KL(people || model) in nats, at least 0. Lower is closer to people.
+    scores (`list[float]`): divergence of each question.
+    confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `probeval`. None for fewer than two
+        questions.
+    wrong_rate (`float`): mean over answered questions of the share of the model's answers that match no cluster, in
+        [0, 1]. Lower is better. None if no question is answered.
+    coverage (`float`): mean over questions of the share of people's answers whose cluster the model hits, in [0, 1].
+        Higher is better.
+    n_clusters (`float`): mean number of clusters of a question, not counting `wrong`.
+    semantic_entropy (`dict`): mean entropy in nats of the smoothed distributions, `"gold"` and `"model"`. Higher is
+        more diverse.
+    n_answers (`list[int]`): number of the model's answers to each question. The score depends on it.
+    n_empty (`int`): number of questions without an answer of the model. Its distribution is then uniform.
+    clustering_quality (`dict`): only if people's clusters are given but others are used. Agreement of the two: the
+        mean over questions of BLANC and V-measure, in [0, 1], and of the adjusted Rand index, in [-0.5, 1]. Higher is
+        better.
+    details (`list[dict]`): only with `details=True`. For each question `id`, `score`, `n_answers`, `coverage`,
+        `wrong_rate`, `clusters`, `gold_distribution`, `model_distribution` and `assignments`.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
 
 Raises:
-    TypeError, ValueError: for input that cannot be scored; the message names the parameter and the question.
+    TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.
 
 Examples:
 

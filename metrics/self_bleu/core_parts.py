@@ -9,7 +9,10 @@ import numpy as np
 Arrays = Mapping[str, np.ndarray]
 
 # Given text by text, or for many sets: meaningless for one set that is read in parts.
-_NOT_FOR_PARTS = ("embeddings", "weights", "quality", "min_quality", "singletons")
+_NOT_FOR_PARTS = (
+    *("embeddings", "weights", "quality", "min_quality", "singletons"),
+    *("classes", "contexts", "patience", "contributions", "rarefy"),
+)
 
 
 class SetParts:

@@ -8,6 +8,7 @@ import evaluate
 import numpy as np
 
 from .core_inputs import (
+    content_ranks,
     find_scored_sets,
     mean_by_set,
     mean_over_sets,
@@ -31,17 +32,19 @@ from .core_ngrams import (
     number_tokens,
 )
 from .core_parts import SetParts as SetParts
+from .core_rarefaction import parse_rarefy, rarefaction_settings
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
+from .self_bleu_rarefied import SetMeasure, rarefied_columns
 from .self_bleu_tokenizers import tokenize
 
 _DESCRIPTION = """\
 How much do the texts of a set repeat each other's n-grams? Self-BLEU is the BLEU of each text with the other texts of
-its set as references: 1 if they are the same, and long enough to hold the n-grams; near 0 if they share no words. With
-it come Distinct-n, the share of n-grams that are distinct, and Entropy-n, the entropy of their distribution. All three
-look at form alone: shuffled words count as diverse, and so do paraphrases. For meaning, use `vendi_embed` or
-`chamfer_diversity`.
+its set as references. It is 1 if all texts are the same and long enough to contain the n-grams, and near 0 if they
+share no words. The metric also returns Distinct-n, the share of distinct n-grams, and Entropy-n, the entropy of their
+distribution. All three compare form only: paraphrases and shuffled words count as diverse. To compare meaning, use
+`vendi_embed` or `chamfer_diversity`.
 """
 
 _CITATION = """\
@@ -56,35 +59,53 @@ _CITATION = """\
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (`list[list[str]]` or `list[str]`): sets of texts; or texts that make one set or, with `set_size`,
-        consecutive sets.
-    max_order (`int`): the longest n-grams. Default 4.
-    aggregate (`"set"`, `"corpus"` or `"sentence"`): pool the counts within each set and average over sets; pool them
-        over all sets; or average the scores of single texts. Default `"set"`.
-    smoothing (`"nlg-eval"`, `"method1"` or `"none"`): what stands for a precision of zero: the small constants of
-        nlg-eval, 0.1 matches as in NLTK's method 1, or zero. Default `"method1"` for `"sentence"`, else `"nlg-eval"`.
-    tokenizer (`str` or callable): `"whitespace"`; a tokenizer of sacreBLEU by name (`"13a"`, `"intl"`, `"char"`,
-        `"zh"`, `"ja-mecab"`, ...); or a function from a text to its tokens. Default `"whitespace"`.
+    predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`,
+        consecutive sets. Lists, tuples and numpy arrays are accepted.
+    max_order (`int`, default 4): length of the longest n-grams.
+    aggregate (`"set"`, `"corpus"` or `"sentence"`, default `"set"`): how the n-gram counts of the texts are combined.
+        The references of a text are always the other texts of its own set. `"set"` pools the counts within each set,
+        scores each set and averages over sets. `"corpus"` pools the counts over all sets and computes one score,
+        likewise for Distinct-n and Entropy-n; `scores` are still per set, so their mean is not `self_bleu`.
+        `"sentence"` scores each text, and averages over the texts of a set, then over sets.
+    smoothing (`"nlg-eval"`, `"method1"` or `"none"`): treatment of a precision of zero. `"nlg-eval"` uses its
+        constants: 1e-15 is added to the matches and to the length of the text, 1e-9 to the totals and to the length
+        of the reference. `"method1"` is NLTK's method 1: a match count of 0 becomes 0.1, and a text without a single
+        matching word scores 0. `"none"` leaves zero, and the score is 0. Default: `"method1"` if `aggregate` is
+        `"sentence"`, otherwise `"nlg-eval"`.
+    tokenizer (`str` or callable, default `"whitespace"`): `"whitespace"`; the name of a sacreBLEU tokenizer (`"13a"`,
+        `"intl"`, `"char"`, `"zh"`, `"ja-mecab"`, ...); or a function from a text to its list of tokens.
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
-    singletons (`"error"` or `"skip"`): what to do about a set of one text, which has no others to repeat: refuse it, or
-        leave it out of all means, with None among the scores.
-    confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over sets.
-    details (`bool`): add, for each set, its score, Distinct and Entropy at each order; with `aggregate="sentence"`,
-        the score of each text too.
+    singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has no references. Either raise an error,
+        or leave the set out of all means and return None as its score.
+    rarefy (`int`, at least 2): return expected scores of this many texts, drawn from each set without replacement, so
+        that sets of different sizes can be compared. Distinct-n is the expected number of distinct n-grams, which is
+        exact, over the expected number of n-grams. Self-BLEU and Entropy-n are means over all subsets if there are at
+        most 200, and over 200 seeded draws if there are more. A smaller set has no score. Cannot be combined with
+        `aggregate="corpus"`.
+    confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
+        with a fixed seed. With `aggregate="corpus"`, the counts of each resample are pooled.
+    details (`bool`, default `False`): also return all values of each set, and with `aggregate="sentence"` the score
+        of each text.
 
 Returns:
-    self_bleu (`float`): self-BLEU of `max_order`, in [0, 1]; higher is less diverse.
-    self_bleu_1, self_bleu_2, ... (`float`): self-BLEU of each order.
-    distinct_1, distinct_2, ... (`float`): Distinct-n, in [0, 1]; higher is more diverse.
-    entropy_1, entropy_2, ... (`float`): Entropy-n in nats, >= 0; higher is more diverse.
-    scores (`list[float]`): the self-BLEU of each set.
-    confidence_interval (`list[float]`): with `confidence`, `[low, high]` of the main score; None for fewer than two.
-    n_singletons (`int`): with `singletons="skip"`, how many sets were left out.
-    details (`list[dict]`): with `details=True`.
-    signature (`str`): the settings that decide the score.
+    self_bleu (`float`): self-BLEU of order `max_order`, in [0, 1]. Higher is less diverse. Like the values below, it
+        is a mean over sets, or pooled over all sets if `aggregate` is `"corpus"`. None if all sets are left out.
+    self_bleu_1, self_bleu_2, ... (`float`): self-BLEU of each order up to `max_order`, in [0, 1]. Higher is less
+        diverse.
+    distinct_1, distinct_2, ... (`float`): Distinct-n, in [0, 1]. Higher is more diverse.
+    entropy_1, entropy_2, ... (`float`): Entropy-n in nats, at least 0. Higher is more diverse.
+    scores (`list[float]`): self-BLEU of order `max_order` of each set. None for a set that is left out, or smaller
+        than `rarefy`.
+    confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `self_bleu`. None for fewer than two
+        sets.
+    n_singletons (`int`): only with `singletons="skip"`. Number of sets of one text.
+    n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
+    details (`list[dict]`): only with `details=True`. For each set the values above and, with `aggregate="sentence"`,
+        `text_scores`; with `rarefy`, `standard_errors` instead. None for a set that is left out.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
 
 Raises:
-    TypeError, ValueError: for input that cannot be scored; the message names the parameter and the item.
+    TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.
 
 Examples:
 
@@ -130,6 +151,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
         tokenizer: str | Callable[[str], Any] = "whitespace",
         set_size: int | None = None,
         singletons: str = "error",
+        rarefy: int | None = None,
         confidence: float | None = None,
         details: bool = False,
     ) -> dict[str, Any]:
@@ -140,42 +162,59 @@ class SelfBleu(TextMetric, evaluate.Metric):
             smoothing = default_smoothing(aggregate)
         parse_choice(smoothing, "smoothing", SMOOTHINGS)
         level = parse_confidence(confidence)
-        scored = find_scored_sets(sets, singletons, "self_bleu")
+        k = parse_rarefy(rarefy, sets.sizes, least=2)
+        if k is not None and aggregate == "corpus":
+            raise ValueError(
+                "rarefy has no effect with aggregate='corpus', which pools all sets: leave one of them out."
+            )
+        parse_choice(singletons, "singletons", ("error", "skip"))
+        scored = find_scored_sets(sets, singletons, "self_bleu") if k is None else sets.sizes >= k
         kept, rows = select_sets(sets, scored)
         sizes = kept.sizes
         words, tokenizer_name = tokenize(kept.texts, tokenizer, lambda i: sets.where(int(rows[i])))
 
         tokens = number_tokens(words)
-        tables = list(ngram_tables(tokens, sizes, max_order))
-        statistics = bleu_statistics(tables, tokens.lengths, sizes)
-        if aggregate == "sentence":
-            by_text = bleu(statistics, smoothing)
-            by_set = mean_by_set(by_text, sizes)
-        else:
-            of_sets = statistics.pooled(sizes)
-            by_set = bleu(of_sets, smoothing)
         pooled = aggregate == "corpus" and len(sizes) > 0
-        whole = bleu(statistics.pooled(sizes.sum(keepdims=True)), smoothing) if pooled else by_set
+        if k is None:
+            tables = list(ngram_tables(tokens, sizes, max_order))
+            statistics = bleu_statistics(tables, tokens.lengths, sizes)
+            if aggregate == "sentence":
+                by_text = bleu(statistics, smoothing)
+                by_set = mean_by_set(by_text, sizes)
+            else:
+                of_sets = statistics.pooled(sizes)
+                by_set = bleu(of_sets, smoothing)
+            whole = bleu(statistics.pooled(sizes.sum(keepdims=True)), smoothing) if pooled else by_set
 
-        columns = {f"self_bleu_{i}": row for i, row in enumerate(by_set, 1)}
-        means = {f"self_bleu_{i}": mean_over_sets(row) for i, row in enumerate(whole, 1)}
-        for name, measure in (("distinct", distinct), ("entropy", entropy)):
-            for i, table in enumerate(tables, 1):
-                columns[f"{name}_{i}"] = measure(table, sizes)
-                means[f"{name}_{i}"] = mean_over_sets(measure(table, sizes, pooled=pooled))
+            columns = {f"self_bleu_{i}": row for i, row in enumerate(by_set, 1)}
+            means = {f"self_bleu_{i}": mean_over_sets(row) for i, row in enumerate(whole, 1)}
+            for name, measure in (("distinct", distinct), ("entropy", entropy)):
+                for i, table in enumerate(tables, 1):
+                    columns[f"{name}_{i}"] = measure(table, sizes)
+                    means[f"{name}_{i}"] = mean_over_sets(measure(table, sizes, pooled=pooled))
+        else:
+            measure_set = SetMeasure(max_order, aggregate, smoothing)
+            columns, errors = rarefied_columns(tokens, content_ranks(kept.texts), sizes, k, measure_set)
+            means = {name: mean_over_sets(column) for name, column in columns.items()}
 
         result: dict[str, Any] = {"self_bleu": means[f"self_bleu_{max_order}"], **means}
-        result["scores"] = spread(by_set[-1].tolist(), scored)
+        scores = columns[f"self_bleu_{max_order}"]
+        result["scores"] = spread(scores.tolist(), scored)
         if level is not None:
             result["confidence_interval"] = (
-                _corpus_interval(level, of_sets, smoothing) if pooled else confidence_interval(level, by_set[-1])
+                _corpus_interval(level, of_sets, smoothing) if pooled else confidence_interval(level, scores)
             )
         if singletons == "skip":
-            result["n_singletons"] = int((~scored).sum())
+            result["n_singletons"] = int((sets.sizes == 1).sum())
+        if k is not None:
+            result["n_too_small"] = int((~scored).sum())
         if details:
             by_column = (column.tolist() for column in columns.values())
             details_of_sets = [dict(zip(columns, row, strict=True)) for row in zip(*by_column, strict=True)]
-            if aggregate == "sentence":
+            if k is not None:
+                for i, own in enumerate(details_of_sets):
+                    own["standard_errors"] = {name: float(column[i]) for name, column in errors.items()}
+            elif aggregate == "sentence":
                 for own, part in zip(details_of_sets, split_by_set(by_text[-1], sizes), strict=True):
                     own["text_scores"] = part.tolist()
             result["details"] = spread(details_of_sets, scored)
@@ -186,6 +225,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
             smoothing=smoothing,
             tokenizer=tokenizer_name,
             set_size=format_sizes(sets.sizes),
+            **rarefaction_settings(k),
             **confidence_settings(level),
         )
         return result

@@ -95,9 +95,9 @@ def embedding_matrices(
     for members, rows in batches_by_size(sizes, block_rows):
         size = rows.shape[1]
         if size > embeddings.shape[1]:
-            yield Matrices(members, size, _second_moments(embeddings, rows, weights, device, block_rows))
+            yield Matrices(members, size, second_moments(embeddings, rows, weights, device, block_rows))
         else:
-            vectors = _unit_rows(embeddings, rows, device)
+            vectors = unit_rows(embeddings, rows, device)
             vectors *= _root_weights(weights, rows, device)
             yield Matrices(members, size, vectors @ vectors.mT)
 
@@ -120,7 +120,7 @@ def kernel_matrices(
     for members, kernels in batches:
         size = kernels.shape[-1]
         roots = _root_weights(weights, starts[members, None] + np.arange(size), device)
-        yield Matrices(members, size, _tensor(kernels, device) * roots * roots.mT)
+        yield Matrices(members, size, to_tensor(kernels, device) * roots * roots.mT)
 
 
 def vendi_scores(batches: Iterable[Matrices], n_sets: int, orders: list[float]) -> np.ndarray:
@@ -132,7 +132,7 @@ def vendi_scores(batches: Iterable[Matrices], n_sets: int, orders: list[float]) 
     """
     scores = np.empty((n_sets, len(orders)))
     for members, size, matrices in batches:
-        scores[members] = _vendi_from_matrices(matrices, size, orders)
+        scores[members] = vendi_from_matrices(matrices, size, orders)
     return scores
 
 
@@ -146,18 +146,19 @@ def spectra(batches: Iterable[Matrices], n_sets: int) -> list[np.ndarray]:
     return found
 
 
-def _tensor(array: np.ndarray, device: str) -> torch.Tensor:
+def to_tensor(array: np.ndarray, device: str) -> torch.Tensor:
+    """Bring an array to a device, in float64."""
     # torch shares memory with numpy, and warns if the array is read-only, such as a memory map.
     return torch.from_numpy(np.require(array, requirements=("C", "W"))).to(device=device, dtype=torch.float64)
 
 
-def _unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> torch.Tensor:
+def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> torch.Tensor:
     """Take rows (b, k) of the embeddings at unit length: (b, k, d), float64."""
     wanted, first = rows.ravel(), int(rows.flat[0])
     # Sets of one size are mostly consecutive: a view of the array avoids a copy.
     together = np.array_equal(wanted, np.arange(first, first + len(wanted)))
     block = embeddings[first : first + len(wanted)] if together else embeddings[wanted]
-    vectors = _tensor(block, device)
+    vectors = to_tensor(block, device)
     # float64 rows may be the caller's array, which must not change; others are already copies.
     out = torch.empty_like(vectors) if block.dtype == np.float64 else vectors
     torch.div(vectors, torch.linalg.vector_norm(vectors, dim=1, keepdim=True), out=out)
@@ -168,10 +169,10 @@ def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> 
     """Square roots of the probabilities of the texts: (b, k, 1), or (1, 1, 1) if uniform."""
     if weights is None:
         return torch.full((1, 1, 1), rows.shape[1] ** -0.5, dtype=torch.float64, device=device)
-    return _tensor(weights[rows], device).sqrt().unsqueeze(-1)
+    return to_tensor(weights[rows], device).sqrt().unsqueeze(-1)
 
 
-def _second_moments(
+def second_moments(
     embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, device: str, block_rows: int
 ) -> torch.Tensor:
     """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
@@ -180,7 +181,7 @@ def _second_moments(
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int)
     for start in range(0, rows.shape[1], block_rows):
         part = rows[:, start : start + block_rows]
-        vectors = _unit_rows(embeddings, part, device)
+        vectors = unit_rows(embeddings, part, device)
         if weights is not None:
             vectors *= _root_weights(weights, part, device)
         for low, high in itertools.pairwise(edges.tolist()):
@@ -200,15 +201,15 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu", block_rows: int = 
     ndarray of shape (d, d), float64; only the lower half is valid
     """
     rows = np.arange(len(embeddings))[None]
-    return _second_moments(embeddings, rows, None, device, block_rows)[0].cpu().numpy() * len(embeddings)
+    return second_moments(embeddings, rows, None, device, block_rows)[0].cpu().numpy() * len(embeddings)
 
 
 def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
     """Vendi score of a set of n texts from its `gram_sums`, at each order: ndarray of shape (len(orders),)."""
-    return vendi_scores([Matrices(np.arange(1), n, _tensor(sums[None] / n, "cpu"))], 1, orders)[0]
+    return vendi_scores([Matrices(np.arange(1), n, to_tensor(sums[None] / n, "cpu"))], 1, orders)[0]
 
 
-def _vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float]) -> np.ndarray:
+def vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float]) -> np.ndarray:
     """Vendi scores from matrices (b, r, r) with the eigenvalues of K/n; only the lower half is read."""
     eigenvalues = torch.linalg.eigvalsh(matrices, UPLO="L") if any(q != 2 for q in orders) else None
     scores = []
@@ -282,7 +283,7 @@ def nearest_neighbours(
         if rows.size > block_rows:
             similarity, nearest = _nearest_in_large_set(embeddings, rows[0], device, block_rows)
         else:
-            vectors = _unit_rows(embeddings, rows, device)
+            vectors = unit_rows(embeddings, rows, device)
             similarities = vectors @ vectors.mT
             torch.diagonal(similarities, dim1=-2, dim2=-1).fill_(-math.inf)
             similarity, nearest = (part.cpu().numpy() for part in similarities.max(dim=-1))
@@ -296,7 +297,7 @@ def _nearest_in_large_set(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find the largest similarity of each row to another row: (n,) similarities in float64, (n,) indices."""
     blocks = [rows[None, start : start + block_rows] for start in range(0, len(rows), block_rows)]
-    center = torch.stack([_unit_rows(embeddings, part, device)[0].sum(0) for part in blocks]).sum(0) / len(rows)
+    center = torch.stack([unit_rows(embeddings, part, device)[0].sum(0) for part in blocks]).sum(0) / len(rows)
     shifted = _shifted_rows(embeddings, rows, center, device, block_rows)
     tiles, _ = _best_tiles(shifted, shifted)
     places = _best_rows(shifted, shifted, tiles, block_rows)
@@ -325,7 +326,7 @@ def nearest_between(
     -------
     ndarrays of shape (a,) and (b,), float64, in [-1, 1]; -inf if there is no other row
     """
-    middle = _tensor(center, device)
+    middle = to_tensor(center, device)
     parts = [left] if right is None else [left, right]
     rows = [np.arange(len(part)) for part in parts]
     if right is None and len(left) == 1:
@@ -352,7 +353,7 @@ def _shifted_rows(
     found = torch.ones((len(rows), d + 2), dtype=torch.float32, device=device)
     for start in range(0, len(rows), block_rows):
         part = slice(start, start + block_rows)
-        shifted = _unit_rows(embeddings, rows[None, part], device)[0] - center
+        shifted = unit_rows(embeddings, rows[None, part], device)[0] - center
         found[part, :d] = shifted
         found[part, d + 1] = -shifted.square().sum(1) / 2
     return found
@@ -416,8 +417,8 @@ def _similarity_of_pairs(
     similarity = np.empty(len(left_rows))
     for start in range(0, len(left_rows), block_rows):
         part = slice(start, start + block_rows)
-        own = _unit_rows(left, left_rows[None, part], device)[0]
-        other = _unit_rows(right, right_rows[None, part], device)[0]
+        own = unit_rows(left, left_rows[None, part], device)[0]
+        other = unit_rows(right, right_rows[None, part], device)[0]
         similarity[part] = (own * other).sum(1).cpu().numpy()
     return similarity
 
@@ -442,7 +443,7 @@ def mean_pairwise_distances(
         n = rows.shape[1]
         total = torch.zeros((len(rows), embeddings.shape[1]), dtype=torch.float64, device=device)
         for start in range(0, n, block_rows):
-            total += _unit_rows(embeddings, rows[:, start : start + block_rows], device).sum(1)
+            total += unit_rows(embeddings, rows[:, start : start + block_rows], device).sum(1)
         similarity = (total.square().sum(1) - n) / (n * (n - 1))
         means[members] = (1.0 - similarity).clamp(0.0, 2.0).cpu().numpy()
     return means
@@ -452,7 +453,7 @@ def unit_sum(embeddings: np.ndarray, *, device: str = "cpu", block_rows: int = B
     """Sum of the unit vectors of n texts: ndarray of shape (d,), float64; the sums of parts of a set add up."""
     rows = np.arange(len(embeddings))[None]
     starts = range(0, len(embeddings), block_rows)
-    parts = [_unit_rows(embeddings, rows[:, start : start + block_rows], device)[0].sum(0) for start in starts]
+    parts = [unit_rows(embeddings, rows[:, start : start + block_rows], device)[0].sum(0) for start in starts]
     return torch.stack(parts).sum(0).cpu().numpy()
 
 

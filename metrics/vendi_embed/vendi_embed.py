@@ -1,6 +1,6 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import datasets
@@ -8,20 +8,16 @@ import evaluate
 import numpy as np
 
 from .core_cache import TextCache as TextCache
+from .core_class_scores import Relation as Relation
+from .core_classes import Classes as Classes
+from .core_contributions import embedding_without as embedding_without
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import (
-    TextSets,
-    describe,
-    parse_min_quality,
-    parse_probabilities,
-    parse_sets,
-    parse_values,
-    sum_by_set,
-)
+from .core_inputs import TextSets, describe, mean_over_sets, parse_embeddings, parse_sets, spread
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
-from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
+from .core_ngrams import Tokens as Tokens
 from .core_parts import SetParts as SetParts
+from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
 from .core_results import (
     SETS,
     confidence_interval,
@@ -32,23 +28,20 @@ from .core_results import (
     parse_confidence,
     signature,
 )
-from .core_spectra import (
-    BLOCK_ROWS,
-    Matrices,
-    embedding_matrices,
-    kernel_matrices,
-    kernels_from_function,
-    parse_orders,
-    spectra,
-    vendi_scores,
-)
+from .core_spectra import parse_orders
+from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
+from .vendi_embed_classes import ClassSettings, make_classes
+from .vendi_embed_kernels import ClassKernel, EmbeddingKernel, FunctionKernel, Kernel, NgramKernel
+from .vendi_embed_kernels import word_kernels as word_kernels
+from .vendi_embed_nli import LoadedNli as LoadedNli
 from .vendi_embed_parts import VendiParts
+from .vendi_embed_scores import Weighting, by_set, mean_quality, parse_weighting, rarefied, text_contributions
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
-set: the exponential of the entropy of the eigenvalues of their similarity matrix. Texts that all mean the same score
-1, n texts that have nothing in common score n. It needs no reference.
+set: the exponential of the entropy of the eigenvalues of their similarity matrix. It is 1 if all texts mean the same,
+and n if n texts have nothing in common. It needs no reference texts.
 """
 
 _CITATION = """\
@@ -63,42 +56,97 @@ _CITATION = """\
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (`list[list[str]]` or `list[str]`): sets of texts; or texts that make one set or, with `set_size`,
-        consecutive sets.
-    q (`float`, `"inf"`, or a list of them): order of the Rényi entropy, in [0, inf]; 1 is Shannon's. Small orders
-        give more weight to rare texts. With a list, the first is the main one. Default 1.
-    kernel (`"embedding"`, `"ngram"` or a callable): similarity of texts: cosine of embeddings; mean of the cosines of
-        1- to 4-gram counts; or a function from an (n, d) array of embeddings to an (n, n) positive semi-definite
-        matrix with unit diagonal.
+    predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`,
+        consecutive sets. Lists, tuples and numpy arrays are accepted.
+    q (`float`, `"inf"` or a list of them, default 1): order of the Rényi entropy, from 0 to infinity. 1 is Shannon
+        entropy. Lower orders give more weight to rare texts: order 0 is the rank of the similarity matrix. Higher
+        orders give more weight to common texts: order infinity depends on the largest eigenvalue only. The first
+        order of a list is the main one.
+    kernel (`"embedding"`, `"ngram"`, `"classes"` or a callable, default `"embedding"`): similarity of two texts.
+        `"embedding"` is the cosine of their embeddings. `"ngram"` is the mean of the cosines of their 1- to 4-gram
+        counts: it compares form only and loads no model. `"classes"` is 1 for two texts of one class, which say the
+        same, and 0 for others: order 0 is then the number of distinct texts, and order 1 the exponential of the
+        discrete semantic entropy. A callable maps the (n, d) embeddings of one set to an (n, n) positive
+        semi-definite matrix with unit diagonal, which is checked.
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
-    embeddings (array of shape (n, d)): embeddings of all texts, all sets in turn, in place of the encoder's.
-    weights (like `predictions`): probability of each text in its set; each set sums to 1. Default uniform.
-    quality (like `predictions`): quality of each text, in [0, 1].
-    min_quality (`float`): with `quality`, only texts of at least this quality count, as if the others were not there.
-    confidence (`float`): level of a confidence interval, such as 0.95: a seeded bootstrap over sets.
-    model (`str` or path): a sentence-transformers model. Default `"all-MiniLM-L6-v2"`, which needs no network.
-    precision (`str`): `"float32"`, `"bfloat16"`, `"float16"` or, on the CPU, `"int8"` for the encoder. Default
-        as stored, or what is as good (cosines above 0.999999) and faster.
-    batch_size (`int`), device (`str`): of the encoder; they do not change the score.
-    cache_dir (`str` or path): a folder that keeps embeddings, so that a text is encoded once, in whichever run. Not the
-        `cache_dir` of `evaluate.load`, which is where the module's code goes.
-    details (`bool`): add, for each set, its size, its score at each order and its eigenvalues.
-    progress (`bool`): show a bar; by default where logging is at INFO.
+    embeddings (array of shape (n, d)): embeddings of all texts, in the order of the concatenated sets. No encoder
+        runs. Their norms do not matter.
+    weights (shaped like `predictions`): probability of each text within its set. Each set sums to 1. Default:
+        uniform.
+    quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
+    min_quality (`float` in [0, 1]): requires `quality`. Texts of lower quality are left out of all results, as in
+        effective semantic diversity (arXiv 2504.12522), and `weights` are renormalized. A set scores 1 if one text is
+        left and 0 if none is.
+    classes (shaped like `predictions`): for `kernel="classes"`, the class of each text, a string or an integer, such
+        as people or a judge assigned it. Texts of one set with equal labels say the same. No model is loaded.
+    same (`float`, callable or `str`, default 0.83): for `kernel="classes"`, which texts say the same. A number: those
+        with a cosine of at least this. A callable: those for which it returns True; it maps two lists of texts to a
+        list of booleans, and each pair of different texts is asked about once. `"nli:<model>"`: those that entail
+        each other, by a sequence-classification model with a class `entailment`, as an id of the Hugging Face Hub or
+        a folder. The default is calibrated for the default model.
+    grouping (`"complete"` or `"greedy"`, default `"complete"`): for `kernel="classes"`, how pairs make classes.
+        `"complete"`: all texts of a class are the same as each other; texts are grouped in order of content, so the
+        order of a set does not matter. `"greedy"`: a text joins the first class whose first member is the same, in the
+        order given, as in NoveltyBench (arXiv 2504.05228).
+    contexts (`list[str]`): with `same="nli:<model>"`, a text for each set, such as the question that its texts answer.
+        It is put before both texts of a pair.
+    patience (`float` in [0, 1]): with `kernel="classes"` and `quality`, return the utility of each set to a reader who
+        goes on to the next text with this probability, as in NoveltyBench, where it is 0.8.
+    contributions (`bool`, default `False`): also return the contribution of each text: the score of its set minus the
+        score of the set without it, at the main order.
+    rarefy (`int`): return expected scores of this many texts, drawn from each set without replacement, so that sets of
+        different sizes can be compared. A smaller set has no score. At order 0 of `kernel="classes"` the expectation is
+        exact. Otherwise it is the mean over all subsets if there are at most 200, and over 200 seeded draws if there
+        are more. Cannot be combined with `weights`, `patience` or `contributions`.
+    confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
+        with a fixed seed.
+    model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
+        or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
+        `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
+        The signature reports an encoder as `given(<class>)`.
+    precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
+        type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
+        to within 1e-6. Cannot be combined with an encoder object.
+    batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
+        the encoder. They change scores by rounding only.
+    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision and
+        the text. Processes can share it. It does not change scores or signatures. If all embeddings are cached, the
+        model is not loaded. Cannot be combined with an encoder object. Not to be confused with the `cache_dir` of
+        `evaluate.load`, which holds the code of the module.
+    details (`bool`, default `False`): also return the size, the score at each order and the eigenvalues of each set,
+        and with `kernel="classes"` the class of each text.
+    progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
 
 Returns:
-    vendi_embed (`float`): mean over sets of the Vendi score, in [1, size of the set]; higher is more diverse. With
-        `min_quality`, 0 for a set of which no text counts.
-    scores (`list[float]`): the score of each set.
-    confidence_interval (`list[float]`): with `confidence`, `[low, high]` of the main score; None for fewer than two.
-    by_order (`dict[str, float]`): with a list of orders, the mean over sets at each.
-    quality_vendi_embed (`float`), quality_scores (`list[float]`): with `quality`, mean quality times Vendi score.
-    quality_confidence_interval (`list[float]`): with `quality` and `confidence`, that of `quality_vendi_embed`.
-    n_counted (`list[int]`): with `min_quality`, how many texts of each set count.
-    details (`list[dict]`): with `details=True`.
-    signature (`str`): the settings that decide the score.
+    vendi_embed (`float`): mean Vendi score of the sets, in [1, size of the set]. Higher is more diverse.
+    scores (`list[float]`): Vendi score of each set. 0 if no text reaches `min_quality`. None for a set smaller than
+        `rarefy`.
+    confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `vendi_embed`. None for fewer than
+        two sets.
+    by_order (`dict[str, float]`): only if `q` is a list. The mean over sets at each order. It never increases with
+        the order.
+    quality_vendi_embed (`float`), quality_scores (`list[float]`): only with `quality`. Mean quality of a set,
+        weighted by `weights`, times its Vendi score, in [0, size of the set]. Higher is better and more diverse.
+    quality_confidence_interval (`list[float]`): only with `quality` and `confidence`. `[low, high]` of
+        `quality_vendi_embed`.
+    utility (`float`), utility_scores (`list[float]`): only with `patience` p. Mean, and value for each set, of
+        (1 - p) / (1 - p^k) times the sum over its k texts, in the order given, of p^(i - 1) times the quality of text i
+        if no earlier text is of its class, in [0, 1]. Higher is better and more diverse.
+    utility_confidence_interval (`list[float]`): only with `patience` and `confidence`. `[low, high]` of `utility`.
+    contributions (`list[list[float]]`): only with `contributions=True`. For each text, how much it adds to the score of
+        its set. It may be negative. None for a text alone in its set, or with all the weight of its set.
+    quality_contributions (`list[list[float]]`): only with `quality` and `contributions=True`. The same for
+        `quality_scores`.
+    n_counted (`list[int]`): only with `min_quality`. Number of texts in each set that reach it.
+    n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
+    details (`list[dict]`): only with `details=True`. For each set `size`, `by_order` and `eigenvalues`, which are
+        non-negative, sum to 1 and are sorted in descending order. With `rarefy`, `standard_errors` at each order in
+        place of the eigenvalues. With `kernel="classes"`, `classes`: the class of each text, numbered in order of first
+        appearance.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
 
 Raises:
-    TypeError, ValueError: for input that cannot be scored; the message names the parameter and the item.
+    TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.
 
 Examples:
 
@@ -113,10 +161,10 @@ Examples:
     >>> result = vendi_embed.compute(predictions=["yes", "yes", "no"], embeddings=[[1, 0], [1, 0], [0, 1]], q=[0, 2])
     >>> {order: round(mean, 2) for order, mean in result["by_order"].items()}
     {'0': 2.0, '2': 1.8}
+    >>> result = vendi_embed.compute(predictions=["yes", "aye", "no"], kernel="classes", classes=["+", "+", "-"], q=0)
+    >>> result["vendi_embed"]
+    2.0
 """
-
-# The n-gram kernel of the Vendi Score paper (section 5.4, text) averages these orders.
-_NGRAM_ORDERS = 4
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
@@ -149,6 +197,13 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         weights: Any = None,
         quality: Any = None,
         min_quality: float | None = None,
+        classes: Any = None,
+        same: Any = None,
+        grouping: str | None = None,
+        contexts: Any = None,
+        patience: float | None = None,
+        contributions: bool = False,
+        rarefy: int | None = None,
         confidence: float | None = None,
         model: Any = DEFAULT_MODEL,
         precision: str | None = None,
@@ -161,69 +216,70 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         sets = parse_sets(predictions, set_size)
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
         orders = parse_orders(q)
-        if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram")):
-            raise ValueError(f"kernel must be 'embedding', 'ngram' or a callable. Got {describe(kernel)}.")
-        if kernel == "ngram":
-            encoder.check_unused("kernel='ngram' compares words")
-            if embeddings is not None:
-                raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
-        probabilities = None if weights is None else parse_probabilities(weights, sets, "weights")
-        qualities = None if quality is None else parse_values(quality, sets, "quality")
-        counted = parse_min_quality(min_quality, qualities)
+        weighting = parse_weighting(sets, weights, quality, min_quality)
+        if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram", "classes")):
+            raise ValueError(f"kernel must be 'embedding', 'ngram', 'classes' or a callable. Got {describe(kernel)}.")
+        class_settings = ClassSettings(classes, same, grouping, contexts, patience)
+        class_settings.check(kernel, weighting.qualities)
         level = parse_confidence(confidence)
-        shares = 1 / np.repeat(sets.sizes, sets.sizes) if probabilities is None else probabilities
-        empty = np.zeros(len(sets.sizes), dtype=bool)
-        if counted is not None:
-            shares, empty = _shares_of_counted(shares, counted, sets.sizes)
-            probabilities = shares
+        check_rarefy(rarefy, weights=weights, contributions=contributions, patience=patience)
+        k = parse_rarefy(rarefy, weighting.sizes(sets.sizes))
+        compared, settings = _make_kernel(kernel, sets, weighting, class_settings, embeddings, encoder)
 
-        where = matrix_device(device)
-        batches: Iterable[Matrices]
-        if kernel == "ngram":
-            import nltk
-
-            batches = kernel_matrices(word_kernels(sets), sets.sizes, probabilities, device=where)
-            settings = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
+        eigenvalues: list[np.ndarray] = []
+        if k is None:
+            by_order, eigenvalues = compared.score(orders, weighting.probabilities, details)
+            by_order[weighting.empty] = 0.0
+            errors = np.zeros_like(by_order)
+            quality_scores = None if quality is None else mean_quality(weighting, sets.sizes) * by_order[:, 0]
         else:
-            vectors, settings = embed_sets(sets, embeddings, encoder)
-            if callable(kernel):
-                kernels = kernels_from_function(kernel, vectors, sets.sizes)
-                batches = kernel_matrices(kernels, sets.sizes, probabilities, device=where)
-                settings = {"kernel": format_callable(kernel), **settings}
-            else:
-                batches = embedding_matrices(vectors, sets.sizes, probabilities, device=where)
-                settings = {"kernel": "embedding", **settings}
-        if details:
-            batches = list(batches)
-        by_order = vendi_scores(batches, len(sets.sizes), orders)
-        by_order[empty] = 0.0
-        scores = by_order[:, 0]
+            given = None if embeddings is None else parse_embeddings(embeddings, sets)
+            by_order, errors = rarefied(compared, orders, k, sets, given, weighting)
+            quality_scores = None if quality is None else by_order[:, -1]
+        scores, scored = by_order[:, 0], ~np.isnan(by_order[:, 0])
 
         names = [format_order(order) for order in orders]
-        result: dict[str, Any] = {"vendi_embed": float(scores.mean()), "scores": scores.tolist()}
-        if level is not None:
-            result["confidence_interval"] = confidence_interval(level, scores)
-        if isinstance(q, (list, tuple, np.ndarray)):
-            result["by_order"] = dict(zip(names, by_order.mean(axis=0).tolist(), strict=True))
-        if qualities is not None:
-            quality_scores = sum_by_set(qualities * shares, sets.sizes) * scores
-            result["quality_vendi_embed"] = float(quality_scores.mean())
-            result["quality_scores"] = quality_scores.tolist()
+
+        def of_sets(name: str, values: np.ndarray, prefix: str = "") -> dict[str, Any]:
+            found = {name: mean_over_sets(values[scored]), f"{prefix}scores": spread(values[scored].tolist(), scored)}
             if level is not None:
-                result["quality_confidence_interval"] = confidence_interval(level, quality_scores)
-        if counted is not None:
-            result["n_counted"] = sum_by_set(counted.astype(np.int64), sets.sizes).tolist()
+                found[f"{prefix}confidence_interval"] = confidence_interval(level, values[scored])
+            return found
+
+        result = of_sets("vendi_embed", scores)
+        if isinstance(q, (list, tuple, np.ndarray)):
+            result["by_order"] = {
+                name: mean_over_sets(column) for name, column in zip(names, by_order[scored].T, strict=False)
+            }
+        if quality_scores is not None:
+            result |= of_sets("quality_vendi_embed", quality_scores, "quality_")
+        if patience is not None:
+            assert isinstance(compared, ClassKernel)
+            assert weighting.qualities is not None
+            result |= of_sets("utility", compared.utility(weighting.qualities, patience), "utility_")
+        if contributions:
+            added, quality_added = text_contributions(compared, orders[0], scores, weighting)
+            result["contributions"] = by_set(added, sets.sizes)
+            if quality_added is not None:
+                result["quality_contributions"] = by_set(quality_added, sets.sizes)
+        if weighting.counted is not None:
+            result["n_counted"] = weighting.sizes(sets.sizes).tolist()
+        if k is not None:
+            result["n_too_small"] = int((~scored).sum())
         if details:
-            result["details"] = [
-                {
-                    "size": size,
-                    "by_order": dict(zip(names, row, strict=True)),
-                    "eigenvalues": [] if without else values.tolist(),
-                }
-                for size, row, without, values in zip(
-                    sets.sizes.tolist(), by_order.tolist(), empty.tolist(), spectra(batches, len(empty)), strict=True
-                )
+            details_of_sets = [
+                {"size": size, "by_order": dict(zip(names, row, strict=False))}
+                for size, row in zip(sets.sizes.tolist(), by_order.tolist(), strict=True)
             ]
+            for i, own in enumerate(details_of_sets):
+                if k is None:
+                    own["eigenvalues"] = [] if weighting.empty[i] else eigenvalues[i].tolist()
+                else:
+                    own["standard_errors"] = dict(zip(names, errors[i].tolist(), strict=False))
+            if isinstance(compared, ClassKernel):
+                for own, labels in zip(details_of_sets, compared.labels(), strict=True):
+                    own["classes"] = labels
+            result["details"] = spread([own for own, has in zip(details_of_sets, scored, strict=True) if has], scored)
         result["signature"] = signature(
             "vendi_embed",
             q=",".join(names),
@@ -231,32 +287,31 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             weights="uniform" if weights is None else "given",
             set_size=format_sizes(sets.sizes),
             **({} if min_quality is None else {"min_quality": float(min_quality)}),
+            **({} if patience is None else {"patience": float(patience)}),
+            **rarefaction_settings(k),
             **confidence_settings(level),
         )
         return result
 
 
-def _shares_of_counted(shares: np.ndarray, counted: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Share the probability of each set out among the texts that count.
+def _make_kernel(
+    kernel: Any, sets: TextSets, weighting: Weighting, classes: ClassSettings, embeddings: Any, encoder: EncoderSettings
+) -> tuple[Kernel, dict[str, Any]]:
+    """Compare the texts as the caller asks; returns the entries of a signature, too."""
+    where = matrix_device(encoder.device)
+    if callable(kernel):
+        vectors, signed = embed_sets(sets, embeddings, encoder)
+        return FunctionKernel(sets.sizes, where, vectors, kernel), {"kernel": format_callable(kernel), **signed}
+    if kernel == "embedding":
+        vectors, signed = embed_sets(sets, embeddings, encoder)
+        return EmbeddingKernel(sets.sizes, where, vectors), {"kernel": "embedding", **signed}
+    if kernel == "classes":
+        rows = weighting.present(sets.sizes)
+        found, relation, signed = make_classes(sets, rows, classes, embeddings, encoder)
+        return ClassKernel(sets.sizes, rows, found, relation), {"kernel": "classes", **signed}
+    encoder.check_unused("kernel='ngram' compares words")
+    if embeddings is not None:
+        raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
+    import nltk
 
-    A text of probability 0 adds an eigenvalue of 0: the score is that of the set without it.
-
-    Returns
-    -------
-    shares : ndarray of shape (n,); as they were in a set of which no text counts
-    empty : ndarray of shape (m,), bool: which sets are such
-    """
-    left = sum_by_set(shares * counted, sizes)
-    empty = left == 0
-    scale = np.repeat(np.where(empty, 1.0, left), sizes)
-    return np.where(np.repeat(empty, sizes), shares, shares * counted / scale), empty
-
-
-def word_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the n-gram kernel matrices of sets, in batches of equal size: the kernel of `kernel="ngram"`."""
-    from nltk.tokenize import NLTKWordTokenizer
-
-    # NLTK's tokenizer takes most of the time: each different text once.
-    words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
-    tokens = number_tokens([words[text] for text in sets.texts])
-    return ngram_kernels(list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS)), sets.sizes, BLOCK_ROWS)
+    return NgramKernel(sets, where), {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}

@@ -26,7 +26,7 @@ class ByRow:
         self._score_key = command.score_key or scorer.metric.name
         if source.schema is not None and self._score_key in source.schema.names:
             raise UsageError(f"{command.data} has a column {self._score_key!r} already: pass --score-key.")
-        self.schema = output_schema(source, self._reader, self._score_key) if source.schema is not None else None
+        self.schema = output_schema(source, self._reader, self._score_key)
 
     def job(self) -> Job:
         """Return what a process needs to take part."""

@@ -16,7 +16,10 @@ from scripts._score.units import Job, Unit
 
 ROOT = Path(__file__).resolve().parents[2]
 # Arguments that the command makes itself, or does not offer.
-_NOT_SETTINGS = ("predictions", "references", "set_size", "details", "confidence")
+_NOT_SETTINGS = (
+    *("predictions", "references", "set_size", "details", "confidence"),
+    *("classes", "contexts", "patience", "contributions"),
+)
 
 
 class Scorer:

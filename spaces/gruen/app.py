@@ -22,7 +22,7 @@ COMPONENTS = {"grammaticality": "Grammar", "non_redundancy": "Repetition", "focu
 DEDUCTIONS = {"non_redundancy": "repeats itself", "focus": "changes its subject"}
 _READABLE = 0.4
 FOREIGN = "The model reads English only, so this is not a judgement of the text."
-THRESHOLD = metric.part(gruen, "gruen_focus").COSINE_THRESHOLD
+THRESHOLD = metric.part(gruen, "gruen_focus").FOCUS_THRESHOLD
 # The lower bound of each interpretation.
 WORDS = (
     (0.75, "Well written."),

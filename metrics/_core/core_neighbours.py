@@ -1,0 +1,107 @@
+"""Chamfer diversity beyond the nearest neighbour: without each text in turn, and expected over subsets."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from .core_inputs import batches_by_size
+from .core_rarefaction import nearest_chances
+from .core_spectra import BLOCK_ROWS, unit_rows
+
+# Similarities held at a time, of one large set.
+_ENTRIES = 2**22
+
+
+def nearest_without(
+    embeddings: np.ndarray,
+    sizes: np.ndarray,
+    factors: np.ndarray | None = None,
+    *,
+    device: str = "cpu",
+    block_rows: int = BLOCK_ROWS,
+) -> np.ndarray:
+    """Chamfer diversity of each set without each of its texts.
+
+    Where the nearest neighbour of a text is taken out, its second nearest takes its place.
+
+    Parameters
+    ----------
+    embeddings : ndarray of shape (n, d), rows non-zero, all sets in turn
+    sizes : ndarray of shape (m,)
+    factors : ndarray of shape (n,), by which the distance of each text is multiplied, such as its quality; 1 if None
+
+    Returns
+    -------
+    ndarray of shape (n,), in [0, 2]; NaN in a set of fewer than three texts
+    """
+    scores = np.full(len(embeddings), np.nan)
+    for _, rows in batches_by_size(sizes, block_rows):
+        size = rows.shape[1]
+        if size < 3:
+            continue
+        distances, neighbours = _two_nearest(embeddings, rows, device, block_rows)
+        own = np.ones(rows.shape) if factors is None else factors[rows]
+        first, second = own * distances[:, :, 0], own * distances[:, :, 1]
+        slots = neighbours + np.arange(len(rows))[:, None] * size
+        lost = np.bincount(slots.ravel(), weights=(second - first).ravel(), minlength=rows.size).reshape(rows.shape)
+        scores[rows] = (first.sum(axis=1, keepdims=True) - first + lost) / (size - 1)
+    return scores
+
+
+def expected_nearest(
+    embeddings: np.ndarray, sizes: np.ndarray, k: int, *, device: str = "cpu", block_rows: int = BLOCK_ROWS
+) -> np.ndarray:
+    """Find the expected distance of each text to its nearest neighbour, in the subsets of k texts that it is in.
+
+    Its mean over the texts of a set is the expected Chamfer diversity of k texts drawn without replacement.
+
+    Parameters
+    ----------
+    embeddings : ndarray of shape (n, d), rows non-zero, all sets in turn
+    sizes : ndarray of shape (m,), all >= k
+    k : at least 2
+
+    Returns
+    -------
+    ndarray of shape (n,), in [0, 2]
+    """
+    expected = np.empty(len(embeddings))
+    for _, rows in batches_by_size(sizes, block_rows):
+        chances = torch.from_numpy(nearest_chances(rows.shape[1], k)).to(device)
+        for part, similarities in _similarities(embeddings, rows, device, block_rows):
+            # A text is the last in its own row.
+            nearest = similarities.sort(dim=-1, descending=True).values[..., :-1]
+            expected[part] = ((1.0 - nearest).clamp(0.0, 2.0) @ chances).cpu().numpy()
+    return expected
+
+
+def _two_nearest(
+    embeddings: np.ndarray, rows: np.ndarray, device: str, block_rows: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the distances (b, k, 2) to the two nearest other texts of the set, and the place (b, k) of the nearest."""
+    distances, neighbours = [], []
+    for _, similarities in _similarities(embeddings, rows, device, block_rows):
+        nearest, places = (part.cpu().numpy() for part in similarities.topk(2))
+        distances.append(np.clip(1.0 - nearest, 0.0, 2.0))
+        neighbours.append(places[..., 0])
+    return np.concatenate(distances, axis=1), np.concatenate(neighbours, axis=1)
+
+
+def _similarities(
+    embeddings: np.ndarray, rows: np.ndarray, device: str, block_rows: int
+) -> Iterator[tuple[np.ndarray, torch.Tensor]]:
+    """Compare texts with all texts of their set, in blocks of rows of a large one.
+
+    Yields
+    ------
+    part : ndarray of shape (b, p), some of `rows`
+    similarities : tensor of shape (b, p, k), cosines; -inf for a text with itself
+    """
+    size = rows.shape[1]
+    step = size if rows.size <= block_rows else max(1, _ENTRIES // size)
+    vectors = unit_rows(embeddings, rows, device)
+    for start in range(0, size, step):
+        similarities = vectors[:, start : start + step] @ vectors.mT
+        torch.diagonal(similarities, offset=start, dim1=-2, dim2=-1).fill_(-torch.inf)
+        yield rows[:, start : start + step], similarities

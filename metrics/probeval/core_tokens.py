@@ -1,0 +1,100 @@
+"""The tokens of texts: their counts, batches of a token budget, and warnings of texts that a model cannot read."""
+
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+# Tokens in a batch, padding included: enough to keep a processor busy, few enough to stay in its cache.
+_TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
+# The largest part of a budget that may be padding.
+_PADDING = 1 / 8
+_TOKENIZED_AT_ONCE = 10_000
+# Letters of scripts that are spelled, other than Latin: not Chinese characters, kana or Korean syllables.
+_SPELLED = re.compile(r"[^\0-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
+
+
+def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:
+    """Batch sequences of similar length, the longest first, so that a lack of memory shows at once.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (n,), tokens of each sequence
+    device : decides the token budget of a batch
+    batch_size : sequences in a batch, whatever their tokens; if None, as many as fit the budget with little padding
+
+    Yields
+    ------
+    ndarray of shape (b,), indices of sequences
+    """
+    order = np.argsort(-lengths, kind="stable")
+    budget = _TOKEN_BUDGETS[device.split(":")[0]]
+    start = 0
+    while start < len(order):
+        if batch_size is not None:
+            n = batch_size
+        else:
+            longest = max(1, int(lengths[order[start]]))
+            candidates = lengths[order[start : start + max(1, budget // longest)]]
+            padding = np.cumsum(longest - candidates)
+            n = max(1, int(np.searchsorted(padding, budget * _PADDING, side="right")))
+        yield order[start : start + n]
+        start += n
+
+
+def count_tokens(model: Any, texts: list[str]) -> tuple[np.ndarray, int]:
+    """Return the number of tokens of each text, else of characters, and how many texts the model does not know."""
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if not hasattr(tokenizer, "num_special_tokens_to_add"):
+        return np.fromiter(map(len, texts), np.int64, len(texts)), 0
+    counts, unread = np.empty(len(texts), dtype=np.int64), 0
+    n_special = tokenizer.num_special_tokens_to_add()
+    for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
+        part = texts[start : start + _TOKENIZED_AT_ONCE]
+        encoded = tokenizer(part, truncation=False, padding=False, return_attention_mask=False, verbose=False)
+        counts[start : start + len(part)] = list(map(len, encoded["input_ids"]))
+        pairs = zip(part, encoded["input_ids"], strict=True)
+        unread += sum(_is_unread(tokenizer, n_special, text, ids) for text, ids in pairs)
+    return counts, unread
+
+
+def _is_unread(tokenizer: Any, n_special: int, text: str, ids: list[int]) -> bool:
+    """Return whether a quarter of the tokens is unknown, or half of them are single letters of another script.
+
+    Chinese characters are words, so they count only if they are unknown.
+    """
+    n_words = max(1, len(ids) - n_special)
+    if 4 * ids.count(tokenizer.unk_token_id) >= n_words:
+        return True
+    if text.isascii():
+        return False
+    pieces = (token.removeprefix("##").strip("▁") for token in tokenizer.convert_ids_to_tokens(ids))
+    letters = sum(len(piece) == 1 and piece.isalpha() and _SPELLED.match(piece) is not None for piece in pieces)
+    return 2 * letters >= n_words
+
+
+class UnknownWordsWarning(UserWarning):
+    """Texts consist of words that the model does not know."""
+
+
+def warn_of_unread(unread: int, n_texts: int) -> None:
+    """Warn if texts consist of words that the model does not know."""
+    if unread:
+        warnings.warn(
+            f"{unread} of {n_texts} different texts consist of words that the model does not know, such as emoji or "
+            "another script: their embeddings mean little.",
+            UnknownWordsWarning,
+            stacklevel=4,
+        )
+
+
+def warn_of_cut(cut: np.ndarray, limit: int | str | None) -> None:
+    """Warn if texts are longer than the model reads, by the tokens (n,) of each such text, 0 for the others."""
+    if cut.any():
+        warnings.warn(
+            f"{np.count_nonzero(cut)} of {len(cut)} different texts are longer than the {limit} tokens that the model "
+            f"reads: the rest of each is cut off (the longest has {cut.max()}).",
+            stacklevel=4,
+        )

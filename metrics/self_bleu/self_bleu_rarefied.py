@@ -1,0 +1,75 @@
+"""Expected scores of self_bleu for k texts drawn from each set without replacement."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .core_inputs import mean_by_set, sum_by_set
+from .core_ngrams import (
+    NgramTable,
+    Tokens,
+    bleu,
+    bleu_statistics,
+    entropy,
+    ngram_tables,
+)
+from .core_rarefaction import expected_distinct, expected_over_subsets
+
+
+class SetMeasure(NamedTuple):
+    """How the self-BLEU of a set is measured: as by the arguments of the same names."""
+
+    max_order: int
+    aggregate: str
+    smoothing: str
+
+
+def rarefied_columns(
+    tokens: Tokens, ranks: np.ndarray, sizes: np.ndarray, k: int, measure: SetMeasure
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Find the expected scores of each set, by name.
+
+    Parameters
+    ----------
+    ranks : ndarray of shape (n,), of the texts by content
+    sizes : ndarray of shape (m,), all >= k
+    k : at least 2
+
+    Returns
+    -------
+    columns : self-BLEU and Entropy-n, from all subsets or a sample of them; Distinct-n, the expected number of distinct
+        n-grams over the expected number of n-grams; each of shape (m,)
+    errors : the standard errors of self-BLEU and Entropy-n, each of shape (m,)
+    """
+    max_order, aggregate, smoothing = measure
+    ends = np.cumsum(tokens.lengths)
+
+    def score(rows: np.ndarray) -> np.ndarray:
+        texts, own_sizes = rows.ravel(), np.full(len(rows), k)
+        lengths = tokens.lengths[texts]
+        places = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        ids = tokens.ids[np.repeat(ends[texts] - lengths, lengths) + places]
+        drawn = Tokens(ids, lengths, tokens.vocabulary_size)
+        tables = list(ngram_tables(drawn, own_sizes, max_order))
+        statistics = bleu_statistics(tables, lengths, own_sizes)
+        if aggregate == "sentence":
+            by_set = mean_by_set(bleu(statistics, smoothing), own_sizes)
+        else:
+            by_set = bleu(statistics.pooled(own_sizes), smoothing)
+        return np.stack([*by_set, *(entropy(table, own_sizes) for table in tables)], axis=1)
+
+    expected = expected_over_subsets(score, ranks, sizes, k)
+    drawn = [f"{name}_{i}" for name in ("self_bleu", "entropy") for i in range(1, max_order + 1)]
+    means, errors = (dict(zip(drawn, values.T, strict=False)) for values in expected)
+    for i, table in enumerate(ngram_tables(tokens, sizes, max_order), 1):
+        means[f"distinct_{i}"] = _expected_distinct(table, sizes, k)
+    order = [f"{name}_{i}" for name in ("self_bleu", "distinct", "entropy") for i in range(1, max_order + 1)]
+    return {name: means.get(name, np.empty(0)) for name in order}, errors
+
+
+def _expected_distinct(table: NgramTable, sizes: np.ndarray, k: int) -> np.ndarray:
+    """Divide the expected number of distinct n-grams by that of all n-grams: (m,); 0 where there are none."""
+    holders = np.diff(table.set_groups, append=len(table.counts))
+    owners = np.repeat(np.arange(len(sizes)), sizes)[table.texts[table.set_groups]]
+    totals = sum_by_set(table.totals, sizes) * k / sizes
+    return expected_distinct(holders, owners, sizes, k) / np.where(totals > 0, totals, 1.0)

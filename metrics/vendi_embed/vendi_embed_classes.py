@@ -1,0 +1,182 @@
+"""The settings of kernel="classes", and the classes that they make of the texts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .core_class_scores import Relation
+from .core_classes import (
+    GROUPINGS,
+    Classes,
+    all_pairs,
+    distinct_items,
+    group,
+    link,
+    number_classes,
+    parse_classes,
+    similar_pairs,
+)
+from .core_encoder import EncoderSettings, embed_sets
+from .core_inputs import (
+    TextSets,
+    check_characters,
+    content_ranks,
+    describe,
+    parse_choice,
+    parse_number,
+)
+from .core_models import matrix_device
+from .core_results import format_callable
+from .vendi_embed_nli import mutual_entailment
+
+# By scripts/calibrate_classes.py, for the default model.
+DEFAULT_SAME = 0.83
+_NLI = "nli:"
+# Pairs that a caller's function sees at a time.
+_PAIRS_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class ClassSettings:
+    """Who says that two texts say the same, and how classes are made of that.
+
+    Parameters
+    ----------
+    classes : labels shaped like `predictions`; or None
+    same : a cosine, a callable, "nli:<model>", or None for the default cosine
+    grouping : "complete" or "greedy"; None for the default, "complete"
+    contexts : with "nli:<model>", a text for each set, or None
+    patience : p of the utility, or None for none
+    """
+
+    classes: Any = None
+    same: Any = None
+    grouping: str | None = None
+    contexts: Any = None
+    patience: float | None = None
+
+    def check(self, kernel: Any, qualities: np.ndarray | None) -> None:
+        """Raise an error that names the setting that is invalid, or has no effect."""
+        for name in ("classes", "same", "grouping", "contexts", "patience"):
+            if kernel != "classes" and getattr(self, name) is not None:
+                raise ValueError(f"{name} has no effect without kernel='classes'. Got kernel={describe(kernel)}.")
+        if kernel != "classes":
+            return
+        for name in ("same", "grouping"):
+            if self.classes is not None and getattr(self, name) is not None:
+                raise ValueError(f"{name} has no effect where classes are given: leave one of them out.")
+        if self.grouping is not None:
+            parse_choice(self.grouping, "grouping", GROUPINGS)
+        if isinstance(self.same, str):
+            if not self.same.startswith(_NLI) or self.same == _NLI:
+                raise ValueError(f"same must be a number, a callable or 'nli:<model>'. Got {describe(self.same)}.")
+        elif self.same is not None and not callable(self.same):
+            parse_number(self.same, "same", -1, 1)
+        if self.contexts is not None and not self.by_entailment:
+            raise ValueError("contexts has no effect without same='nli:<model>'.")
+        if self.patience is not None:
+            parse_number(self.patience, "patience", 0, 1)
+            if qualities is None:
+                raise ValueError("patience needs quality: a number for each text, for the utility of a set.")
+
+    @property
+    def by_entailment(self) -> bool:
+        """Whether a model of entailment compares the texts."""
+        return isinstance(self.same, str)
+
+    @property
+    def by_cosine(self) -> bool:
+        """Whether embeddings are compared."""
+        return self.classes is None and not self.by_entailment and not callable(self.same)
+
+
+def make_classes(
+    sets: TextSets, rows: np.ndarray, settings: ClassSettings, embeddings: Any, encoder: EncoderSettings
+) -> tuple[Classes, Relation | None, dict[str, Any]]:
+    """Put texts into classes of those that say the same.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (k,), the texts that take part, in order: the others are as if they were not there
+    embeddings : those of all texts, given by the caller; or None
+
+    Returns
+    -------
+    classes : of the texts that take part, in the sets that have any
+    relation : how they were made; None where they were given
+    signed : the entries of a signature
+    """
+    counts = np.bincount(np.repeat(np.arange(len(sets.sizes)), sets.sizes)[rows], minlength=len(sets.sizes))
+    present = TextSets([sets.texts[i] for i in rows.tolist()], counts[counts > 0], sets.nested)
+    if not settings.by_cosine:
+        who = "classes are given" if settings.classes is not None else "same says which texts are the same"
+        replace(encoder, precision=None if settings.by_entailment else encoder.precision).check_unused(who)
+        if embeddings is not None:
+            raise ValueError(f"embeddings have no effect where {who}: leave them out.")
+    if settings.classes is not None:
+        given = parse_classes(settings.classes, sets)
+        return number_classes(given.of_text[rows], present.sizes), None, {"classes": "given"}
+    grouping = settings.grouping or "complete"
+    signed: dict[str, Any]
+    if settings.by_cosine:
+        vectors, encoded = embed_sets(sets, embeddings, encoder)
+        vectors = vectors[rows] if len(rows) < len(vectors) else vectors
+        ranks = content_ranks(present.texts, None if embeddings is None else vectors)
+        items = distinct_items(ranks, present.sizes, grouping)
+        threshold = DEFAULT_SAME if settings.same is None else float(settings.same)
+        pairs = similar_pairs(vectors[items.first], items.sizes, threshold, device=matrix_device(encoder.device))
+        signed = {"same": threshold, "grouping": grouping, **encoded}
+    else:
+        ranks = content_ranks(present.texts)
+        items = distinct_items(ranks, present.sizes, grouping)
+        pairs = all_pairs(items.sizes)
+        # Each pair in order of content, so that the order of a set does not decide what is asked.
+        pairs = np.where((np.diff(ranks[items.first[pairs]]) < 0), pairs[:, ::-1], pairs)
+        texts = present.texts
+        if settings.contexts is not None:
+            contexts = parse_contexts(settings.contexts, sets)
+            owners = np.repeat(np.flatnonzero(counts), present.sizes).tolist()
+            texts = [f"{contexts[owner]} {text}" for owner, text in zip(owners, texts, strict=True)]
+        asked = [(texts[i], texts[j]) for i, j in items.first[pairs].tolist()]
+        if settings.by_entailment:
+            found, signed = mutual_entailment(asked, settings.same.removeprefix(_NLI), encoder)
+        else:
+            found, signed = _call(settings.same, asked), {"same": format_callable(settings.same)}
+        pairs = pairs[found]
+        signed = {**signed, "grouping": grouping, **({} if settings.contexts is None else {"contexts": "given"})}
+    components = link(items.sizes, pairs)
+    classes = group(items, components, present.sizes, grouping)
+    return classes, Relation(items, components, grouping), signed
+
+
+def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:
+    """Read a text for each set, such as the question that its texts answer."""
+    if isinstance(contexts, str) or not isinstance(contexts, Sequence) or len(contexts) != len(sets.sizes):
+        raise ValueError(
+            f"contexts must be a list of strings, one for each of the {len(sets.sizes)} sets. Got {describe(contexts)}."
+        )
+    for i, context in enumerate(contexts):
+        if not isinstance(context, str):
+            raise TypeError(f"contexts[{i}] must be a string. Got {describe(context)}.")
+    check_characters(list(contexts), lambda i: f"contexts[{i}]")
+    return list(contexts)
+
+
+def _call(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str]]) -> np.ndarray:
+    """Ask a caller's function about each different pair once."""
+    unique = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
+    ordered = list(unique)
+    answers = [np.empty(0, dtype=bool)]
+    for start in range(0, len(ordered), _PAIRS_AT_ONCE):
+        left, right = map(list, zip(*ordered[start : start + _PAIRS_AT_ONCE], strict=True))
+        answer = same(left, right)
+        try:
+            array = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
+        except (TypeError, ValueError):
+            array = np.empty(0, dtype=object)
+        if array.shape != (len(left),) or array.dtype != np.bool_:
+            raise ValueError(f"same must return {len(left)} booleans, one for each pair. Got {describe(answer)}.")
+        answers.append(array)
+    return np.concatenate(answers)[[unique[pair] for pair in pairs]]

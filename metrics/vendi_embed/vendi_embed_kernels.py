@@ -1,0 +1,222 @@
+"""The kernels of vendi_embed: each scores sets, sets without each of their texts, and subsets of their texts."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .core_class_scores import Relation, class_shares, classes_without, utility, vendi_from_classes
+from .core_classes import Classes, number_classes
+from .core_contributions import embedding_without, function_without, kernel_without
+from .core_inputs import TextSets, split_by_set
+from .core_ngrams import NgramTable, ngram_kernels, ngram_tables, number_tokens
+from .core_spectra import (
+    BLOCK_ROWS,
+    Matrices,
+    embedding_matrices,
+    kernel_matrices,
+    kernels_from_function,
+    spectra,
+    vendi_scores,
+)
+
+# The n-gram kernel of the Vendi Score paper (section 5.4, text) averages these orders.
+_NGRAM_ORDERS = 4
+
+
+class Kernel(ABC):
+    """Similarity of the n texts of m sets.
+
+    sizes : ndarray of shape (m,), the number of texts of each set
+    device : where matrices are worked on
+    """
+
+    def __init__(self, sizes: np.ndarray, device: str) -> None:
+        self.sizes, self.device = sizes, device
+
+    @abstractmethod
+    def score(
+        self, orders: list[float], weights: np.ndarray | None, details: bool
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Score each set at each order: (m, len(orders)); with `details`, give the eigenvalues of each set, too."""
+
+    @abstractmethod
+    def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
+        """Score the set of each text without it: (n,); NaN where no probability is left."""
+
+    @abstractmethod
+    def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
+        """Score subsets (b, k), each of texts of one set: (b, len(orders))."""
+
+
+class MatrixKernel(Kernel):
+    """A kernel whose eigenvalues are those of matrices."""
+
+    @abstractmethod
+    def _matrices(self, weights: np.ndarray | None) -> Iterator[Matrices]:
+        """Make the matrices of each set."""
+
+    def score(
+        self, orders: list[float], weights: np.ndarray | None, details: bool
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Score each set from its eigenvalues."""
+        batches: Iterable[Matrices] = self._matrices(weights)
+        if details:
+            batches = list(batches)
+        return vendi_scores(batches, len(self.sizes), orders), spectra(batches, len(self.sizes)) if details else []
+
+
+class EmbeddingKernel(MatrixKernel):
+    """Cosine of embeddings (n, d)."""
+
+    def __init__(self, sizes: np.ndarray, device: str, vectors: np.ndarray) -> None:
+        super().__init__(sizes, device)
+        self._vectors = vectors
+
+    def _matrices(self, weights: np.ndarray | None) -> Iterator[Matrices]:
+        return embedding_matrices(self._vectors, self.sizes, weights, device=self.device)
+
+    def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
+        """Take each text out of the kernel, or of the second moments, of its set."""
+        return embedding_without(self._vectors, self.sizes, order, weights, device=self.device)
+
+    def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
+        """Score the subsets as sets."""
+        sizes = np.full(len(rows), rows.shape[1])
+        batches = embedding_matrices(self._vectors[rows.ravel()], sizes, device=self.device)
+        return vendi_scores(batches, len(rows), orders)
+
+
+class FunctionKernel(MatrixKernel):
+    """A caller's function of embeddings."""
+
+    def __init__(self, sizes: np.ndarray, device: str, vectors: np.ndarray, function: Callable[..., Any]) -> None:
+        super().__init__(sizes, device)
+        self._vectors, self._function = vectors, function
+
+    def _matrices(self, weights: np.ndarray | None) -> Iterator[Matrices]:
+        kernels = kernels_from_function(self._function, self._vectors, self.sizes)
+        return kernel_matrices(kernels, self.sizes, weights, device=self.device)
+
+    def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
+        """Call the function on each set less a text."""
+        return function_without(self._function, self._vectors, self.sizes, order, weights, device=self.device)
+
+    def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
+        """Call the function on each subset."""
+        sizes = np.full(len(rows), rows.shape[1])
+        kernels = kernels_from_function(self._function, self._vectors[rows.ravel()], sizes)
+        return vendi_scores(kernel_matrices(kernels, sizes, device=self.device), len(rows), orders)
+
+
+class NgramKernel(MatrixKernel):
+    """Mean of the cosines of 1- to 4-gram counts."""
+
+    def __init__(self, sets: TextSets, device: str) -> None:
+        super().__init__(sets.sizes, device)
+        self._tables = _word_tables(sets)
+        self._entries: np.ndarray | None = None
+
+    def _kernels(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        return ngram_kernels(self._tables, self.sizes, BLOCK_ROWS)
+
+    def _matrices(self, weights: np.ndarray | None) -> Iterator[Matrices]:
+        return kernel_matrices(self._kernels(), self.sizes, weights, device=self.device)
+
+    def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
+        """Take each text out of the kernel of its set."""
+        return kernel_without(self._kernels(), self.sizes, order, weights, device=self.device)
+
+    def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
+        """Take the subsets out of the kernels of their sets."""
+        ends = np.cumsum(self.sizes**2)
+        if self._entries is None:
+            self._entries = np.empty(ends[-1])
+            for members, kernels in self._kernels():
+                for member, kernel in zip(members.tolist(), kernels, strict=True):
+                    self._entries[ends[member] - kernel.size : ends[member]] = kernel.ravel()
+        sets = np.searchsorted(np.cumsum(self.sizes), rows[:, 0], side="right")
+        sizes = self.sizes[sets, None, None]
+        places = rows - (np.cumsum(self.sizes) - self.sizes)[sets, None]
+        kernels = self._entries[(ends[sets, None, None] - sizes**2) + places[:, :, None] * sizes + places[:, None]]
+        batch = [(np.arange(len(rows)), kernels)]
+        return vendi_scores(
+            kernel_matrices(batch, np.full(len(rows), rows.shape[1]), device=self.device), len(rows), orders
+        )
+
+
+def word_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the n-gram kernel matrices of sets, in batches of equal size: the kernel of `kernel="ngram"`."""
+    return ngram_kernels(_word_tables(sets), sets.sizes, BLOCK_ROWS)
+
+
+def _word_tables(sets: TextSets) -> list[NgramTable]:
+    from nltk.tokenize import NLTKWordTokenizer
+
+    # NLTK's tokenizer takes most of the time: each different text once.
+    words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
+    tokens = number_tokens([words[text] for text in sets.texts])
+    return list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
+
+
+class ClassKernel(Kernel):
+    """Ones within a class and zeros elsewhere.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (k,), the texts that take part: the others are as if they were not there
+    classes : of these texts, in the sets that have any
+    relation : how the classes were made; None where they were given
+    """
+
+    def __init__(self, sizes: np.ndarray, rows: np.ndarray, classes: Classes, relation: Relation | None) -> None:
+        super().__init__(sizes, "cpu")
+        self._rows, self.classes, self._relation = rows, classes, relation
+        counts = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[rows], minlength=len(sizes))
+        self._present, self._own_sizes = counts > 0, counts[counts > 0]
+
+    def score(
+        self, orders: list[float], weights: np.ndarray | None, details: bool
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Score each set from the shares of its classes, which are the eigenvalues; 0 where no text takes part."""
+        own = None if weights is None else weights[self._rows]
+        scores = np.zeros((len(self.sizes), len(orders)))
+        scores[self._present] = vendi_from_classes(self.classes, self._own_sizes, orders, own)
+        if not details:
+            return scores, []
+        shares = class_shares(self.classes, self._own_sizes, own)
+        spread = np.zeros(len(self.sizes), dtype=np.int64)
+        spread[self._present] = self.classes.counts
+        return scores, [np.sort(part)[::-1] for part in np.split(shares, np.cumsum(spread)[:-1])]
+
+    def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
+        """Group the others anew where the absence of a text may change their classes."""
+        own = None if weights is None else weights[self._rows]
+        scores = np.repeat(self.score([order], weights, False)[0][:, 0], self.sizes)
+        scores[self._rows] = classes_without(self.classes, self._own_sizes, order, own, self._relation)
+        return scores
+
+    def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
+        """Score the classes of the whole set."""
+        of_text = np.zeros(int(self.sizes.sum()), dtype=np.int64)
+        of_text[self._rows] = self.classes.of_text
+        sizes = np.full(len(rows), rows.shape[1])
+        return vendi_from_classes(number_classes(of_text[rows.ravel()], sizes), sizes, orders)
+
+    def utility(self, quality: np.ndarray, patience: float) -> np.ndarray:
+        """Score what each set is worth to a reader of this patience: (m,); 0 where no text takes part."""
+        found = np.zeros(len(self.sizes))
+        found[self._present] = utility(self.classes, self._own_sizes, quality[self._rows], patience)
+        return found
+
+    def members(self) -> tuple[np.ndarray, np.ndarray]:
+        """Count the texts of each class, and name its set: two arrays of shape (c,)."""
+        sizes = class_shares(self.classes, self._own_sizes, np.ones(len(self._rows))).astype(np.int64)
+        return sizes, np.repeat(np.flatnonzero(self._present), self.classes.counts)
+
+    def labels(self) -> list[list[int | None]]:
+        """Name the class of each text, set by set; None for a text that does not take part."""
+        found = np.full(int(self.sizes.sum()), None, dtype=object)
+        found[self._rows] = self.classes.of_text
+        return [part.tolist() for part in split_by_set(found, self.sizes)]

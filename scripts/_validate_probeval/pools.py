@@ -1,0 +1,116 @@
+"""Pools of answers that people have put into clusters, for the validation of probeval."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from metrics.probeval.probeval_formats import WRONG, Question, from_protoqa, labels_from_cfc, parse_rows, questions
+
+GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
+MIN_ANSWERS = 10  # in a pool
+
+
+class Pool(NamedTuple):
+    """A question, and the answers to draw from.
+
+    question : its `answers` are the u different answers of the pool, and `counts` their counts
+    columns : ndarray of shape (u,), the cluster of each answer by people; the last, c, is `wrong`
+    """
+
+    question: Question
+    columns: np.ndarray
+
+    def shares(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the add-one-smoothed distributions of the gold answers and of the pool over clusters and `wrong`."""
+        gold = np.append(self.question.gold_counts.sum(axis=0), 0.0) + 1
+        own = np.bincount(self.columns, weights=self.question.counts, minlength=len(gold)) + 1
+        return gold / gold.sum(), own / own.sum()
+
+
+def read(targets: Path, predictions: Path | None, assessments: Path | None) -> list[tuple[Question, dict[str, list]]]:
+    """Read questions, each with the labelled answers of models: a dict from text to [cluster, count]."""
+    if assessments is not None:
+        records = [json.loads(line) for line in assessments.read_text(encoding="utf-8").splitlines() if line.strip()]
+        labelled = {
+            record["question_id"]: {text: [str(label), 1] for text, label in record["assessments"].items()}
+            for record in records
+        }
+    else:
+        assert predictions is not None
+        data = json.loads(predictions.read_text(encoding="utf-8"))["annotated_prediction_data"]
+        labels = labels_from_cfc(data)
+        labelled = {
+            identity: {text: [labels[identity][text], entry["count"]] for text, entry in answers.items()}
+            for identity, answers in data.items()
+        }
+    rows = from_protoqa(str(targets), {identity: list(answers) for identity, answers in labelled.items()})
+    asked = questions(rows["predictions"], rows["references"])
+    return [(question, labelled[question.name]) for question in asked]
+
+
+def make_pool(question: Question, gold: list[dict], labelled: dict[str, list]) -> Pool | None:
+    """Make a pool of a question and labelled answers; None if there are too few to draw from."""
+    clusters = sorted({answer["cluster"] for answer in gold})
+    columns = {label: i for i, label in enumerate(clusters)}
+    answers = [{"text": text, "count": count} for text, (_, count) in labelled.items()]
+    reached = {label for label, _ in labelled.values() if label in columns}
+    if len(clusters) < 2 or len(reached) < 2 or sum(count for _, count in labelled.values()) < MIN_ANSWERS:
+        return None
+    rows = parse_rows([{"id": question.name, "answers": answers}], [{"id": question.name, "answers": gold}])
+    (asked,) = questions(*rows)
+    own = [columns.get(labelled[text][0], len(clusters)) for text in asked.answers]
+    return Pool(asked, np.array(own))
+
+
+def gold_entries(question: Question) -> list[dict]:
+    """List the gold answers of a question: an entry for each answer and cluster."""
+    assert question.clusters is not None
+    return [
+        {"text": question.gold[i], "count": int(question.gold_counts[i, j]), "cluster": question.clusters[j]}
+        for i, j in np.argwhere(question.gold_counts > 0).tolist()
+    ]
+
+
+def all_answers(question: Question, labelled: dict[str, list], rng: np.random.Generator) -> Pool | None:
+    """Pool the model's answers with a sample of the gold answers, as the paper does."""
+    entries = gold_entries(question)
+    pool = {text: list(entry) for text, entry in labelled.items()}
+    total = sum(entry["count"] for entry in entries)
+    for label in sorted({entry["cluster"] for entry in entries}):
+        texts = [entry["text"] for entry in entries if entry["cluster"] == label for _ in range(entry["count"])]
+        number = min(len(texts), int(np.ceil(len(texts) / total * GOLD_SAMPLE)))
+        for text, count in Counter(rng.choice(texts, number, replace=False).tolist()).items():
+            pool.setdefault(text, [label, 0])[1] += count
+    return make_pool(question, entries, pool)
+
+
+def unseen_answers(question: Question, labelled: dict[str, list], rng: np.random.Generator) -> Pool | None:
+    """Pool the model's answers that equal no gold answer."""
+    gold = {text.strip().lower() for text in question.gold}
+    pool = {text: entry for text, entry in labelled.items() if text.strip().lower() not in gold}
+    return make_pool(question, gold_entries(question), pool)
+
+
+def held_out_answers(question: Question, labelled: dict[str, list], rng: np.random.Generator) -> Pool | None:
+    """Hold out half of the gold strings of each cluster, and pool them with the model's wrong answers."""
+    gold, pool = [], {text: entry for text, entry in labelled.items() if entry[0] == WRONG}
+    entries = gold_entries(question)
+    for label in sorted({entry["cluster"] for entry in entries}):
+        own = [entry for entry in entries if entry["cluster"] == label]
+        order = rng.permutation(len(own)).tolist()
+        kept = {own[i]["text"] for i in order[: (len(own) + 1) // 2]}
+        gold += [entry for entry in own if entry["text"] in kept]
+        pool |= {entry["text"]: [label, entry["count"]] for entry in own if entry["text"] not in kept}
+    texts = {entry["text"] for entry in gold}
+    return make_pool(question, gold, {text: entry for text, entry in pool.items() if text not in texts})
+
+
+VIEWS: dict[str, Callable[[Question, dict[str, list], np.random.Generator], Pool | None]] = {
+    "all answers": all_answers,
+    "the model's answers that equal no gold answer": unseen_answers,
+    "held-out gold answers, none of which equals one that is left": held_out_answers,
+}

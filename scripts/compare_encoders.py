@@ -1,0 +1,233 @@
+"""Compare sentence encoders: the processor time that they take, and how well Vendi scores from them agree with judges.
+
+    python scripts/compare_encoders.py time                              print how fast they are
+    python scripts/compare_encoders.py agreement                         print how often they agree with judges
+    python scripts/compare_encoders.py time --write docs/encoders.md     put the table between its markers, too
+    python scripts/compare_encoders.py time --only default model2vec     some encoders
+
+The encoders are those of docs/encoders.md, made from the bundled model. Each runs in one thread, and they take turns in
+one process. Time is processor time, which varies less on a busy machine than time on the clock. The captions and the
+judged pairs are those under $METRICS_TEST_DATA.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# One thread for each encoder; read when the libraries are imported.
+for variable in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "LOKY_MAX_CPU_COUNT"):
+    os.environ[variable] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import evaluate  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from metrics._core.core_encoder import EncoderSettings, encode  # noqa: E402
+from metrics._core.core_models import DEFAULT_MODEL, find_model  # noqa: E402
+from metrics._core.core_results import confidence_interval  # noqa: E402
+from scripts._benchmark.measure import machine  # noqa: E402
+from scripts._encoders.recipes import ENCODERS  # noqa: E402
+from scripts._files import read_objects, read_texts, read_topic, write_text  # noqa: E402
+
+PAIRS = {
+    "GPT-4": "commongen_gpt4t_high",
+    "Qwen": "commongen_qwen_high",
+    "Llama": "commongen_llama_high",
+    "people": "human_pairs",
+}
+ORDER = 0.5  # of the Vendi score
+LEVEL = 0.95
+TIE = 1e-9  # scores so near to each other differ by rounding
+# Texts encoded alone, and among others of many lengths, to see whether company changes an embedding.
+ALONE = 200
+PACKAGES = ("torch", "sentence-transformers", "transformers", "model2vec", "onnxruntime")
+
+
+def encode_by(model: Any, texts: list[str]) -> np.ndarray:
+    """Embed texts as a metric does that is given `model=`."""
+    return encode(texts, EncoderSettings(model=model, device="cpu")).embeddings
+
+
+def measure(models: dict[str, Any], texts: list[str], rounds: int) -> dict[str, list[float]]:
+    """Measure the processor seconds that each model takes for texts, turn by turn; a list of `rounds` for each."""
+    taken: dict[str, list[float]] = {name: [] for name in models}
+    for number in range(rounds):
+        for name, model in models.items():
+            start = time.process_time()
+            encode_by(model, texts)
+            taken[name].append(time.process_time() - start)
+            note(f"round {number + 1} of {rounds}, {len(texts)} texts, {name}: {taken[name][-1]:.1f} s")
+    return taken
+
+
+def company(model: Any, texts: list[str]) -> float:
+    """Find the largest change of a number of an embedding between a text alone and the same text in company."""
+    together = encode_by(model, texts)[:ALONE]
+    alone = np.concatenate([encode_by(model, [text]) for text in texts[:ALONE]])
+    return float(np.abs(together - alone).max())
+
+
+class Judged(NamedTuple):
+    """Pairs of sets, and which of each pair its judge calls more diverse.
+
+    sets : the first set of each of n pairs, then the second of each
+    verdicts : ndarray of shape (n,): 0 for the first, 1 for the second
+    topics : ndarray of shape (n,), int: pairs about the same thing, which share texts, have the same number
+    """
+
+    sets: list[list[str]]
+    verdicts: np.ndarray
+    topics: np.ndarray
+
+
+def read_judged(path: Path) -> Judged:
+    """Read pairs with their verdicts, the majority's where people voted; without those that the judge calls vague."""
+    first, second, verdicts, topics = [], [], [], []
+    for where, record in read_objects(path):
+        votes = record.get("human_diversity")
+        verdict = record["llm_diversity"] if votes is None else int(2 * sum(votes) > len(votes))
+        if verdict == 2:
+            continue
+        first.append(read_texts(record, "set1", where))
+        second.append(read_texts(record, "set2", where))
+        verdicts.append(verdict)
+        topics.append(read_topic(record))
+    return Judged(first + second, np.array(verdicts), np.unique(topics, return_inverse=True)[1])
+
+
+def agreement(scores: np.ndarray, judged: Judged) -> tuple[float, list[float] | None]:
+    """Compute the share of pairs on which scores say what the judge says, a tie counting half, and its interval."""
+    first, second = scores.reshape(2, -1)
+    chosen = np.where(np.isclose(first, second, rtol=TIE, atol=0), 0.5, second > first)
+    right = np.bincount(judged.topics, weights=1 - np.abs(chosen - judged.verdicts))
+    pairs = np.bincount(judged.topics).astype(float)
+
+    def share(right: np.ndarray, pairs: np.ndarray, axis: int) -> np.ndarray:
+        return right.sum(axis=axis) / pairs.sum(axis=axis)
+
+    return float(right.sum() / pairs.sum()), confidence_interval(LEVEL, right, pairs, statistic=share)
+
+
+def time_table(models: dict[str, Any], made: dict[str, float], captions: list[str], sizes: dict[int, int]) -> list[str]:
+    """Write how many times as fast as the default each model is; `sizes` are numbers of captions, and their rounds."""
+    measure(models, captions[:ALONE], 1)  # a warm-up
+    times = {size: measure(models, captions[:size], rounds) for size, rounds in sizes.items()}
+    header = ["encoder", "made in", *(f"{size:_} captions".replace("_", " ") for size in sizes)]
+    rows = []
+    for name in models:
+        ratios = [ratio_cell(taken, name) for taken in times.values()]
+        rows.append([ENCODERS[name].title, "" if name == "default" else f"{made[name]:.0f} s", *ratios])
+    return [*markdown(header, rows), "", about_machine()]
+
+
+def ratio_cell(taken: dict[str, list[float]], name: str) -> str:
+    """Write the median over the rounds and their range; of the default, its seconds."""
+    if name == "default":
+        return f"1 ({np.median(taken[name]):.1f} s)"
+    ratios = [first / own for first, own in zip(taken["default"], taken[name], strict=True)]
+    spread = f" ({min(ratios):.2f}–{max(ratios):.2f})" if len(ratios) > 1 else ""
+    return f"{np.median(ratios):.2f}{spread}"
+
+
+def agreement_table(models: dict[str, Any], captions: list[str], folder: Path) -> list[str]:
+    """Write the agreements in percent, with their intervals, and what company does to the embeddings."""
+    vendi = evaluate.load(str(ROOT / "metrics" / "vendi_embed"))
+    data = [read_judged(folder / f"{stem}.jsonl") for stem in PAIRS.values()]
+    rows = []
+    for name, model in models.items():
+        cells = []
+        for judged in data:
+            result = vendi.compute(predictions=judged.sets, model=model, q=ORDER, device="cpu")
+            found, interval = agreement(np.array(result["scores"]), judged)
+            shown = "–".join(f"{100 * bound:.1f}" for bound in interval or [])
+            cells.append(f"{100 * found:.1f} ({shown})")
+        rows.append([ENCODERS[name].title, *cells, f"{company(model, captions[: 5 * ALONE]):.0e}"])
+        note(f"{name}: {', '.join(cells)}")
+    return markdown(["encoder", *PAIRS, "company"], rows)
+
+
+def markdown(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Write a table as lines of Markdown."""
+    return ["| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *rows)]
+
+
+def about_machine() -> str:
+    """Say what the times were measured on."""
+    about = machine()
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return f"Processor: {about['Processor']}; one thread each. {about['System']}. {versions}."
+
+
+def put_between(path: Path, table: str, written: str) -> None:
+    """Put a table between its markers in a page."""
+    start, end = (f"<!-- compare_encoders {table}: {what} -->" for what in ("start", "end"))
+    page = path.read_text(encoding="utf-8")
+    if page.count(start) != 1 or page.count(end) != 1:
+        raise ValueError(f"{path} must hold {start} and {end}, once each.")
+    before, rest = page.split(start)
+    after = rest.split(end)[1]
+    write_text(path, f"{before}{start}\n{written}{end}{after}")
+
+
+def note(line: str) -> None:
+    """Say how far the work is."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def make(names: Sequence[str], scratch: Path) -> tuple[dict[str, Any], dict[str, float]]:
+    """Make encoders; returns what `model=` takes, and the processor seconds that each took to make."""
+    folder = str(find_model(DEFAULT_MODEL).path)
+    models, made = {}, {}
+    for name in names:
+        start = time.process_time()
+        models[name] = ENCODERS[name].make(folder, scratch)
+        made[name] = time.process_time() - start
+        note(f"{name}: made in {made[name]:.1f} s")
+    return models, made
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=("time", "agreement"))
+    parser.add_argument("--only", nargs="+", choices=ENCODERS, default=list(ENCODERS), help="compare these encoders")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[4_000, 20_000], metavar="N", help="captions to time")
+    parser.add_argument("--rounds", nargs="+", type=int, default=[5, 2], metavar="N", help="turns at each size")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between its markers in a page")
+    arguments = parser.parse_args()
+    if "METRICS_TEST_DATA" not in os.environ:
+        parser.error("METRICS_TEST_DATA must name the folder with the captions and the judged pairs")
+    if len(arguments.rounds) != len(arguments.sizes) or min(arguments.rounds) < 1:
+        parser.error(f"--rounds must give one number for each of --sizes. Got {arguments.rounds}, {arguments.sizes}.")
+    torch.set_num_threads(1)
+    data = Path(os.environ["METRICS_TEST_DATA"]) / "data"
+    try:
+        captions = (data / "text" / "coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()
+        with tempfile.TemporaryDirectory() as scratch:
+            models, made = make(list(dict.fromkeys(["default", *arguments.only])), Path(scratch))
+            if arguments.table == "time":
+                lines = time_table(models, made, captions, dict(zip(arguments.sizes, arguments.rounds, strict=True)))
+            else:
+                lines = agreement_table(models, captions, data / "diversity_pairs")
+        written = "\n".join(lines) + "\n"
+        print(written)
+        if arguments.write:
+            put_between(arguments.write, arguments.table, written)
+    except (ImportError, OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,46 @@
+"""Copy the tables of EVIDENCE.md into the README and the metric cards, between their markers.
+
+    python scripts/fill_evidence.py            write them
+    python scripts/fill_evidence.py --check    fail where one differs
+
+A page shows a table where it has `<!-- evidence:NAME -->`, and below it `<!-- /evidence -->`. EVIDENCE.md has the same
+markers around the tables that there are; scripts/meta_eval.py writes it.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts._files import write_text  # noqa: E402
+from scripts._meta_eval.blocks import fill, read_blocks  # noqa: E402
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing, and fail where a table differs")
+    parser.add_argument("--root", type=Path, default=ROOT, help="folder of EVIDENCE.md, README.md and metrics")
+    arguments = parser.parse_args()
+    pages = [arguments.root / "README.md", *sorted(arguments.root.glob("metrics/*/README.md"))]
+    differing = []
+    try:
+        blocks = read_blocks((arguments.root / "EVIDENCE.md").read_text(encoding="utf-8"))
+        for page in pages:
+            filled = fill(page, blocks)
+            if filled != page.read_text(encoding="utf-8"):
+                differing.append(page)
+                if not arguments.check:
+                    write_text(page, filled)
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    for page in differing:
+        print(f"{page}: {'differs from EVIDENCE.md; run scripts/fill_evidence.py' if arguments.check else 'written'}.")
+    return 1 if arguments.check and differing else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

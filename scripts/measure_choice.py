@@ -1,0 +1,87 @@
+"""Measure how good the greedy choice of choose.py is, where the best one is known, and beside chance where it is not.
+
+    METRICS_TEST_DATA=/path/to/data python scripts/measure_choice.py
+
+Small groups: the sentences about one set of concepts and their paraphrases (data/diversity_sets/gpt), of which half are
+chosen; the best subset is found by trying all. Large groups: captions (data/text/coco_captions_20k.txt), of which a
+tenth is chosen. Each is scored as choose.py does, with all texts of the same quality, and with random qualities.
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from metrics._core.core_encoder import encode  # noqa: E402
+from metrics._core.core_inputs import content_ranks  # noqa: E402
+from scripts._choose.greedy import choose, choose_best, subset_score  # noqa: E402
+
+_GROUPS = 200
+_CAPTIONS = 2000
+_SEED = 0
+
+
+def read_groups(folder: Path) -> list[list[str]]:
+    """Read the different sentences about each of some sets of concepts."""
+    names = ("original", "para_a", "para_b", "para_c")
+    files = [(folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()[:_GROUPS] for name in names]
+    rows = zip(*files, strict=True)
+    return [list(dict.fromkeys(text for line in row for text in json.loads(line)["sentences"])) for row in rows]
+
+
+def measure(texts: list[str], quality: np.ndarray, keep: int, try_all: bool) -> list[float]:
+    """Score the greedy choice, the mean of random ones, and the best if all are tried."""
+    vectors = encode(texts).embeddings.astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    sizes, wanted = np.array([len(texts)]), np.array([keep])
+    (chosen,) = choose(vectors, quality, sizes, wanted, content_ranks(texts))
+    rng = np.random.default_rng(_SEED)
+    drawn = [rng.choice(len(texts), keep, replace=False) for _ in range(20)]
+
+    def score(places: np.ndarray) -> float:
+        own = vectors[places]
+        return subset_score(own @ own.T, quality[places])
+
+    scores = [score(chosen), float(np.mean([score(places) for places in drawn]))]
+    if try_all:
+        scores.append(score(np.array(choose_best(vectors @ vectors.T, quality, keep))))
+    return scores
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("METRICS_TEST_DATA"), help="folder with data/")
+    arguments = parser.parse_args()
+    if arguments.data is None:
+        parser.error("--data is missing, and METRICS_TEST_DATA is not set")
+    data = Path(arguments.data) / "data"
+    groups = read_groups(data / "diversity_sets/gpt")
+    encode([text for group in groups for text in group])
+    captions = (data / "text/coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()[:_CAPTIONS]
+    for kind in ("equal", "random"):
+        rng = np.random.default_rng(_SEED)
+        rows = []
+        for group in groups:
+            quality = np.ones(len(group)) if kind == "equal" else rng.random(len(group))
+            rows.append(measure(group, quality, len(group) // 2, try_all=True))
+        greedy, drawn, best = np.array(rows).T
+        print(
+            f"{len(rows)} groups of {min(map(len, groups))} to {max(map(len, groups))} sentences, {kind} quality: "
+            f"greedy {np.mean(greedy / best):.4f} of the best (worst {np.min(greedy / best):.3f}, the best itself "
+            f"in {np.mean(greedy > best - 1e-9):.0%}), random {np.mean(drawn / best):.3f}"
+        )
+        quality = np.ones(len(captions)) if kind == "equal" else rng.random(len(captions))
+        chosen, random_choice = measure(captions, quality, len(captions) // 10, try_all=False)
+        print(f"{len(captions)} captions, {kind} quality: greedy {chosen:.1f}, random {random_choice:.1f}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

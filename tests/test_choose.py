@@ -1,0 +1,210 @@
+"""scripts/choose.py: the greedy choice, the files, and going on after a kill."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from metrics._core.core_inputs import content_ranks
+from scripts import choose
+from scripts._choose import work
+from scripts._choose.greedy import choose as choose_greedily
+from scripts._choose.greedy import choose_best, subset_score
+from tests.conftest import SETS
+from tests.references import diversity
+
+
+def plain_greedy(similarities, quality, keep, ranks):
+    """Add the text with the highest score of the whole subset, one after the other."""
+    chosen = []
+    for _ in range(keep):
+        rest = [i for i in np.argsort(ranks, kind="stable").tolist() if i not in chosen]
+        scores = [
+            round(subset_score(similarities[np.ix_(own, own)], quality[own]), 12)
+            for own in ([*chosen, i] for i in rest)
+        ]
+        chosen.append(rest[int(np.argmax(scores))])
+    return chosen
+
+
+@pytest.mark.parametrize("with_quality", [False, True])
+def test_the_choice_equals_the_plain_loop(rng, with_quality):
+    sizes = np.array([6, 1, 6, 9, 3])
+    keep = np.array([3, 1, 3, 4, 0])
+    vectors = rng.standard_normal((25, 4))
+    vectors[1] = vectors[0]
+    quality = rng.random(25) if with_quality else np.ones(25)
+    ranks = rng.permutation(25)
+    found = choose_greedily(vectors, quality, sizes, keep, ranks)
+    for start, size, k, places in zip(np.cumsum(sizes) - sizes, sizes, keep, found, strict=True):
+        part = slice(start, start + size)
+        assert places.tolist() == plain_greedy(diversity.cosines(vectors[part]), quality[part], k, ranks[part])
+
+
+def test_the_score_is_quality_times_vendi(rng):
+    vectors, quality = rng.standard_normal((5, 3)), rng.random(5)
+    expected = quality.mean() * diversity.vendi(vectors, 2)
+    assert subset_score(diversity.cosines(vectors), quality) == pytest.approx(expected)
+
+
+def test_the_choice_is_near_the_best_on_small_groups(rng):
+    shares = []
+    for _ in range(40):
+        vectors, quality = rng.standard_normal((9, 4)) + 0.7, rng.random(9)
+        similarities = diversity.cosines(vectors)
+        (own,) = choose_greedily(vectors, quality, np.array([9]), np.array([4]), np.arange(9))
+        best = choose_best(similarities, quality, 4)
+        scores = [subset_score(similarities[np.ix_(part, part)], quality[list(part)]) for part in (own, best)]
+        shares.append(scores[0] / scores[1])
+    assert max(shares) <= 1 + 1e-12
+    assert np.mean(shares) > 0.95
+    assert min(shares) > 0.8
+
+
+def test_of_equal_texts_one_is_chosen():
+    texts = ["a", "a", "b", "b"]
+    vectors = np.array([[1.0, 0], [1, 0], [0, 1], [0, 1]])
+    (own,) = choose_greedily(vectors, np.ones(4), np.array([4]), np.array([2]), content_ranks(texts))
+    assert [texts[i] for i in own] == ["a", "b"]
+
+
+ROWS = [
+    {"prompt": i, "answer": text, "reward": (3 * i + j) % 4 / 4}
+    for i, members in enumerate(SETS)
+    for j, text in enumerate(members)
+]
+
+
+def write_jsonl(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def read_jsonl(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def run(data, *more, key="answer", out="out.jsonl"):
+    words = [data, "--text-key", key, "--out", data.parent / out, "--quiet", *more]
+    return choose.main([str(word) for word in words])
+
+
+def summary_of(data, out="out.jsonl"):
+    return json.loads((data.parent / f"{out}.summary.json").read_text())
+
+
+def test_rows_of_groups(tmp_path, capsys):
+    data = write_jsonl(tmp_path / "data.jsonl", ROWS)
+    assert run(data, "--group-key", "prompt", "--keep", 2) == 0
+    rows = read_jsonl(tmp_path / "out.jsonl")
+    assert [row["prompt"] for row in rows] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert all(row in ROWS for row in rows)
+    assert [ROWS.index(row) for row in rows] == sorted(ROWS.index(row) for row in rows)
+    assert len({row["answer"] for row in rows if row["prompt"] == 2}) == 2  # "She sings." comes twice
+    summary = summary_of(data)
+    assert summary == json.loads(capsys.readouterr().out)
+    assert (summary["n_groups"], summary["n_texts"], summary["n_chosen"]) == (5, 15, 10)
+    assert 1 < summary["random_score"] < summary["chosen_score"] <= 2
+    assert summary["model"].startswith("all-MiniLM-L6-v2@")
+    assert not (tmp_path / "out.jsonl.parts").exists()
+
+
+def test_rows_of_lists(tmp_path):
+    rows = [{"answers": members, "q": [0.9] * len(members), "id": i} for i, members in enumerate(SETS)]
+    rows[0]["q"] = [0.9, 0.9, 0.1, 0.9]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert run(data, "--keep", 3, "--quality-key", "q", "--min-quality", 0.5, key="answers") == 0
+    found = read_jsonl(tmp_path / "out.jsonl")
+    assert found[0] == {"answers": [SETS[0][0], SETS[0][1], SETS[0][3]], "q": [0.9, 0.9, 0.9], "id": 0}
+    assert [row["answers"] for row in found[1:3]] == SETS[1:3]
+
+
+def test_all_rows_are_one_group(tmp_path):
+    data = write_jsonl(tmp_path / "data.jsonl", ROWS)
+    assert run(data, "--one-set", "--share", 0.3, "--quality-key", "reward", out="out.csv") == 0
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 5
+    assert summary_of(data, "out.csv")["n_groups"] == 1
+    assert np.mean([float(row["reward"]) for row in rows]) > np.mean([row["reward"] for row in ROWS])
+
+
+def test_other_files_give_the_same(tmp_path):
+    data = write_jsonl(tmp_path / "data.jsonl", ROWS)
+    run(data, "--set-size", 5, "--keep", 2, "--quality-key", "reward")
+    expected = read_jsonl(tmp_path / "out.jsonl")
+    import pyarrow as pa
+
+    pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "data.parquet")
+    run(tmp_path / "data.parquet", "--set-size", 5, "--keep", 2, "--quality-key", "reward", out="out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist() == expected
+    with (tmp_path / "data.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(ROWS[0]))
+        writer.writeheader()
+        writer.writerows(ROWS)
+    run(tmp_path / "data.csv", "--set-size", 5, "--keep", 2, "--quality-key", "reward", out="from_csv.jsonl")
+    assert [row["answer"] for row in read_jsonl(tmp_path / "from_csv.jsonl")] == [row["answer"] for row in expected]
+
+
+def test_a_job_goes_on_after_a_kill(tmp_path, monkeypatch):
+    data = write_jsonl(tmp_path / "data.jsonl", ROWS)
+    options = ("--group-key", "prompt", "--keep", 2, "--batch-size", 3)
+    assert run(data, *options, out="whole.jsonl") == 0
+    own = work.Chooser.work
+    calls = []
+
+    def killed(self, item):
+        calls.append(item)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return own(self, item)
+
+    monkeypatch.setattr(work.Chooser, "work", killed)
+    assert run(data, *options) == 130
+    assert (tmp_path / "out.jsonl.parts").exists()
+    assert run(data, *options, "--batch-size", 4) == 2  # another command
+    assert run(data, *options) == 0
+    assert len(calls) < 3 + 5  # what was done is not done again
+    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    summaries = [summary_of(data, name) for name in ("out.jsonl", "whole.jsonl")]
+    assert summaries[0] == summaries[1]
+    n_calls = len(calls)
+    assert run(data, *options) == 0
+    assert len(calls) == n_calls
+    assert run(data, "--group-key", "prompt", "--keep", 1) == 2
+    assert run(data, "--group-key", "prompt", "--keep", 1, "--restart") == 0
+
+
+def test_bad_rows_are_set_aside(tmp_path, capsys):
+    rows = [dict(row) for row in ROWS]
+    rows[4]["reward"] = 1.5
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    with data.open("a", encoding="utf-8") as file:
+        file.write("no json\n")
+    assert run(data, "--group-key", "prompt", "--keep", 2, "--quality-key", "reward") == 3
+    assert "row 5: 'reward' must hold numbers in [0, 1]. Got float 1.5" in capsys.readouterr().err
+    assert [row["prompt"] for row in read_jsonl(tmp_path / "out.jsonl")] == [0, 0, 2, 2, 3, 3, 4, 4]
+    assert len(read_jsonl(tmp_path / "out.jsonl.bad.jsonl")) == 2
+    assert run(data, "--group-key", "prompt", "--keep", 2, "--quality-key", "reward", "--strict", "--restart") == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "pass one of --keep and --share"),
+        (("--keep", 1, "--share", 0.5), "pass one of --keep and --share"),
+        (("--keep", 0), "--keep must be at least 1. Got 0"),
+        (("--share", 1.5), "--share must be above 0, and at most 1. Got 1.5"),
+        (("--keep", 1, "--min-quality", 0.5), "--min-quality needs --quality-key"),
+        (("--keep", 1, "--quality-key", "reward", "--min-quality", 2), r"--min-quality must be in [0, 1]. Got 2.0"),
+        (("--keep", 1, "--set", "q=2"), "--set q: the encoder has no such setting"),
+        (("--keep", 1, "--set", "precision=half"), "precision must be one of"),
+        (("--keep", 1, "--batch-size", 0), "--batch-size must be at least 1"),
+    ],
+)
+def test_errors_name_the_option(tmp_path, capsys, options, message):
+    data = write_jsonl(tmp_path / "data.jsonl", ROWS)
+    assert run(data, "--group-key", "prompt", *options) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,238 @@
+"""Classes of texts that say the same: grouping, scores, utility."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics._core import core_class_scores, core_classes, core_inputs
+from tests.references import classes as reference
+from tests.references import diversity
+
+ORDERS = [0, 0.5, 1, 2, float("inf")]
+
+
+def make(texts, sizes, same, grouping="complete"):
+    """Group texts of some sets by a function of two texts; returns the classes and how they were made."""
+    sizes = np.asarray(sizes)
+    items = core_classes.distinct_items(core_inputs.content_ranks(texts), sizes, grouping)
+    pairs = core_classes.all_pairs(items.sizes)
+    kept = [same(*(texts[i] for i in items.first[pair])) for pair in pairs]
+    components = core_classes.link(items.sizes, pairs[np.array(kept, dtype=bool)])
+    classes = core_classes.group(items, components, sizes, grouping)
+    return classes, core_class_scores.Relation(items, components, grouping)
+
+
+def split(values, sizes):
+    return [part.tolist() for part in np.split(np.asarray(values), np.cumsum(sizes)[:-1])]
+
+
+@st.composite
+def cases(draw):
+    """Sets of texts from a small alphabet, and a random symmetric relation of its letters."""
+    sizes = draw(st.lists(st.integers(1, 7), min_size=1, max_size=5))
+    texts = draw(st.lists(st.sampled_from("abcdefgh"), min_size=sum(sizes), max_size=sum(sizes)))
+    alike = draw(st.sets(st.tuples(*[st.sampled_from("abcdefgh")] * 2), max_size=24))
+    return texts, sizes, lambda a, b: a == b or (a, b) in alike or (b, a) in alike
+
+
+@settings(deadline=None)
+@given(cases(), st.sampled_from(core_classes.GROUPINGS))
+def test_equals_the_plain_loop(case, grouping):
+    texts, sizes, same = case
+    classes, _ = make(texts, sizes, same, grouping)
+    for own, found, count in zip(split(texts, sizes), split(classes.of_text, sizes), classes.counts, strict=True):
+
+        def related(i, j, own=own):
+            return same(own[i], own[j])
+
+        if grouping == "complete":
+            expected = reference.complete_classes(len(own), related, own)
+        else:
+            expected = reference.greedy_classes(len(own), related)
+        assert found == expected
+        assert count == max(expected) + 1
+
+
+def test_complete_linkage_does_not_chain():
+    # B is the same as A and as C, which are not the same: no class holds all three.
+    def same(a, b):
+        return a == b or {a, b} in ({"A", "B"}, {"B", "C"})
+
+    for order in itertools.permutations("ABC"):
+        classes, _ = make(list(order), [3], same)
+        labels = dict(zip(order, classes.of_text.tolist(), strict=True))
+        assert labels["A"] == labels["B"] != labels["C"]
+    for order, expected in (("ABC", [0, 0, 1]), ("BAC", [0, 0, 0]), ("CBA", [0, 0, 1])):
+        assert make(list(order), [3], same, "greedy")[0].of_text.tolist() == expected
+
+
+def test_greedy_grouping_takes_the_first_match():
+    # The text in between matches both founders; the released code of semantic entropy takes the last.
+    def same(a, b):
+        return a == b or "B" in (a, b)
+
+    texts = ["A", "C", "B"]
+    assert make(texts, [3], same, "greedy")[0].of_text.tolist() == [0, 1, 0]
+    assert reference.greedy_classes(3, lambda i, j: same(texts[i], texts[j])) == [0, 1, 0]
+    assert reference.last_match_classes(3, lambda i, j: same(texts[i], texts[j])) == [0, 1, 1]
+
+
+@settings(deadline=None)
+@given(cases(), st.randoms())
+def test_the_order_of_a_set_does_not_change_complete_classes(case, random):
+    texts, sizes, same = case
+    classes, _ = make(texts, sizes, same)
+    start = 0
+    for size in sizes:
+        order = random.sample(range(start, start + size), size)
+        alone, _ = make([texts[i] for i in order], [size], same)
+        assert alone.of_text.tolist() == reference.first_appearance(classes.of_text[order].tolist())
+        start += size
+
+
+@settings(deadline=None)
+@given(cases())
+def test_every_complete_class_is_all_the_same(case):
+    texts, sizes, same = case
+    classes, _ = make(texts, sizes, same)
+    for own, labels in zip(split(texts, sizes), split(classes.of_text, sizes), strict=True):
+        for (a, i), (b, j) in itertools.combinations(zip(own, labels, strict=True), 2):
+            assert i != j or same(a, b)
+            assert a != b or i == j
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.sampled_from(ORDERS), st.data())
+def test_the_score_is_that_of_the_kernel_of_blocks(labels, q, data):
+    weights = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=len(labels), max_size=len(labels))))
+    weights /= weights.sum()
+    sizes = np.array([len(labels)])
+    classes = core_classes.number_classes(np.array(labels), sizes)
+    for p in (None, weights):
+        score = core_class_scores.vendi_from_classes(classes, sizes, [q], p)[0, 0]
+        assert score == pytest.approx(reference.vendi(labels, q, p), rel=1e-9)
+
+
+def test_the_score_of_many_sets_is_that_of_each(rng):
+    sizes = rng.integers(1, 9, 200)
+    ids = rng.integers(0, 4, sizes.sum())
+    weights = np.concatenate([rng.dirichlet(np.ones(size)) for size in sizes])
+    classes = core_classes.number_classes(ids, sizes)
+    scores = core_class_scores.vendi_from_classes(classes, sizes, ORDERS, weights)
+    for own, p, row in zip(split(ids, sizes), split(weights, sizes), scores, strict=True):
+        assert row == pytest.approx([reference.vendi(own, q, p) for q in ORDERS], rel=1e-9)
+
+
+@pytest.mark.parametrize("block_rows", [4, 16, 2048])
+def test_similar_pairs_are_those_above_the_threshold(rng, block_rows):
+    sizes = np.array([1, 5, 30, 5, 2])
+    vectors = rng.standard_normal((sizes.sum(), 3))
+    pairs = core_classes.similar_pairs(vectors, sizes, 0.6, block_rows=block_rows)
+    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    expected = (diversity.cosines(vectors) >= 0.6) & (set_of[:, None] == set_of)
+    found = np.zeros_like(expected)
+    found[pairs[:, 0], pairs[:, 1]] = True
+    assert not (found & found.T).any()
+    np.testing.assert_array_equal(found | found.T | np.eye(len(vectors), dtype=bool), expected)
+
+
+def test_blocks_of_a_large_set(rng, monkeypatch):
+    vectors = rng.standard_normal((50, 3))
+    whole = core_classes.similar_pairs(vectors, np.array([50]), 0.5)
+    monkeypatch.setattr(core_classes, "_ENTRIES", 350)
+    parts = core_classes.similar_pairs(vectors, np.array([50]), 0.5, block_rows=20)
+    assert sorted(map(tuple, parts.tolist())) == sorted(map(tuple, whole.tolist()))
+
+
+def test_equal_rows_are_the_same_at_any_threshold(rng):
+    vectors = np.repeat(rng.standard_normal((40, 7)).astype(np.float32), 2, axis=0)
+    pairs = core_classes.similar_pairs(vectors, np.array([80]), 1.0)
+    assert sorted(map(tuple, np.sort(pairs).tolist())) == [(2 * i, 2 * i + 1) for i in range(40)]
+
+
+def test_equal_texts_with_rows_of_their_own_are_ordered_by_these(rng):
+    vectors = rng.standard_normal((6, 4))
+    ranks = core_inputs.content_ranks(["x"] * 6, vectors)
+    assert sorted(ranks) == list(range(6))
+    order = rng.permutation(6)
+    assert core_inputs.content_ranks(["x"] * 6, vectors[order]).tolist() == ranks[order].tolist()
+    assert core_inputs.content_ranks(["b", "a", "b"], vectors[[0, 1, 0]]).tolist() == [1, 0, 1]
+    assert core_inputs.content_ranks(["b", "a", "b"]).tolist() == [1, 0, 1]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=8),
+    st.sampled_from([0.0, 0.3, 0.8, 1.0]),
+    st.lists(st.floats(0, 1), min_size=8, max_size=8),
+)
+def test_utility_equals_the_plain_loop(labels, patience, quality):
+    quality = np.array(quality[: len(labels)])
+    sizes = np.array([len(labels)])
+    classes = core_classes.number_classes(np.array(labels), sizes)
+    (found,) = core_class_scores.utility(classes, sizes, quality, patience)
+    assert found == pytest.approx(reference.utility(labels, quality, patience), abs=1e-12)
+    assert 0 <= found <= 1 + 1e-12
+
+
+def test_utility_of_noveltybench_by_hand():
+    # Three generations, the second repeats the first: (1 - .8) / (1 - .512) * (0.9 + .64 * 0.5).
+    classes = core_classes.number_classes(np.array([3, 3, 1]), np.array([3]))
+    found = core_class_scores.utility(classes, np.array([3]), np.array([0.9, 1.0, 0.5]), 0.8)
+    assert found == pytest.approx([0.2 / 0.488 * (0.9 + 0.64 * 0.5)])
+
+
+@settings(deadline=None)
+@given(cases(), st.sampled_from(core_classes.GROUPINGS), st.sampled_from(ORDERS), st.booleans(), st.data())
+def test_without_each_text_equals_the_plain_loop(case, grouping, q, weighted, data):
+    texts, sizes, same = case
+    weights = None
+    if weighted:
+        parts = [np.array(data.draw(st.lists(st.floats(0.1, 1), min_size=size, max_size=size))) for size in sizes]
+        weights = np.concatenate([part / part.sum() for part in parts])
+    sizes = np.array(sizes)
+    classes, relation = make(texts, sizes, same, grouping)
+    found = core_class_scores.classes_without(classes, sizes, q, weights, relation)
+    for text, score in enumerate(found.tolist()):
+        set_index, _ = core_inputs.locate(text, sizes)
+        start = int(sizes[:set_index].sum())
+        rest = [i for i in range(start, start + sizes[set_index]) if i != text]
+        if not rest:
+            assert np.isnan(score)
+            continue
+        anew, _ = make([texts[i] for i in rest], [len(rest)], same, grouping)
+        p = None if weights is None else weights[rest] / weights[rest].sum()
+        expected = core_class_scores.vendi_from_classes(anew, np.array([len(rest)]), [q], p)[0, 0]
+        assert score == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_absence_of_a_text_regroups_the_others():
+    def same(a, b):
+        return a == b or {a, b} in ({"A", "B"}, {"B", "C"})
+
+    classes, relation = make(["A", "B", "C"], [3], same)
+    without = core_class_scores.classes_without(classes, np.array([3]), 0, relation=relation)
+    assert without.tolist() == [1, 2, 1]
+    # Classes that people gave stay as they are.
+    assert core_class_scores.classes_without(classes, np.array([3]), 0).tolist() == [2, 2, 1]
+
+
+def test_without_each_text_in_a_large_set(rng):
+    values = np.sort(rng.random(120))
+    texts = [f"{value:.9f}" for value in values]
+
+    def same(a, b):
+        return abs(float(a) - float(b)) < 0.02
+
+    sizes = np.array([120])
+    for grouping in core_classes.GROUPINGS:
+        shuffled = rng.permutation(texts).tolist()
+        classes, relation = make(shuffled, sizes, same, grouping)
+        found = core_class_scores.classes_without(classes, sizes, 1, relation=relation)
+        for i in range(0, 120, 13):
+            anew, _ = make(shuffled[:i] + shuffled[i + 1 :], [119], same, grouping)
+            expected = core_class_scores.vendi_from_classes(anew, np.array([119]), [1])[0, 0]
+            assert found[i] == pytest.approx(expected, rel=1e-9)

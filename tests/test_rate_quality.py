@@ -1,0 +1,122 @@
+"""Ratings by a causal language model: a tiny real one, taught one sentence."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from scripts import rate_quality
+from scripts._rate_quality.likelihood import LanguageModel, Likelihood
+from scripts._rate_quality.rating import Reference, per_token
+
+TAUGHT = "the cat sat on the mat"
+
+
+@pytest.fixture(scope="module")
+def tiny_language_model(tmp_path_factory):
+    """A GPT-2 of two layers of 32 units, trained on one sentence: a folder."""
+    import torch
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
+
+    folder = tmp_path_factory.mktemp("gpt2")
+    trained = ByteLevelBPETokenizer()
+    trained.train_from_iterator([TAUGHT] * 3, vocab_size=300, special_tokens=["<|endoftext|>"])
+    trained.save_model(str(folder))
+    tokenizer = GPT2TokenizerFast(vocab=str(folder / "vocab.json"), merges=str(folder / "merges.txt"))
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=300, n_embd=32, n_layer=2, n_head=2, n_positions=48))
+    ids = torch.tensor([[tokenizer.bos_token_id, *tokenizer(TAUGHT)["input_ids"]]])
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(30):
+        optimizer.zero_grad()
+        model(input_ids=ids, labels=ids).loss.backward()
+        optimizer.step()
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run the command on some lines; returns its exit code, what it wrote, and stderr."""
+
+    def run_once(lines, *arguments):
+        texts, rated = tmp_path / "texts.jsonl", tmp_path / "rated.jsonl"
+        texts.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+        monkeypatch.setattr(sys, "argv", ["rate_quality.py", str(texts), str(rated), *map(str, arguments)])
+        code = rate_quality.main()
+        written = [json.loads(line) for line in rated.read_text(encoding="utf-8").splitlines()] if not code else []
+        return code, written, capsys.readouterr().err
+
+    return run_once
+
+
+def test_log_probabilities_are_those_of_transformers(tiny_language_model):
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    texts = [TAUGHT, "mat", "a much longer text about cats and mats", "", "the mat sat on the cat"]
+    found = LanguageModel(tiny_language_model).score(texts)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_language_model)
+    model = AutoModelForCausalLM.from_pretrained(tiny_language_model).eval()
+    for i, text in enumerate(texts):
+        own = tokenizer(text)["input_ids"]
+        ids = torch.tensor([[tokenizer.bos_token_id, *own]])
+        with torch.inference_mode():
+            shares = torch.log_softmax(model(ids).logits[0], -1)
+        expected = sum(float(shares[place, token]) for place, token in enumerate(own))
+        assert found.total[i] == pytest.approx(expected, abs=1e-3)
+        assert found.tokens[i] == len(own)
+    # Company does not change a score.
+    assert LanguageModel(tiny_language_model).score(texts[:1]).total[0] == pytest.approx(found.total[0], abs=1e-4)
+
+
+def test_ratings_are_written_and_prefer_what_the_model_knows(run, tiny_language_model):
+    lines = [TAUGHT, {"text": "mat the on sat cat the", "n": 1}, TAUGHT, ""]
+    code, written, shown = run(lines, "--model", tiny_language_model)
+    assert code == 0, shown
+    assert [line["text"] for line in written] == [TAUGHT, "mat the on sat cat the", TAUGHT, ""]
+    known, shuffled, again, empty = (line["quality"] for line in written)
+    assert 1 >= known == again > shuffled > empty == 0
+    assert written[0]["signature"].startswith("rate_quality|model:local@")
+    assert "|start:<|endoftext|>|reference:none|version:" in written[0]["signature"]
+
+
+def test_a_reference_rates_by_rank(run, tiny_language_model, tmp_path, rng):
+    words = TAUGHT.split()
+    good = [" ".join(words[: rng.integers(2, 7)]) for _ in range(30)]
+    path = tmp_path / "good.jsonl"
+    path.write_text("\n".join(map(json.dumps, good)), encoding="utf-8")
+    code, written, shown = run([TAUGHT, "tac eht"], "--model", tiny_language_model, "--reference", path)
+    assert code == 0, shown
+    assert 1 >= written[0]["quality"] > 0.2 > written[1]["quality"] == 0
+    assert "|reference:none|" not in written[0]["signature"]
+
+
+def test_the_reference_corrects_for_length(rng):
+    """Log-probabilities that fall with length in the same way are rated alike; each token is as good."""
+    tokens = rng.integers(5, 40, 2000)
+    found = Likelihood(-3.0 * tokens - 6 + rng.normal(size=2000) * np.sqrt(tokens), tokens, "m")
+    reference = Reference(found)
+    ratings = reference.rate(found)
+    assert abs(np.corrcoef(ratings, tokens)[0, 1]) < 0.05
+    assert abs(np.corrcoef(per_token(found), tokens)[0, 1]) > 0.3
+    assert ratings.mean() == pytest.approx(0.5, abs=0.01)
+    assert reference.rate(Likelihood(np.array([0.0, -500]), np.array([10, 10]), "m")).tolist() == [1, 0]
+    with pytest.raises(ValueError, match=r"at least 20 texts, of different lengths\. Got 3 of 1"):
+        Reference(Likelihood(np.zeros(3), np.ones(3, int), "m"))
+
+
+def test_what_cannot_be_rated_is_named(run, tiny_language_model, tmp_path):
+    assert "line 1 must be a string, or an object with 'text'. Got 7" in run([7], "--model", tiny_language_model)[2]
+    assert (
+        "--start must be a token of the model. Got '<x>'"
+        in run(["a"], "--model", tiny_language_model, "--start", "<x>")[2]
+    )
+    code, _, shown = run(["a"], "--model", tmp_path / "nowhere")
+    assert (code, "--model must be a folder with a saved model" in shown) == (1, True)
+    for name in ("one.gguf", "two.gguf"):
+        (tmp_path / name).write_bytes(b"")
+    assert "must name one GGUF file" in run(["a"], "--model", tmp_path)[2]
