@@ -4,7 +4,8 @@ import warnings
 
 import pytest
 
-from metrics._core.core_encoder import EncoderSettings, UnknownWordsWarning, encode
+from metrics._core.core_encoder import EncoderSettings, encode
+from metrics._core.core_tokens import UnknownWordsWarning
 
 KNOWN = ["A dog barks.", "Der Hund läuft im Park.", "Con chó đi dạo trong công viên.", "E = mc²", "x", "", "A" * 90]
 UNKNOWN = [
