@@ -32,6 +32,7 @@ from .gruen_components import (
     total,
 )
 from .gruen_focus import WordMover
+from .gruen_markup import read_blocks as read_blocks
 from .gruen_redundancy import find_redundancy as find_redundancy
 from .gruen_repeats import find_repeats as find_repeats
 from .gruen_sentences import score_sentences, split
@@ -75,9 +76,15 @@ Args:
     sop_model (`str` or path): for `"bert"`: an ALBERT with its head for sentence-order prediction. Without it,
         coherence is not scored. There is no default, since the ALBERT models on the Hub lack this head (transformers
         issue 9319); transformers' `convert_albert_original_tf_checkpoint_to_pytorch.py` converts Google's checkpoint.
-    focus (`str`, default `"embedding"`): similarity of adjacent sentences. `"embedding"`: cosine of sentence
-        embeddings. `"wms"`: Word Mover's similarity over `vectors`, 1 / (1 + distance).
-    focus_threshold (`float`): minimum similarity of adjacent sentences. Default: 0.07 for cosines, 0.05 for `"wms"`.
+    markup (`str`, default `"auto"`): layout of the texts. `"markdown"`: headings, list items, table cells, quotes and
+        paragraphs are split into sentences separately; links and emphasis are replaced by their text; code blocks,
+        images and HTML are left out. `"plain"`: no markup. `"auto"`: Markdown if a text has a heading, a code block, a
+        table, a quote, bold type, a link or a list of two items. Not with `parity`.
+    focus (`str`, default `"embedding"`): similarity of sentences. `"embedding"`: cosine of sentence embeddings.
+        `"wms"`: Word Mover's similarity of adjacent sentences over `vectors`, 1 / (1 + distance).
+    focus_threshold (`float`): for `"embedding"`: minimum tie of a sentence to the others in a text of two sentences;
+        the thresholds of longer texts are derived from it. Default: 0.108. For `"wms"`: minimum similarity of adjacent
+        sentences. Default: 0.05.
     vectors (`str`, path or mapping): for `"wms"`: the folder of a spaCy pipeline with word vectors; a fastText or
         word2vec file (`.bin`, `.vec`, `.txt`, `.kv`); or a mapping from words to vectors.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): for `"embedding"`: a sentence-transformers model, as
@@ -105,18 +112,19 @@ Returns:
     grammaticality (`float`): mean over texts, in [0, 1]. Higher is better. With `parity` it has no upper bound.
     non_redundancy (`float`): mean over texts, at most 0: -0.1 for each flag of each pair of sentences. Higher is
         better.
-    focus (`float`): mean over texts of -0.1 if adjacent sentences lose focus and 0 otherwise. Higher is better.
+    focus (`float`): mean over texts of -0.1 if a text loses focus and 0 otherwise. Higher is better.
     coherence (`float`): mean over texts, in [-0.1, 0]. Higher is better. A component that is not scored is None.
     scores (`list[float]`): score of each text.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `gruen`. None for fewer than two
         texts.
     n_sentences (`list[int]`): number of sentences scored in each text: those of two or more words.
+    n_code (`list[int]`): number of code blocks left out of each text.
     details (`list[dict]`): only with `details=True`. For each text the components; `sentences`, each with `text`,
         `likelihood`, `acceptability`, `grammaticality` and, with the compact backbone, `suspects`: words that look
-        wrong or are next to a missing word; `redundant_pairs`, each with the indices of two sentences and their
-        `flags` (at most 10 000 pairs; `n_redundant_pairs` is the full count); `focus_breaks`, pairs of adjacent
-        sentences with their `similarity`; and `order`, the `probability` that adjacent sentences are in the right
-        order.
+        wrong or are next to a missing word; `redundant_pairs`, each with the indices of two sentences, their
+        `flags` and the passages that are `shared` (at most 10 000 pairs; `n_redundant_pairs` is the full count);
+        `focus_breaks`, pairs of adjacent sentences with their `similarity`; and `order`, the `probability` that
+        adjacent sentences are in the right order.
     signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
 
 Raises:
@@ -173,6 +181,7 @@ class Gruen(TextMetric, evaluate.Metric):
         lm_model: str | os.PathLike[str] | None = None,
         cola_model: str | os.PathLike[str] | None = None,
         sop_model: str | os.PathLike[str] | None = None,
+        markup: str | None = None,
         focus: str | None = None,
         focus_threshold: float | None = None,
         vectors: Any = None,
@@ -189,10 +198,10 @@ class Gruen(TextMetric, evaluate.Metric):
         level = parse_confidence(confidence)
         run = EncoderSettings(DEFAULT_MODEL, precision, batch_size, device, cache_dir, progress)
         bert = BertSettings(likelihood, lm_model, cola_model, sop_model)
-        settings = Settings(backbone, components, parity, bert, focus, focus_threshold, vectors, model, run)
+        settings = Settings(backbone, components, parity, bert, focus, focus_threshold, vectors, model, run, markup)
         judge = self._load_backbone(settings)
         mover = WordMover(vectors, load_vectors) if settings.focus_kind == "wms" else None
-        sentences = split(texts, parity)
+        sentences = split(texts, parity, settings.reading)
         _warn_of_odd_texts(texts, sentences.sizes, parity)
 
         found: dict[str, Component] = {}
@@ -222,7 +231,7 @@ class Gruen(TextMetric, evaluate.Metric):
         scores = total(found, sentences, parity)
         result: dict[str, Any] = {"gruen": float(scores.mean())}
         result |= {name: float(found[name].points.mean()) if name in found else None for name in COMPONENTS}
-        result |= {"scores": scores.tolist(), "n_sentences": sentences.sizes.tolist()}
+        result |= {"scores": scores.tolist(), "n_sentences": sentences.sizes.tolist(), "n_code": sentences.n_code}
         if level is not None:
             result["confidence_interval"] = confidence_interval(level, scores)
         if details:

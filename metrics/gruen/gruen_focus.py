@@ -16,7 +16,7 @@ from .core_models import model_registry
 from .core_vectors import WordVectors, word_vector
 
 # The least tie that keeps the focus of a text of two sentences: a cosine there, but for the bonus of short sentences.
-FOCUS_THRESHOLD = 0.112
+FOCUS_THRESHOLD = 0.108
 # Of 1 / (1 + Word Mover's distance): the paper's number. It depends on the vectors.
 WMS_THRESHOLD = 0.05
 
@@ -34,7 +34,7 @@ class FocusBreak(NamedTuple):
 class FocusRule(NamedTuple):
     """How cosines become evidence, and from where on it counts; chosen by scripts/calibrate_gruen.py.
 
-    near, best : weights, in a tie, of a sentence's mean cosine with its neighbors, and with the three nearest of all others
+    near, best : weights, in a tie, of a sentence's mean cosine with its neighbors, and with its three nearest others
     off_line : weight of its mean cosine with its neighbors, less the cosine of these with each other
     brevity : bonus for the logarithm of its words, below 20: short sentences say little of the subject
     within : weight, in a bond, of the mean cosine inside both parts, against that across
@@ -49,16 +49,16 @@ class FocusRule(NamedTuple):
     brevity: float = 0.05
     within: float = 0.25
     side: float = 0.045
-    digression: float = -0.397
-    bond: float = -0.094
-    tie_slope: float = 0.018
-    digression_slope: float = 0.18
-    bond_slope: float = 0.026
+    digression: float = -0.363
+    bond: float = -0.098
+    tie_slope: float = 0.0135
+    digression_slope: float = 0.26
+    bond_slope: float = 0.0225
 
     @property
     def identity(self) -> str:
-        """The weights and slopes, for the signature."""
-        return ",".join(f"{name}={value:g}" for name, value in self._asdict().items())
+        """The weights, thresholds and slopes in their order, for the signature."""
+        return "/".join(f"{value:g}" for value in self)
 
     def thresholds(self, n_sentences: int, threshold: float) -> tuple[float, float, float]:
         """Return the least tie, digression and bond that keep the focus of a text."""
@@ -101,24 +101,43 @@ def embedding_breaks(
     -------
     list of breaks, by place; similarities are cosines, in [-1, 1]
     """
-    n = len(embeddings)
-    if n < 2:
+    if len(embeddings) < 2:
         return []
+    adjacent, of_sentences, of_parts = _margins(embeddings, n_words, threshold, rule)
+    broken = np.zeros(len(adjacent), dtype=bool)
+    strangers = np.flatnonzero(of_sentences < 0)
+    broken[strangers[strangers > 0] - 1] = True
+    broken[strangers[strangers < len(adjacent)]] = True
+    if len(of_parts) and of_parts.min() < 0:
+        broken[int(of_parts.argmin()) + _LEAST_PART - 1] = True
+    return [FocusBreak(int(i), float(adjacent[i])) for i in np.flatnonzero(broken)]
+
+
+def focus_margin(
+    embeddings: np.ndarray,
+    n_words: np.ndarray,
+    threshold: float = FOCUS_THRESHOLD,
+    rule: FocusRule = FOCUS_RULE,
+) -> float:
+    """How far `threshold` could rise before a text of two sentences or more loses focus; below 0, it has lost it."""
+    _, of_sentences, of_parts = _margins(embeddings, n_words, threshold, rule)
+    return float(min(of_sentences.min(), of_parts.min(initial=np.inf)))
+
+
+def _margins(
+    embeddings: np.ndarray, n_words: np.ndarray, threshold: float, rule: FocusRule
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the cosines of adjacent sentences, and the margins of sentences, (n,), and of parts, (n - 3,)."""
     vectors = np.asarray(embeddings, dtype=np.float64)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
     adjacent, off_line = _neighbors(vectors)
-    least_tie, least_digression, least_bond = rule.thresholds(n, threshold)
-    is_strange = (ties(vectors, n_words, rule) < least_tie) | (off_line < least_digression)
-    # Of two sentences neither is a stranger to the other alone: both must be.
-    strangers = np.flatnonzero(is_strange & (n > 2 or is_strange.all()))
-    broken = np.zeros(n - 1, dtype=bool)
-    broken[strangers[strangers > 0] - 1] = True
-    broken[strangers[strangers < n - 1]] = True
-    parts = bonds(vectors, rule)
-    if len(parts) and parts.min() < least_bond:
-        broken[int(parts.argmin()) + _LEAST_PART - 1] = True
-    return [FocusBreak(int(i), float(adjacent[i])) for i in np.flatnonzero(broken)]
+    least_tie, least_digression, least_bond = rule.thresholds(len(vectors), threshold)
+    of_sentences = np.minimum(ties(vectors, n_words, rule) - least_tie, off_line - least_digression)
+    if len(vectors) == 2:
+        # Neither is a stranger to the other alone: both must be.
+        of_sentences[:] = of_sentences.max()
+    return adjacent, of_sentences, bonds(vectors, rule) - least_bond
 
 
 def ties(vectors: np.ndarray, n_words: np.ndarray, rule: FocusRule = FOCUS_RULE) -> np.ndarray:

@@ -6,6 +6,7 @@ threshold is a share of the longer sentence.
 """
 
 import difflib
+import math
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -15,20 +16,19 @@ import numpy as np
 from .gruen_redundancy import ALL_FLAGS, COMMON, EDITS, SUBSTRING, WORDS, Redundancy, refuse_too_many
 
 # Words of closed classes, and what is left of contractions. UNK stands for a number.
-FUNCTION_WORDS = frozenset(
-    """
-    a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself yourselves he
-    him his himself she her hers herself it its itself they them their theirs themselves one ones who whom whose which
-    what and or but nor so yet if because as until while although though unless since whether than then of at by for
-    with about against between among into through during before after above below to from up down in out on off over
-    under upon within without toward towards across along around behind beside besides beyond near per via onto is am
-    are was were be been being isn aren wasn weren have has had having hasn haven hadn do does did doing done doesn don
-    didn will would shall should can could may might must ought won wouldn shan shouldn couldn mightn mustn cannot ain
-    ca wo not no never here there where when why how again once ever now all any both each few more most other others
-    another some such only own same too very just even also still much many every either neither several something
-    anything nothing everything someone anyone everyone nobody s t d ll m re ve unk
-    """.split()
-)
+_FUNCTION_WORDS = """
+a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself yourselves he him
+his himself she her hers herself it its itself they them their theirs themselves one ones who whom whose which what
+and or but nor so yet if because as until while although though unless since whether than then of at by for with about
+against between among into through during before after above below to from up down in out on off over under upon
+within without toward towards across along around behind beside besides beyond near per via onto is am are was were be
+been being isn aren wasn weren have has had having hasn haven hadn do does did doing done doesn don didn will would
+shall should can could may might must ought won wouldn shan shouldn couldn mightn mustn cannot ain ca wo not no never
+here there where when why how again once ever now all any both each few more most other others another some such only
+own same too very just even also still much many every either neither several something anything nothing everything
+someone anyone everyone nobody s t d ll m re ve unk
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 # A word, and the mark that ends a clause with it.
 _WORD = re.compile(r"([^\W_]+(?:-[^\W_]+)*)(?:[\"'”’)\]]*\s*([,;:.!?–—]|--|$))?")
 # Words in a row that count as taken over.
@@ -47,23 +47,31 @@ class RepeatRule(NamedTuple):
 
     content : content words that a passage, or what both have in common, needs
     clause : weight of an opening of both with which a clause of one of them ends
-    passage : weight of any other opening, and of what is kept
+    passage : weight of any other opening, and of what is kept, in a text of `sentences` sentences or fewer
+    growth : what is added to that with each doubling of the sentences: of more pairs, more are alike by chance
     kept : share of the words of the longer that the other has in the same order, in runs of three words or more
     contained : share of the longer that another one makes up as a whole
     share : share of the longer that is in one run, of its content words in that run, and of those in any order
     """
 
-    content: int = 3
-    clause: int = 8
-    passage: int = 11
+    content: float = 3
+    clause: float = 8
+    passage: float = 10
+    sentences: float = 15
+    growth: float = 2
     kept: float = 0.4
     contained: float = 0.6
     share: float = 0.75
 
     @property
     def identity(self) -> str:
-        """The thresholds, for the signature."""
-        return ",".join(f"{name}={value:g}" for name, value in self._asdict().items())
+        """The thresholds in their order, for the signature."""
+        return "/".join(f"{value:g}" for value in self)
+
+    def for_text(self, n_sentences: int) -> "RepeatRule":
+        """Return the rule for a text of so many sentences."""
+        doublings = math.log2(max(1.0, n_sentences / self.sentences))
+        return self._replace(passage=self.passage + self.growth * doublings)
 
 
 REPEAT_RULE = RepeatRule()
@@ -77,8 +85,9 @@ def find_repeats(sentences: list[str], rule: RepeatRule = REPEAT_RULE) -> Redund
 
     - `longest_substring` if their longest common run of words is more than 0.75 of the longer;
     - `substring_words` if the content words of this run are more than 0.75 of those of the longer;
-    - `edit_distance` if more than 0.4 of the longer stays in order, in runs of three words or more, of a weight of 11;
-      or if both begin with the same passage, of a weight of 8 where a clause of one of both ends with it, else of 11;
+    - `edit_distance` if more than 0.4 of the longer stays in order, in runs of three words or more, of a weight of 10;
+      or if both begin with the same passage, of a weight of 8 where a clause of one of both ends with it, else of 10;
+      this 10 grows by 2 with each doubling of the sentences beyond 15;
     - `common_words` if the content words in common, in any order, are more than 0.75 of those of the longer.
 
     Raises
@@ -95,7 +104,7 @@ def find_repeats(sentences: list[str], rule: RepeatRule = REPEAT_RULE) -> Redund
     refuse_too_many(len(places))
     different = [found[own[0]] for own in places.values()]
     raised = [(u, u, ALL_FLAGS) for u, own in enumerate(places.values()) if _is_said_again(different[u], own)]
-    raised += _Judge(different, rule).flags()
+    raised += _Judge(different, rule.for_text(len(sentences))).flags()
     ordered = np.array(raised, dtype=np.int64).reshape(-1, 3)
     return Redundancy(list(places.values()), *ordered.T)
 
@@ -104,7 +113,11 @@ def shared_passages(first: str, second: str) -> list[str]:
     """List what a sentence has in common with another: its passages of three words or more, else its content words."""
     a, b = ([match[1].lower() for match in _WORD.finditer(sentence)] for sentence in (first, second))
     spans = [match.span(1) for match in _WORD.finditer(first)]
-    runs = [block for block in _blocks(a, b) if any(word not in FUNCTION_WORDS for word in a[block.a : block.a + block.size])]
+    runs = [
+        block
+        for block in _blocks(a, b)
+        if any(word not in FUNCTION_WORDS for word in a[block.a : block.a + block.size])
+    ]
     if runs:
         return [first[spans[run.a][0] : spans[run.a + run.size - 1][1]] for run in runs]
     common = set(a) & set(b) - FUNCTION_WORDS

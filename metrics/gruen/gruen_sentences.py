@@ -7,7 +7,7 @@ import numpy as np
 
 from .core_cache import TextCache, through_cache
 from .gruen_backbone import Backbone, SentenceScores
-from .gruen_text import split_texts
+from .gruen_text import read_texts
 
 
 class Sentences(NamedTuple):
@@ -17,12 +17,14 @@ class Sentences(NamedTuple):
     unique : list of the n different sentences, in order of occurrence
     rows : list of m ndarrays of int64: the index in `unique` of each sentence of a text
     sizes : ndarray of shape (m,), the number of sentences of each text
+    n_code : list of m ints, the number of code blocks left out of each text
     """
 
     by_text: list[list[str]]
     unique: list[str]
     rows: list[np.ndarray]
     sizes: np.ndarray
+    n_code: list[int]
 
     @property
     def flat(self) -> np.ndarray:
@@ -34,13 +36,14 @@ class Sentences(NamedTuple):
         return np.unique([i for own in self.rows if len(own) > 1 for i in own]).astype(np.int64)
 
 
-def split(texts: list[str], parity: bool) -> Sentences:
+def split(texts: list[str], parity: bool, markup: str) -> Sentences:
     """Split texts into sentences of two words or more; with `parity` as the original does."""
-    by_text = split_texts(texts, parity)
+    found = read_texts(texts, parity, markup)
+    by_text = [one.sentences for one in found]
     unique = list(dict.fromkeys(sentence for own in by_text for sentence in own))
     row_of = {sentence: i for i, sentence in enumerate(unique)}
     rows = [np.array([row_of[sentence] for sentence in own], dtype=np.int64) for own in by_text]
-    return Sentences(by_text, unique, rows, np.array(list(map(len, by_text))))
+    return Sentences(by_text, unique, rows, np.array(list(map(len, by_text))), [one.n_code for one in found])
 
 
 def score_sentences(

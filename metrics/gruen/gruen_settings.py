@@ -12,6 +12,7 @@ from .core_models import DEFAULT_MODEL
 from .gruen_bert import LIKELIHOODS, BertSettings
 from .gruen_compact import CompactBackbone
 from .gruen_focus import FOCUS_RULE, FOCUS_THRESHOLD, WMS_THRESHOLD, refuse_vectors
+from .gruen_markup import MARKUPS, markup_identity
 from .gruen_repeats import REPEAT_RULE
 from .gruen_text import splitter_identity
 
@@ -48,9 +49,14 @@ class Settings:
     vectors: Any
     model: Any
     run: EncoderSettings
+    markup: str | None = None
 
     def __post_init__(self) -> None:
         parse_choice(self.backbone, "backbone", BACKBONES)
+        if self.markup is not None:
+            parse_choice(self.markup, "markup", MARKUPS)
+            if self.parity:
+                raise ValueError(f"markup has no effect with parity=True: leave it out. Got {self.markup!r}.")
         self._check_components()
         self._check_focus()
         self._check_backbone()
@@ -85,6 +91,11 @@ class Settings:
         return parse_number(self.focus_threshold, "focus_threshold", 0 if is_wms else -1, 1)
 
     @property
+    def reading(self) -> str:
+        """How the markup of texts is read."""
+        return self.markup or MARKUPS[0]
+
+    @property
     def encoder(self) -> EncoderSettings:
         """The settings of the encoder that focus="embedding" uses.
 
@@ -98,8 +109,10 @@ class Settings:
         """Return the signature's entries on what is scored and how texts are split."""
         splitter = splitter_identity(self.parity)
         entries: dict[str, object] = {"components": "+".join(self.scored), "parity": self.parity, "splitter": splitter}
-        if "non_redundancy" in self.scored and not self.parity:
-            entries["repeats"] = REPEAT_RULE.identity
+        if not self.parity:
+            entries["markup"] = markup_identity(self.reading)
+            if "non_redundancy" in self.scored:
+                entries["repeats"] = REPEAT_RULE.identity
         return entries
 
     def signed_focus(self) -> dict[str, object]:

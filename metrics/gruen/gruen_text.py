@@ -4,7 +4,9 @@ import importlib.metadata
 import re
 import string
 import unicodedata
-from typing import Any
+from typing import Any, NamedTuple
+
+from .gruen_markup import read_blocks
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _BROKEN_DECIMAL = re.compile(r"\d+\. \d+")
@@ -33,12 +35,21 @@ def normalize(text: str) -> str:
     return text.strip()
 
 
-def split_texts(texts: list[str], parity: bool) -> list[list[str]]:
-    """Split each text into the sentences that are scored: those of two words or more.
+class SplitText(NamedTuple):
+    """The sentences of a text that are scored, those of two words or more, and how many code blocks were left out."""
+
+    sentences: list[str]
+    n_code: int
+
+
+def read_texts(texts: list[str], parity: bool, markup: str = "auto") -> list[SplitText]:
+    """Split each text into its sentences.
 
     Parameters
     ----------
-    parity : split as the original does, with NLTK's Punkt; else with sentencex, and without control characters
+    parity : split as the original does, with NLTK's Punkt; else with sentencex, each block of a text by itself, and
+        without control characters
+    markup : how `read_blocks` reads a text; the original reads none
 
     Raises
     ------
@@ -47,14 +58,20 @@ def split_texts(texts: list[str], parity: bool) -> list[list[str]]:
     """
     if parity:
         tokenizer = _punkt()
-        return [_of_two_words(tokenizer.tokenize(normalize(text))) for text in texts]
+        return [SplitText(_of_two_words(tokenizer.tokenize(normalize(text))), 0) for text in texts]
     import sentencex
 
     found = []
     for text in texts:
-        line = normalize(text.translate(_CONTROLS))
-        found.append(_of_two_words([part.strip() for part in sentencex.segment("en", line)]))
+        blocks = read_blocks(text.translate(_CONTROLS), markup)
+        parts = [part.strip() for block in blocks.texts for part in sentencex.segment("en", normalize(block))]
+        found.append(SplitText(_of_two_words(parts), blocks.n_code))
     return found
+
+
+def split_texts(texts: list[str], parity: bool) -> list[list[str]]:
+    """Return the sentences that `read_texts` finds."""
+    return [one.sentences for one in read_texts(texts, parity)]
 
 
 def splitter_identity(parity: bool) -> str:

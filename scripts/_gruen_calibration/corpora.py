@@ -17,9 +17,9 @@ SEED = 0
 
 
 class Text(NamedTuple):
-    """Consecutive sentences of one document: the document by its number within its corpus."""
+    """Consecutive sentences of one document, which has a name of its own."""
 
-    document: int
+    document: str
     sentences: list[str]
 
 
@@ -46,20 +46,20 @@ def read_parts(folder: Path, spans: int, per_size: int) -> tuple[list[Part], lis
     halves: tuple[list[Part], list[Part]] = ([], [])
     for corpus, read in zip(CORPORA, (_brown, _abc, _addresses, _reviews), strict=True):
         draw = random.Random(SEED)
-        documents = list(enumerate(read(folder)))
+        documents = [(f"{corpus} {i}", text) for i, text in enumerate(read(folder))]
         draw.shuffle(documents)
         for half, own in zip(halves, (documents[::2], documents[1::2]), strict=True):
             half.append(Part(corpus, _cut(own, spans, per_size, draw)))
     return halves
 
 
-def _cut(documents: list[tuple[int, str]], spans: int, per_size: int, draw: random.Random) -> dict[int, list[Text]]:
+def _cut(documents: list[tuple[str, str]], spans: int, per_size: int, draw: random.Random) -> dict[int, list[Text]]:
     """Cut documents into runs of sentences, and the runs into texts."""
     longest = max(SIZES)
     sentences = split_texts([text for _, text in documents], parity=False)
     runs = [
-        Text(number, own[start : start + longest])
-        for (number, _), own in zip(documents, sentences, strict=True)
+        Text(name, own[start : start + longest])
+        for (name, _), own in zip(documents, sentences, strict=True)
         for start in range(0, len(own), longest)
     ]
     draw.shuffle(runs)

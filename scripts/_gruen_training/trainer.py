@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from metrics.gruen.core_tokens import token_batches
 from torch import nn
 from torch.nn import functional
 
 from metrics.gruen.core_models import DEFAULT_MODEL, find_model
+from metrics.gruen.core_tokens import token_batches
 from metrics.gruen.gruen_backbone import pad
 from metrics.gruen.gruen_compact import CompactModel, sentence_values
 from scripts._gruen_training.corpus import Corpus

@@ -1,0 +1,85 @@
+"""How often gruen takes points off prose that people wrote, and how often it finds faults planted in it.
+
+    METRICS_TEST_DATA=/path/to/data python scripts/calibrate_gruen.py [--card metrics/gruen/README.md]
+
+Reads brown.zip, abc.zip, state_union.zip and movie_reviews.zip in data/text of that folder. Documents are split into
+two parts: thresholds of redundancy and focus are chosen by the first, and the tables report on the second. With
+--choose, the same is shown of the first part, with what the choice is made by. Corpora weigh the same in each rate.
+"""
+
+import argparse
+import itertools
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from metrics.gruen.core_encoder import EncoderSettings  # noqa: E402
+from metrics.gruen.core_models import DEFAULT_MODEL  # noqa: E402
+from metrics.gruen.gruen_repeats import REPEAT_RULE  # noqa: E402
+from scripts._files import write_text  # noqa: E402
+from scripts._gruen_calibration import tables  # noqa: E402
+from scripts._gruen_calibration.corpora import Part, read_parts  # noqa: E402
+from scripts._gruen_calibration.rates import Embeddings, focus_rows, redundancy_rows  # noqa: E402
+
+BEGIN, END = "<!-- calibrate_gruen.py -->", "<!-- end of calibrate_gruen.py -->"
+# What is tried of the thresholds of redundancy, at the sizes that decide.
+GRID = {"clause": (7, 8, 9), "passage": (9, 10, 11), "kept": (0.35, 0.4, 0.45)}
+GRID_SIZES = (20, 40)
+
+
+def report(parts: list[Part], settings: EncoderSettings) -> list[list[str]]:
+    """Return the tables of one half of the documents."""
+    components = {
+        "non-redundancy": redundancy_rows(parts),
+        "focus": focus_rows(parts, Embeddings(parts, settings)),
+    }
+    return [
+        *(tables.rate_table(name, rows) for name, rows in components.items()),
+        tables.corpus_table(components),
+        tables.curve_table(components["focus"]),
+        tables.threshold_table(components["focus"]),
+    ]
+
+
+def try_rules(parts: list[Part]) -> list[str]:
+    """Return a table of the rates of redundancy that other thresholds give."""
+    lines: list[str] = []
+    for values in itertools.product(*GRID.values()):
+        rule = REPEAT_RULE._replace(**dict(zip(GRID, values, strict=True)))
+        rows = redundancy_rows(parts, rule, GRID_SIZES)
+        if not lines:
+            names = [f"{row.name}, {size}" for row in rows for size in GRID_SIZES]
+            lines = ["| " + " | ".join([*GRID, *names]) + " |", "|" + "---|" * (len(GRID) + len(names))]
+        rates = (f"{100 * (row.rate(size) or 0):.1f}" for row in rows for size in GRID_SIZES)
+        lines.append("| " + " | ".join([*map(str, values), *rates]) + " |")
+    return lines
+
+
+def main() -> None:
+    """Print the tables, and put those of the second part into the card."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="a sentence-transformers model")
+    parser.add_argument("--runs", type=int, default=150, help="runs of 40 sentences from each half of a corpus")
+    parser.add_argument("--texts", type=int, default=300, help="texts of each size from each half of a corpus, at most")
+    parser.add_argument("--choose", action="store_true", help="show the part to choose by, and other thresholds")
+    parser.add_argument("--cache-dir", type=Path, help="a folder that keeps the embeddings")
+    parser.add_argument("--card", type=Path, help="a file that gets the tables between its markers")
+    arguments = parser.parse_args()
+    if not os.environ.get("METRICS_TEST_DATA"):
+        parser.error("METRICS_TEST_DATA is not set: it names the folder with data/text")
+    folder = Path(os.environ["METRICS_TEST_DATA"]) / "data" / "text"
+    chosen_by, kept_apart = read_parts(folder, arguments.runs, arguments.texts)
+    settings = EncoderSettings(arguments.model, cache_dir=arguments.cache_dir)
+    found = [*report(chosen_by, settings), try_rules(chosen_by)] if arguments.choose else report(kept_apart, settings)
+    text = "\n\n".join("\n".join(table) for table in found)
+    print(text)
+    if arguments.card and not arguments.choose:
+        before, rest = arguments.card.read_text(encoding="utf-8").split(BEGIN)
+        write_text(arguments.card, f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}")
+
+
+if __name__ == "__main__":
+    main()

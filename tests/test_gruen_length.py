@@ -1,0 +1,285 @@
+"""gruen at the length that models write: repetition and lost focus are found, and prose is left alone."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from metrics.gruen.gruen_focus import FOCUS_RULE, bonds, embedding_breaks, focus_margin, ties
+from metrics.gruen.gruen_repeats import REPEAT_RULE, RepeatRule, find_repeats, shared_passages
+
+STORY = [
+    "The old ferry leaves the harbour at seven, before the fog has lifted from the water.",
+    "Its captain, a quiet woman of sixty, has made the crossing more often than anyone can count.",
+    "She knows every rock and every buoy, and she needs no chart to find the island.",
+    "On most mornings a few farmers come aboard with crates of eggs and cheese.",
+    "They sit on the benches at the stern and talk about the price of hay.",
+    "In summer there are tourists too, who take pictures of the seals on the sandbank.",
+    "The captain likes the winter better, when she has the deck to herself.",
+    "Then the waves break over the bow, and the engine groans with every roll.",
+    "Once, in a storm, she had to turn back within sight of the pier.",
+    "The passengers were angry with her, although she had probably saved their lives.",
+    "Nobody on the island has forgotten that day, and nobody there complains of delays.",
+    "When she retires next year, her daughter will take the wheel of the ferry.",
+]
+
+
+def flags(*sentences, rule=REPEAT_RULE):
+    return [one[2] for one in find_repeats(list(sentences), rule).pairs(100)]
+
+
+def score(load, sentences):
+    result = load("gruen").compute(predictions=[" ".join(sentences)], components=["non_redundancy", "focus"])
+    return result["non_redundancy"], result["focus"]
+
+
+# Redundancy.
+
+
+def test_prose_loses_nothing(load):
+    assert score(load, STORY) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("i", [0, 4, 8])
+def test_a_sentence_said_twice_raises_all_flags(i):
+    found = find_repeats([*STORY[: i + 3], STORY[i], *STORY[i + 3 :]])
+    assert found.pairs(10) == [(i, i + 3, ["longest_substring", "substring_words", "edit_distance", "common_words"])]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        # One clause changed, at each place.
+        (STORY[0], "The old ferry leaves the harbour at seven, whatever the weather may be like."),
+        (STORY[1], "Its captain, who was born in Norway, has made the crossing more often than anyone can count."),
+        (STORY[2], "She has sailed here for thirty years, and she needs no chart to find the island."),
+        # A pronoun for a name, another order, other function words, other marks.
+        ("Maria Lopez won the first two races of the season.", "She won the first two races of the season."),
+        ("The museum is closed on Mondays.", "On Mondays the museum is closed."),
+        ("The museum is closed on Mondays.", "On Mondays, this museum: is it closed!"),
+        ("The hotel is near the station and has free parking.", "The hotel has free parking and is near the station."),
+        ("He waters the tall green plants every day.", "HE WATERS THE TALL, GREEN PLANTS EVERY DAY?"),
+        # The second says the first, and a little more.
+        ("My grandfather kept bees.", "My grandfather kept bees for years."),
+    ],
+)
+def test_near_repeats_count(first, second):
+    assert len(flags(first, second)) == 1
+    assert len(flags(second, first)) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        # Shared names and phrases.
+        (
+            "The Department of Homeland Security hired forty people.",
+            "Nobody at the Department of Homeland Security knew.",
+        ),
+        ("Queen Elizabeth of England came to the town.", "The town was ready for Queen Elizabeth of England at noon."),
+        ("At the end of the day we went home tired.", "At the end of the day she had sold nothing."),
+        ("We must invest in our schools.", "We must invest in our roads."),
+        # Function words and commas.
+        (
+            "It is, as it was, one of the things that we have to do, and it is not.",
+            "It was, to us, the one that is to be done.",
+        ),
+        ("I know that it is so.", "I know that it was so."),
+        # Numbers with a decimal point.
+        ("It cost UNK dollars, UNK cents.", "UNK of them and UNK of us went."),
+    ],
+)
+def test_a_shared_name_or_phrase_does_not(first, second):
+    assert flags(first, second) == []
+
+
+def test_an_opening_clause_said_again_is_one_flag():
+    clause = "The Golden Lion, an old hotel by the market square,"
+    assert flags(f"{clause} was sold to a bank in March.", f"{clause} will open in June.") == [["edit_distance"]]
+    # Not where the clause is a name.
+    assert flags("The Golden Lion, as we heard, was sold.", "The Golden Lion, I am told, has shut.") == []
+
+
+def test_a_loop_scores_0(load):
+    for first, second in ((STORY[3], STORY[4]), ("I know.", "You know.")):
+        result = load("gruen").compute(predictions=[" ".join([first, second] * 6)], components=["non_redundancy"])
+        assert result["gruen"] == 0.0
+    mixed = load("gruen").compute(
+        predictions=[" ".join([*STORY[:4], *[STORY[5], STORY[6]] * 8])], components=["non_redundancy"]
+    )
+    assert mixed["gruen"] == 0.0
+
+
+def test_a_short_sentence_said_twice_is_no_loop():
+    assert flags("Thank you.", *STORY[:3], "Thank you.") == []
+    assert len(flags("Thank you.", STORY[0], "Thank you.", STORY[1], "Thank you.")) == 3
+
+
+def test_each_threshold_decides():
+    opening = ("Every summer in Rome, we walked.", "Every summer in Rome, it rained.")
+    assert flags(*opening) == []
+    assert flags(*opening, rule=RepeatRule(clause=6)) == [] != flags(*opening, rule=RepeatRule(clause=6, content=2))
+    near = (STORY[0], "The old ferry leaves the harbour at seven, whatever the weather may be like.")
+    assert flags(*near, rule=RepeatRule(kept=0.6, clause=99)) == []
+    assert flags(*near, rule=RepeatRule(passage=20, clause=99)) == []
+    assert flags(*near, rule=RepeatRule(clause=99)) == [["edit_distance"]]
+    contained = ("My grandfather kept bees.", "My grandfather kept bees for years.")
+    assert flags(*contained, rule=RepeatRule(contained=0.7)) == []
+    turned = ("The museum is closed on Mondays.", "On Mondays the museum is closed.")
+    assert flags(*turned, rule=RepeatRule(share=1.0)) == []
+
+
+def test_the_more_sentences_the_longer_a_passage_must_be():
+    end = "leaves at seven with eggs, cheese"
+    pair = (f"Today the old ferry {end}, farmers, tourists.", f"Tomorrow another boat {end}, hay, letters, dogs.")
+    assert flags(*pair) == [["edit_distance"]]
+    others = [f"Item{i} alone{i} stands{i} here{i}." for i in range(100)]
+    found = [len(flags(*pair, *others[:n], rule=RepeatRule(clause=99))) for n in (0, 10, 100)]
+    assert found == [1, 1, 0]
+    assert len(flags(STORY[0], *others, STORY[0])) == 1
+    assert REPEAT_RULE.for_text(15) == REPEAT_RULE
+    assert REPEAT_RULE.for_text(60).passage == pytest.approx(14)
+
+
+def test_odd_sentences():
+    assert find_repeats([]).n_flags() == find_repeats([""]).n_flags() == 0
+    assert find_repeats(["...", "...", "!?", "🎉 🎉", "🎉 🎉"]).n_flags() == 0
+    assert (
+        find_repeats(["Öl ist teuer geworden, sagt Änne Müller.", "öl ist teuer geworden, sagt änne müller"]).n_pairs()
+        == 1
+    )
+
+
+def test_what_repeats_is_shown(load):
+    first, second = (
+        "In spring the road to the village is closed by snow.",
+        "The road to the village is open, in spring!",
+    )
+    assert shared_passages(first, second) == ["the road to the village is"]
+    assert shared_passages("Museums close on Mondays.", "On Monday, museums never close.") == ["Museums", "close"]
+    result = load("gruen").compute(
+        predictions=[f"{STORY[0]} {STORY[1]} {STORY[0]}"], components=["non_redundancy"], details=True
+    )
+    (pair,) = result["details"][0]["redundant_pairs"]
+    assert pair["shared"] == [STORY[0].rstrip(".")]
+
+
+def test_thousands_of_sentences_take_no_time():
+    sentences = [
+        f"Letter {i} went from the old post office on the square to the small red house by the school."
+        for i in range(300)
+    ]
+    assert find_repeats(sentences).n_pairs() == math.comb(300, 2)
+
+
+# Focus.
+
+STRANGE = "Quarterly profits of the chemical company fell by a third."
+LECTURE = [
+    "Photosynthesis turns the energy of light into sugar.",
+    "It happens in the chloroplasts of plant cells, which hold the green pigment chlorophyll.",
+    "Chlorophyll absorbs red and blue light, and reflects green.",
+    "The light splits molecules of water, and oxygen is set free.",
+    "The sugar is built from carbon dioxide in the Calvin cycle.",
+    "Without photosynthesis there would be no oxygen in the air.",
+]
+
+
+@pytest.mark.parametrize("n", [6, 8, 12])
+def test_a_stranger_is_found_at_any_length(load, n):
+    texts = [" ".join(STORY[:n]), " ".join([*STORY[: n // 2], STRANGE, *STORY[n // 2 : n]])]
+    result = load("gruen").compute(predictions=texts, components=["focus"], details=True)
+    assert [one["focus"] for one in result["details"]] == [0.0, -0.1]
+    places = [one["sentences"] for one in result["details"][1]["focus_breaks"]]
+    assert [n // 2 - 1, n // 2] in places
+    assert [n // 2, n // 2 + 1] in places
+
+
+def test_the_second_half_of_another_text_is_found(load):
+    halves = [*STORY[:6], *LECTURE]
+    result = load("gruen").compute(
+        predictions=[" ".join(halves), " ".join(LECTURE)], components=["focus"], details=True
+    )
+    assert [one["focus"] for one in result["details"]] == [-0.1, 0.0]
+    assert [5, 6] in [one["sentences"] for one in result["details"][0]["focus_breaks"]]
+
+
+def random_vectors(n, seed=0):
+    vectors = np.random.default_rng(seed).normal(size=(n, 8)) + 0.5
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 9, 30])
+def test_ties_and_bonds_are_what_they_say(n):
+    vectors, n_words = random_vectors(n), np.arange(1, n + 1)
+    cosines = vectors @ vectors.T
+    expected = []
+    for i in range(n):
+        neighbors = [j for j in (i - 1, i + 1) if 0 <= j < n]
+        near = np.mean([cosines[i, j] for j in neighbors])
+        best = np.mean(sorted((cosines[i, j] for j in range(n) if j != i), reverse=True)[:3])
+        off_line = near - cosines[i - 1, i + 1] if len(neighbors) == 2 else 0
+        bonus = math.log(20 / min(20, n_words[i]))
+        expected.append(0.6 * near + 0.4 * best + 0.15 * off_line + 0.05 * bonus)
+    assert ties(vectors, n_words) == pytest.approx(np.array(expected))
+    expected = []
+    for k in range(2, n - 1):
+        inner = [
+            np.mean([own[i, j] for i in range(len(own)) for j in range(len(own)) if i != j])
+            for own in (cosines[:k, :k], cosines[k:, k:])
+        ]
+        expected.append(cosines[:k, k:].mean() - 0.25 * np.mean(inner) - 0.045 * math.log(min(k, n - k)))
+    assert bonds(vectors) == pytest.approx(np.array(expected))
+
+
+def test_thresholds_fall_with_the_length():
+    found = [FOCUS_RULE.thresholds(n, 0.1) for n in (2, 3, 10, 40)]
+    assert all(a > b for one, other in itertools.pairwise(found) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 20])
+def test_the_margin_says_from_where_on_focus_is_lost(n):
+    vectors, n_words = random_vectors(n, seed=n), np.full(n, 12)
+    margin = focus_margin(vectors, n_words, 0.1)
+    assert embedding_breaks(vectors, n_words, 0.1 + margin - 1e-9) == []
+    assert embedding_breaks(vectors, n_words, 0.1 + margin + 1e-9) != []
+
+
+def test_many_sentences_need_no_matrix_of_all_pairs():
+    vectors = random_vectors(1300)
+    n_words = np.full(1300, 12)
+    blocks = ties(vectors, n_words)
+    expected = np.sort(vectors @ vectors.T - 2 * np.eye(1300), axis=1)[:, -3:].mean(axis=1)
+    adjacent = (vectors[1:] * vectors[:-1]).sum(1)
+    near = np.r_[adjacent[0], (adjacent[1:] + adjacent[:-1]) / 2, adjacent[-1]]
+    off_line = np.r_[0, near[1:-1] - (vectors[2:] * vectors[:-2]).sum(1), 0]
+    assert blocks == pytest.approx(0.6 * near + 0.4 * expected + 0.15 * off_line + 0.05 * math.log(20 / 12))
+
+
+# The signature, and prose.
+
+
+def test_thresholds_are_in_the_signature(load):
+    text = [" ".join(STORY[:3])]
+    both = load("gruen").compute(predictions=text, components=["non_redundancy", "focus"])["signature"]
+    assert f"|repeats:{REPEAT_RULE.identity}|" in both
+    assert f"|focus_rule:{FOCUS_RULE.identity}|" in both
+    assert "repeats:" not in load("gruen").compute(predictions=text, components=["focus"])["signature"]
+
+
+@pytest.mark.slow
+def test_prose_keeps_its_points_at_any_length(shared_data):
+    from scripts._gruen_calibration.corpora import SIZES, read_parts
+    from scripts._gruen_calibration.rates import HUMAN, redundancy_rows
+
+    _, kept_apart = read_parts(shared_data / "data/text", 150, 120)
+    rows = {row.name: row for row in redundancy_rows(kept_apart)}
+    for size in SIZES:
+        assert rows[HUMAN].rate(size) < 0.07
+        assert rows["repeated word for word"].rate(size) > 0.98
+        assert rows["repeated, one clause changed"].rate(size) > 0.87
+        assert rows["opening clause repeated"].rate(size) > 0.75
+        assert rows["loop of two sentences"].rate(size) > 0.98
+        for values in rows["loop of two sentences"].values[size].values():
+            assert np.mean(np.maximum(0, 1 + values)) < 0.02
