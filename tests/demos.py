@@ -48,13 +48,22 @@ def call(demo, data, path="call/score", timeout=120):
     events, name, size = [], "", 0
     address = f"{demo.url}gradio_api/call/score/{posted.json()['event_id']}"
     with httpx.stream("GET", address, timeout=timeout) as stream:
-        for line in stream.iter_lines():
+        for line in lines_of(stream):
             size += len(line)
             if line.startswith("event:"):
                 name = line[6:].strip()
             elif line.startswith("data:"):
                 events.append((name, json.loads(line[5:])))
     return Answered(posted.status_code, events, size, time.monotonic() - begin)
+
+
+def lines_of(stream):
+    """Yield the lines of a stream; those of httpx end at any separator of Unicode, too."""
+    rest = b""
+    for part in stream.iter_bytes():
+        *whole, rest = (rest + part).split(b"\n")
+        for line in whole:
+            yield line.decode()
 
 
 def json_of(response):
@@ -73,7 +82,7 @@ def join(demo, fn_index, data, session, timeout=120):
     size = 0
     address = f"{demo.url}gradio_api/queue/data?session_hash={session}"
     with httpx.stream("GET", address, timeout=timeout) as stream:
-        for line in stream.iter_lines():
+        for line in lines_of(stream):
             size += len(line)
             if line.startswith("data:"):
                 message = json.loads(line[5:])
@@ -83,10 +92,10 @@ def join(demo, fn_index, data, session, timeout=120):
 
 
 def event_of(demo, *kinds):
-    """Return the index and the inputs of the first event whose inputs begin with components of these kinds."""
+    """Return the index and the inputs of the smallest event whose inputs begin with components of these kinds."""
     config = httpx.get(f"{demo.url}config").json()
     components = {component["id"]: component for component in config["components"]}
-    for event in config["dependencies"]:
+    for event in sorted(config["dependencies"], key=lambda event: len(event["inputs"])):
         found = [components[i] for i in event["inputs"]]
         if [component["type"] for component in found[: len(kinds)]] == list(kinds):
             return event["id"], found

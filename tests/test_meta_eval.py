@@ -273,7 +273,7 @@ def test_nonsense_wins_only_where_one_set_is_nonsense():
 def test_rules_of_sets():
     longer, shorter, distinct = rows.rule_rows([["a b", "A b c"], ["d", "e f g h"]])
     assert (longer.scores.tolist(), longer.sign) == ([5, 5], 1)
-    assert (shorter.scores.tolist(), shorter.sign) == ([5, 5], -1)
+    assert (shorter.scores.tolist(), shorter.sign) == ([-5, -5], 1)
     assert distinct.scores.tolist() == [3, 5]
 
 

@@ -283,7 +283,7 @@ def test_the_limit_of_a_file_is_one_number(demo, page, tmp_path):
     path = tmp_path / "large.txt"
     path.write_text("a" * 1_100_000)
     page.locator("input[type=file][accept*=jsonl]").set_input_files(path)
-    page.get_by_text(re.compile(r"1(\.0)? MB")).nth(1).wait_for()
+    page.get_by_text(re.compile(r"maximum allowed size of 1(\.0)? M[Bb]")).wait_for()
     assert "976" not in page.locator("body").inner_text()
 
 

@@ -142,6 +142,13 @@ def agreements(
     found: dict[str, dict[str, Any]] = {}
     for name, own in sums.items():
         point, resampled = balanced[name]
+        margin = None
+        if rule is not None and name not in rules:
+            margin = {
+                "rule": rule,
+                "difference": float(point - balanced[rule][0]),
+                "interval": draws.interval(resampled - balanced[rule][1]),
+            }
         found[name] = {
             "accuracy": float(own.sum() / counts.sum()),
             "interval": draws.interval(_divide(draws.weights @ own, draws.weights @ counts)),
@@ -149,14 +156,8 @@ def agreements(
             "balanced_interval": draws.interval(resampled) if np.isfinite(point) else None,
             "ties": int((chosen[name][where] == 0.5).sum()),
             "p_against_best": None if name == best else randomization_p(sums[best] - own),
-            "margin": None,
+            "margin": margin,
         }
-        if rule is not None and name not in rules:
-            found[name]["margin"] = {
-                "rule": rule,
-                "difference": float(point - balanced[rule][0]),
-                "interval": draws.interval(resampled - balanced[rule][1]),
-            }
     return found
 
 

@@ -154,7 +154,7 @@ def rule_rows(sets: list[list[str]]) -> Iterator[Row]:
     words = [[word for text in members for word in text.split()] for members in sets]
     counts = np.array([float(len(own)) for own in words])
     yield Row("rule: longer set", counts, 1, "number of words", "rule")
-    yield Row("rule: shorter set", counts, -1, "number of words", "rule")
+    yield Row("rule: shorter set", -counts, 1, "minus number of words", "rule")
     distinct = [float(len({word.casefold() for word in own})) for own in words]
     yield Row("rule: more distinct words", np.array(distinct), 1, "number of different words", "rule")
 

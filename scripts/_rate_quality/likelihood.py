@@ -3,7 +3,7 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -48,8 +48,8 @@ class LanguageModel:
         self.identity = files.identity
         self.device = find_device(None)
         self._tokenizer: Any = AutoTokenizer.from_pretrained(files.path, **options)
-        self._model: Any = AutoModelForCausalLM.from_pretrained(files.path, dtype=torch.float32, **options)
-        self._model.to(self.device).eval()
+        loaded = AutoModelForCausalLM.from_pretrained(files.path, dtype=torch.float32, **options)
+        self._model = cast(Any, loaded).to(self.device).eval()
         self.start = start or self._tokenizer.bos_token or self._tokenizer.eos_token
         vocabulary = self._tokenizer.get_vocab()
         if self.start not in vocabulary:

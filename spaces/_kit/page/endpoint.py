@@ -5,6 +5,7 @@ import logging
 import os
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -26,7 +27,7 @@ def public_error(error: BaseException) -> str:
     """
     if isinstance(error, gr.Error):
         message = str(error.message)
-    elif isinstance(error, _OURS) and not isinstance(error, UnicodeError):
+    elif isinstance(error, _OURS) and not isinstance(error, UnicodeError) and "/gradio/" not in _place(error):
         message = str(error)
     else:
         message = ""
@@ -38,9 +39,12 @@ def public_error(error: BaseException) -> str:
 
 def log_place(error: BaseException) -> None:
     """Log the type of an error and the place in the code where it was raised."""
+    logger.error("%s at %s", type(error).__name__, _place(error))
+
+
+def _place(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
-    logger.error("%s at %s", type(error).__name__, place)
+    return f"{Path(frames[-1].filename).as_posix()}:{frames[-1].lineno}" if frames else "an unknown place"
 
 
 def for_programs(function: Callable[..., dict[str, Any]], name: str) -> Callable[..., dict[str, Any]]:
