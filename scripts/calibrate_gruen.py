@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--model", default=DEFAULT_MODEL, help="a sentence-transformers model")
     parser.add_argument("--runs", type=int, default=150, help="runs of 40 sentences from each half of a corpus")
     parser.add_argument("--texts", type=int, default=200, help="texts of each size from each half of a corpus, at most")
-    parser.add_argument("--more", type=int, default=2, help="times as many runs and texts for redundancy")
+    parser.add_argument("--more", type=int, default=3, help="times as many runs and texts for redundancy")
     parser.add_argument("--choose", action="store_true", help="show the part to choose by, and other thresholds")
     parser.add_argument("--cache-dir", type=Path, help="a folder that keeps the embeddings")
     parser.add_argument("--card", type=Path, help="a file that gets the tables between its markers")
