@@ -30,10 +30,10 @@ GRID = {"clause": (7, 8, 9), "passage": (9, 10, 11), "kept": (0.35, 0.4, 0.45)}
 GRID_SIZES = (20, 40)
 
 
-def report(parts: list[Part], settings: EncoderSettings) -> list[list[str]]:
-    """Return the tables of one half of the documents."""
+def report(parts: list[Part], more: list[Part], settings: EncoderSettings) -> list[list[str]]:
+    """Return the tables of one half of the documents; redundancy, which needs no model, is judged on more texts."""
     components = {
-        "non-redundancy": redundancy_rows(parts),
+        "non-redundancy": redundancy_rows(more),
         "focus": focus_rows(parts, Embeddings(parts, settings)),
     }
     return [
@@ -63,7 +63,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default=DEFAULT_MODEL, help="a sentence-transformers model")
     parser.add_argument("--runs", type=int, default=150, help="runs of 40 sentences from each half of a corpus")
-    parser.add_argument("--texts", type=int, default=300, help="texts of each size from each half of a corpus, at most")
+    parser.add_argument("--texts", type=int, default=200, help="texts of each size from each half of a corpus, at most")
+    parser.add_argument("--more", type=int, default=3, help="times as many runs and texts for redundancy")
     parser.add_argument("--choose", action="store_true", help="show the part to choose by, and other thresholds")
     parser.add_argument("--cache-dir", type=Path, help="a folder that keeps the embeddings")
     parser.add_argument("--card", type=Path, help="a file that gets the tables between its markers")
@@ -71,9 +72,12 @@ def main() -> None:
     if not os.environ.get("METRICS_TEST_DATA"):
         parser.error("METRICS_TEST_DATA is not set: it names the folder with data/text")
     folder = Path(os.environ["METRICS_TEST_DATA"]) / "data" / "text"
-    chosen_by, kept_apart = read_parts(folder, arguments.runs, arguments.texts)
-    settings = EncoderSettings(arguments.model, cache_dir=arguments.cache_dir)
-    found = [*report(chosen_by, settings), try_rules(chosen_by)] if arguments.choose else report(kept_apart, settings)
+    half = 0 if arguments.choose else 1
+    parts = read_parts(folder, arguments.runs, arguments.texts)[half]
+    more = read_parts(folder, arguments.runs * arguments.more, arguments.texts * arguments.more)[half]
+    found = report(parts, more, EncoderSettings(arguments.model, cache_dir=arguments.cache_dir))
+    if arguments.choose:
+        found.append(try_rules(more))
     text = "\n\n".join("\n".join(table) for table in found)
     print(text)
     if arguments.card and not arguments.choose:

@@ -138,8 +138,8 @@ def test_the_more_sentences_the_longer_a_passage_must_be():
     found = [len(flags(*pair, *others[:n], rule=RepeatRule(clause=99))) for n in (0, 10, 100)]
     assert found == [1, 1, 0]
     assert len(flags(STORY[0], *others, STORY[0])) == 1
-    assert REPEAT_RULE.for_text(15) == REPEAT_RULE
-    assert REPEAT_RULE.for_text(60).passage == pytest.approx(14)
+    assert REPEAT_RULE.for_text(20) == REPEAT_RULE
+    assert REPEAT_RULE.for_text(80).passage == pytest.approx(18)
 
 
 def test_odd_sentences():

@@ -57,8 +57,8 @@ class RepeatRule(NamedTuple):
     content: float = 3
     clause: float = 8
     passage: float = 10
-    sentences: float = 15
-    growth: float = 2
+    sentences: float = 20
+    growth: float = 4
     kept: float = 0.4
     contained: float = 0.6
     share: float = 0.75
@@ -87,7 +87,7 @@ def find_repeats(sentences: list[str], rule: RepeatRule = REPEAT_RULE) -> Redund
     - `substring_words` if the content words of this run are more than 0.75 of those of the longer;
     - `edit_distance` if more than 0.4 of the longer stays in order, in runs of three words or more, of a weight of 10;
       or if both begin with the same passage, of a weight of 8 where a clause of one of both ends with it, else of 10;
-      this 10 grows by 2 with each doubling of the sentences beyond 15;
+      this 10 grows by 4 with each doubling of the sentences beyond 20;
     - `common_words` if the content words in common, in any order, are more than 0.75 of those of the longer.
 
     Raises

@@ -67,7 +67,9 @@ def corpus_table(components: dict[str, list[Row]]) -> list[str]:
                 flags, margins = redundancy[size][corpus], focus[size][corpus]
                 shares = (_percent(float((values < 0).mean())) for values in (flags, margins))
                 lost, astray = shares
-                lines.append(_line([corpus, size, lost, f"{flags.mean() + 0.0:.2f}".replace("-", "−"), astray]))
+                lines.append(
+                    _line([corpus, size, lost, f"{round(flags.mean(), 2) + 0.0:.2f}".replace("-", "−"), astray])
+                )
     return lines
 
 

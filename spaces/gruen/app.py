@@ -36,6 +36,8 @@ SENTENCE_SCORES = ("grammaticality", "likelihood", "acceptability")
 MOST_SENTENCES = 60
 _MOST_LISTED = 10
 _MOST_PAIRS = 2_000
+# Characters of a repeated passage that are shown.
+_SHARED_LENGTH = 120
 FLAGS = {
     "longest_substring": "a long passage in common",
     "substring_words": "a passage of many words in common",
@@ -181,7 +183,11 @@ def taken_off(detail: dict[str, Any]) -> str:
     for pair in pairs[:_MOST_LISTED]:
         i, j = pair["sentences"]
         why = ", ".join(FLAGS.get(flag, flag.replace("_", " ")) for flag in pair["flags"])
-        found.append((f"−{0.1 * len(pair['flags']):.1f}", f"Sentences {i + 1} and {j + 1} repeat each other: {why}."))
+        shared = panels.shorten(" … ".join(pair.get("shared", [])), _SHARED_LENGTH)
+        words = f" Both say “{shared}”." if shared else ""
+        found.append(
+            (f"−{0.1 * len(pair['flags']):.1f}", f"Sentences {i + 1} and {j + 1} repeat each other: {why}.{words}")
+        )
     if len(pairs) > _MOST_LISTED:
         found.append(("", f"and {len(pairs) - _MOST_LISTED:,} more pairs."))
     breaks = detail.get("focus_breaks") or []
@@ -269,7 +275,7 @@ def api(
     Args:
         texts: the texts, of one or more sentences each.
         components: the components to score; all three by default.
-        focus_threshold: adjacent sentences less similar than this lose the focus, from -1 to 1.
+        focus_threshold: sentences less tied to the others than this lose the focus, from -1 to 1.
         model: the model that measures similarity.
 
     Returns
@@ -313,7 +319,7 @@ SPACE = Space(
             THRESHOLD,
             step=0.01,
             label="Focus is lost below",
-            info="Least similarity of adjacent sentences.",
+            info="Least tie of a sentence to the others.",
             render=False,
         ),
         "model": sets.model_setting(),
