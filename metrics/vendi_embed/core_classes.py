@@ -1,7 +1,7 @@
 """Classes of texts that say the same, found from pairs of texts.
 
-Items are texts, equal ones mostly as one. Items that are the same, directly or through others, make a component; no class reaches
-beyond one, so components are grouped side by side, in batches of equal size, as sets are elsewhere.
+Items are texts, of equal ones mostly the first. Items that are the same, directly or through others, make a component;
+no class reaches beyond one, so components are grouped side by side, in batches of equal size, as sets are elsewhere.
 """
 
 from collections.abc import Iterator
