@@ -199,9 +199,9 @@ def test_orders(load, q, error, message):
 @pytest.mark.parametrize(
     ("name", "settings", "error", "message"),
     [
-        ("vendi_embed", {"kernel": "rbf"}, ValueError, r"kernel must be 'embedding', 'ngram' or a callable\. Got str"),
-        ("vendi_embed", {"kernel": None}, ValueError, r"kernel must be 'embedding', 'ngram' or a callable\. Got None"),
-        ("vendi_embed", {"kernel": np.eye(2)}, ValueError, "kernel must be 'embedding', 'ngram' or a callable. Got nd"),
+        ("vendi_embed", {"kernel": "rbf"}, ValueError, r"kernel must be 'embedding', .* or a callable\. Got str"),
+        ("vendi_embed", {"kernel": None}, ValueError, r"kernel must be 'embedding', .* or a callable\. Got None"),
+        ("vendi_embed", {"kernel": np.eye(2)}, ValueError, r"kernel must be .* or a callable\. Got nd"),
         ("vendi_embed", {"kernel": "ngram", "embeddings": np.eye(2)}, ValueError, "embeddings are given, but kernel="),
         ("vendi_embed", {"precision": "int3"}, ValueError, r"precision must be one of 'float32', .* Got str 'int3'"),
         ("vendi_embed", {"batch_size": 0}, ValueError, r"batch_size must be at least 1\. Got 0"),

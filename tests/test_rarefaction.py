@@ -148,7 +148,7 @@ def test_rarefy_is_checked():
         assert core_rarefaction.parse_rarefy(3, sizes) == 3
     with pytest.raises(ValueError, match=r"rarefy must be at least 2: .* Got 1"):
         core_rarefaction.parse_rarefy(1, sizes, 2)
-    with pytest.raises(TypeError, match="rarefy must be a whole number"):
+    with pytest.raises(TypeError, match="rarefy must be an integer"):
         core_rarefaction.parse_rarefy(2.5, sizes)
 
 
@@ -302,7 +302,7 @@ def test_small_sets_have_no_score(load, name):
         ("vendi_embed", {"rarefy": 0}, "rarefy must be at least 1. Got 0"),
         ("chamfer_diversity", {"rarefy": 1}, "rarefy must be at least 2: .* Got 1"),
         ("self_bleu", {"rarefy": 1}, "rarefy must be at least 2: .* Got 1"),
-        ("self_bleu", {"rarefy": "2"}, "rarefy must be a whole number. Got str '2'"),
+        ("self_bleu", {"rarefy": "2"}, "rarefy must be an integer. Got str '2'"),
         ("vendi_embed", {"rarefy": 2, "contributions": True}, "contributions cannot be given with rarefy"),
         ("chamfer_diversity", {"rarefy": 2, "contributions": True}, "contributions cannot be given with rarefy"),
         ("vendi_embed", {"rarefy": 2, "weights": [0.5, 0.5]}, "weights cannot be given with rarefy"),

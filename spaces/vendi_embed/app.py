@@ -95,7 +95,10 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
         answer=answer(texts, result),
         pictures=[
             *maps,
-            (same_groups([texts[i] for i in shown], names, classes), "Texts of one group have cosines of at least 0.83 with each other.")
+            (
+                same_groups([texts[i] for i in shown], names, classes),
+                "Texts of one group have cosines of at least 0.83 with each other.",
+            )
             if classes
             else None,
             (bars, "The score of the set less the score without the text. Below 0: the set is better off without it.")
