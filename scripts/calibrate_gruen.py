@@ -21,13 +21,15 @@ from metrics.gruen.core_models import DEFAULT_MODEL  # noqa: E402
 from metrics.gruen.gruen_repeats import REPEAT_RULE  # noqa: E402
 from scripts._files import write_text  # noqa: E402
 from scripts._gruen_calibration import tables  # noqa: E402
-from scripts._gruen_calibration.corpora import Part, read_parts  # noqa: E402
+from scripts._gruen_calibration.corpora import SIZES, Part, read_parts  # noqa: E402
 from scripts._gruen_calibration.rates import Embeddings, focus_rows, redundancy_rows  # noqa: E402
 
 BEGIN, END = "<!-- calibrate_gruen.py -->", "<!-- end of calibrate_gruen.py -->"
 # What is tried of the thresholds of redundancy, at the sizes that decide.
 GRID = {"clause": (7, 8, 9), "passage": (9, 10, 11), "kept": (0.35, 0.4, 0.45)}
 GRID_SIZES = (20, 40)
+LONGEST = max(SIZES)
+PASSAGES = (8, 10, 12, 14, 16, 18)
 
 
 def report(parts: list[Part], more: list[Part], settings: EncoderSettings) -> list[list[str]]:
@@ -38,10 +40,25 @@ def report(parts: list[Part], more: list[Part], settings: EncoderSettings) -> li
     }
     return [
         *(tables.rate_table(name, rows) for name, rows in components.items()),
+        passage_table(more),
         tables.corpus_table(components),
         tables.curve_table(components["focus"]),
         tables.threshold_table(components["focus"]),
     ]
+
+
+def passage_table(parts: list[Part]) -> list[str]:
+    """Return the rates of redundancy at 40 sentences that other weights of a passage give."""
+    lines: list[str] = []
+    for weight in PASSAGES:
+        rows = redundancy_rows(parts, REPEAT_RULE._replace(passage=weight, growth=0), (LONGEST,))
+        if not lines:
+            names = [f"weight of a passage, {LONGEST} sentences", *(row.name for row in rows)]
+            lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+        lines.append(
+            "| " + " | ".join([str(weight), *(f"{100 * (row.rate(LONGEST) or 0):.1f} %" for row in rows)]) + " |"
+        )
+    return lines
 
 
 def try_rules(parts: list[Part]) -> list[str]:
