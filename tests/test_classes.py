@@ -25,6 +25,10 @@ def make(texts, sizes, same, grouping="complete"):
     return classes, core_class_scores.Relation(items, components, grouping)
 
 
+def all_items(sizes):
+    return core_classes.Items(np.arange(sizes.sum()), np.arange(sizes.sum()), sizes)
+
+
 def split(values, sizes):
     return [part.tolist() for part in np.split(np.asarray(values), np.cumsum(sizes)[:-1])]
 
@@ -130,7 +134,7 @@ def test_the_score_of_many_sets_is_that_of_each(rng):
 def test_similar_pairs_are_those_above_the_threshold(rng, block_rows):
     sizes = np.array([1, 5, 30, 5, 2])
     vectors = rng.standard_normal((sizes.sum(), 3))
-    pairs = core_classes.similar_pairs(vectors, sizes, 0.6, block_rows=block_rows)
+    pairs = core_classes.similar_pairs(vectors, all_items(sizes), 0.6, block_rows=block_rows)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
     expected = (diversity.cosines(vectors) >= 0.6) & (set_of[:, None] == set_of)
     found = np.zeros_like(expected)
@@ -141,15 +145,15 @@ def test_similar_pairs_are_those_above_the_threshold(rng, block_rows):
 
 def test_blocks_of_a_large_set(rng, monkeypatch):
     vectors = rng.standard_normal((50, 3))
-    whole = core_classes.similar_pairs(vectors, np.array([50]), 0.5)
+    whole = core_classes.similar_pairs(vectors, all_items(np.array([50])), 0.5)
     monkeypatch.setattr(core_classes, "_ENTRIES", 350)
-    parts = core_classes.similar_pairs(vectors, np.array([50]), 0.5, block_rows=20)
+    parts = core_classes.similar_pairs(vectors, all_items(np.array([50])), 0.5, block_rows=20)
     assert sorted(map(tuple, parts.tolist())) == sorted(map(tuple, whole.tolist()))
 
 
 def test_equal_rows_are_the_same_at_any_threshold(rng):
     vectors = np.repeat(rng.standard_normal((40, 7)).astype(np.float32), 2, axis=0)
-    pairs = core_classes.similar_pairs(vectors, np.array([80]), 1.0)
+    pairs = core_classes.similar_pairs(vectors, all_items(np.array([80])), 1.0)
     assert sorted(map(tuple, np.sort(pairs).tolist())) == [(2 * i, 2 * i + 1) for i in range(40)]
 
 
@@ -218,6 +222,17 @@ def test_the_absence_of_a_text_regroups_the_others():
     assert without.tolist() == [1, 2, 1]
     # Classes that people gave stay as they are.
     assert core_class_scores.classes_without(classes, np.array([3]), 0).tolist() == [2, 2, 1]
+
+
+def test_without_a_text_its_duplicate_is_visited_later():
+    # Greedily, b joins a, and c founds a class; without the first a, all join b.
+    def same(a, b):
+        return a == b or "b" in (a, b)
+
+    classes, relation = make(["a", "b", "a", "c"], [4], same, "greedy")
+    assert classes.of_text.tolist() == [0, 0, 0, 1]
+    without = core_class_scores.classes_without(classes, np.array([4]), 0, relation=relation)
+    assert without.tolist() == [1, 2, 2, 1]
 
 
 def test_without_each_text_in_a_large_set(rng):

@@ -35,6 +35,7 @@ PAPER_METRICS = [
     "VS-Embed-1",
     "VS-Embed-∞",
 ]
+CLASS_METRICS = ["VS-Classes-0", "VS-Classes-1"]
 QUALITY_METRICS = ["GRUEN alone", "GRUEN × Chamfer", "GRUEN × VS-Embed-0.5", "VS-Embed-0.5 of GRUEN ≥ 0.5"]
 SET_RULES = ["rule: longer set", "rule: shorter set", "rule: more distinct words"]
 PAIR_RULES = [agreement.FIRST_RULE, agreement.NONSENSE_RULE]
@@ -507,7 +508,7 @@ def test_the_pages_show_what_the_evidence_says(monkeypatch):
 
 def test_all_metrics_are_in_the_table(scored):
     _, _, found = scored
-    assert [one.name for one in found] == PAPER_METRICS + QUALITY_METRICS + SET_RULES
+    assert [one.name for one in found] == PAPER_METRICS + CLASS_METRICS + QUALITY_METRICS + SET_RULES
     assert {one.name for one in found if one.sign < 0} == {"self-BLEU-3", "self-BLEU-4", "self-CosSim"}
 
 
@@ -519,6 +520,7 @@ def test_rows_are_what_the_modules_give(scored, load):
         ("VS-ngram-∞", "vendi_embed", {"q": "inf", "kernel": "ngram"}),
         ("Chamfer", "chamfer_diversity", {}),
         ("VS-Embed-0.5", "vendi_embed", {"q": 0.5}),
+        ("VS-Classes-0", "vendi_embed", {"q": 0, "kernel": "classes"}),
     ):
         expected = load(metric).compute(predictions=sets, **settings)
         np.testing.assert_allclose(found[name], expected["scores"], atol=1e-6)
@@ -610,7 +612,7 @@ def test_metrics_of_ones_own_are_in_the_table_and_those_that_fail_are_named(writ
         line.replace(" is left out", "", 1) for line in done.stderr.splitlines() if "is left out" in line
     ]
     names = [metric["name"] for metric in whole["metrics"]]
-    assert names == [*PAPER_METRICS, *QUALITY_METRICS, "n_words", "self_bleu", *SET_RULES, *PAIR_RULES]
+    assert names == [*PAPER_METRICS, *CLASS_METRICS, *QUALITY_METRICS, "n_words", "self_bleu", *SET_RULES, *PAIR_RULES]
     by_name = {metric["name"]: metric for metric in whole["metrics"]}
     assert by_name["self_bleu"]["cells"] == by_name["self-BLEU-4"]["cells"]
     assert by_name["self_bleu"]["more_diverse"] == "lower"
@@ -675,7 +677,7 @@ def test_a_model_by_its_path(tiny_model):
     scoring = rows.Scoring(model=str(tiny_model))
     encoded = rows.encode_texts([text for members in sets.texts() for text in members], scoring)
     found = list(rows.embedding_rows(sets.texts(), encoded))
-    assert len(found) == 5
+    assert len(found) == 7
     assert all("model:local@" in one.signature for one in found)
 
 

@@ -1,7 +1,7 @@
 """Classes of texts that say the same, found from pairs of texts.
 
-Equal texts are one item. Items that are the same, directly or through others, make a component; no class reaches
-beyond one, so components are grouped side by side, in batches of equal size, as sets are elsewhere.
+Items are texts, of equal ones mostly the first. Items that are the same, directly or through others, make a component;
+no class reaches beyond one, so components are grouped side by side, in batches of equal size, as sets are elsewhere.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _ENTRIES = 2**22
 
 
 class Items(NamedTuple):
-    """The different texts of each set, all sets in turn.
+    """The texts that are grouped, all sets in turn: different ones, or all.
 
     of_text : ndarray of shape (n,), the item of each text
     first : ndarray of shape (u,), the first text of each item
@@ -59,47 +59,47 @@ class Classes(NamedTuple):
 
 
 def distinct_items(ranks: np.ndarray, sizes: np.ndarray, grouping: str = "complete") -> Items:
-    """Find the different texts of each set, in the order in which a grouping visits them.
+    """Find what a grouping visits, in its order: the different texts of each set, or all texts.
 
     Parameters
     ----------
     ranks : ndarray of shape (n,), as by `content_ranks`
     sizes : ndarray of shape (m,), the number of texts of each set
-    grouping : "complete" visits items in order of content, "greedy" in the order given
+    grouping : "complete" visits different texts in order of content, "greedy" all texts in the order given, since
+        without a text its duplicate would be visited later
     """
+    if grouping == "greedy":
+        rows = np.arange(len(ranks))
+        return Items(rows, rows, sizes)
     set_of = np.repeat(np.arange(len(sizes)), sizes)
     keys = set_of * (ranks.max(initial=0) + 1) + ranks
     _, first, of_text = np.unique(keys, return_index=True, return_inverse=True)
-    if grouping == "greedy":
-        order = np.argsort(first)
-        first, of_text = first[order], np.argsort(order)[of_text]
     return Items(of_text, first, np.bincount(set_of[first], minlength=len(sizes)))
 
 
 def similar_pairs(
-    embeddings: np.ndarray, sizes: np.ndarray, threshold: float, *, device: str = "cpu", block_rows: int = BLOCK_ROWS
+    embeddings: np.ndarray, items: Items, threshold: float, *, device: str = "cpu", block_rows: int = BLOCK_ROWS
 ) -> np.ndarray:
-    """Find the pairs of one set whose cosine is at least a threshold.
+    """Find the pairs of items of one set whose cosine is at least a threshold.
 
     Parameters
     ----------
-    embeddings : ndarray of shape (u, d), rows non-zero, all sets in turn
-    sizes : ndarray of shape (m,)
+    embeddings : ndarray of shape (n, d), of all texts, rows non-zero
 
     Returns
     -------
-    ndarray of shape (e, 2), int64: row numbers; memory grows with the number of pairs found
+    ndarray of shape (e, 2), int64: items; memory grows with the number of pairs found
     """
     found = [np.empty((0, 2), dtype=np.int64)]
-    for _, rows in batches_by_size(sizes, block_rows):
+    for _, rows in batches_by_size(items.sizes, block_rows):
         k = rows.shape[1]
         step = k if rows.size <= block_rows else max(1, _ENTRIES // k)
+        vectors = unit_rows(embeddings, items.first[rows], device)
         for start in range(0, k, step):
             part = rows[:, start : start + step]
-            above = unit_rows(embeddings, part, device)
             # Only rows up to the last of this part: each pair is looked at once.
-            others = unit_rows(embeddings, rows[:, : start + step], device)
-            same = torch.tril((above @ others.mT) >= threshold - _ROUNDING, diagonal=start - 1)
+            cosines = vectors[:, start : start + step] @ vectors[:, : start + step].mT
+            same = torch.tril(cosines >= threshold - _ROUNDING, diagonal=start - 1)
             which, i, j = (index.cpu().numpy() for index in torch.nonzero(same, as_tuple=True))
             found.append(np.stack([part[which, i], rows[which, j]], axis=1))
     return np.concatenate(found)

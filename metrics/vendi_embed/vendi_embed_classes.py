@@ -126,14 +126,16 @@ def make_classes(
         ranks = content_ranks(present.texts, None if embeddings is None else vectors)
         items = distinct_items(ranks, present.sizes, grouping)
         threshold = DEFAULT_SAME if settings.same is None else float(settings.same)
-        pairs = similar_pairs(vectors[items.first], items.sizes, threshold, device=matrix_device(encoder.device))
+        pairs = similar_pairs(vectors, items, threshold, device=matrix_device(encoder.device))
         signed = {"same": threshold, "grouping": grouping, **encoded}
     else:
         ranks = content_ranks(present.texts)
         items = distinct_items(ranks, present.sizes, grouping)
         pairs = all_pairs(items.sizes)
         # Each pair in order of content, so that the order of a set does not decide what is asked.
-        pairs = np.where((np.diff(ranks[items.first[pairs]]) < 0), pairs[:, ::-1], pairs)
+        apart = np.diff(ranks[items.first[pairs]])
+        pairs = np.where(apart < 0, pairs[:, ::-1], pairs)
+        equal, pairs = pairs[apart[:, 0] == 0], pairs[apart[:, 0] != 0]
         texts = present.texts
         if settings.contexts is not None:
             contexts = parse_contexts(settings.contexts, sets)
@@ -144,7 +146,7 @@ def make_classes(
             found, signed = mutual_entailment(asked, settings.same.removeprefix(_NLI), encoder)
         else:
             found, signed = _call(settings.same, asked), {"same": format_callable(settings.same)}
-        pairs = pairs[found]
+        pairs = np.concatenate([equal, pairs[found]])
         signed = {**signed, "grouping": grouping, **({} if settings.contexts is None else {"contexts": "given"})}
     components = link(items.sizes, pairs)
     classes = group(items, components, present.sizes, grouping)

@@ -90,6 +90,22 @@ def sets_of_four(n: int) -> EmbeddedTexts:
     return EmbeddedTexts([["text"] * 4] * n, random_embeddings(4 * n, np.float32))
 
 
+def restated_sets(n: int, size: int = 4) -> EmbeddedTexts:
+    """Make n sets of texts that state a few meanings each, with cosines around the threshold of classes."""
+    rng = np.random.default_rng(0)
+    n_meanings = max(2, size // 10)
+    meanings = rng.standard_normal((n, n_meanings, DIMENSIONS))
+    stated = np.take_along_axis(meanings, rng.integers(0, n_meanings, (n, size, 1)), axis=1)
+    vectors = stated + 0.45 * rng.standard_normal((n, size, DIMENSIONS))
+    texts = [[f"text {j} of set {i}" for j in range(size)] for i in range(n)]
+    return EmbeddedTexts(texts, vectors.reshape(-1, DIMENSIONS).astype(np.float32))
+
+
+def restated_set(n: int) -> EmbeddedTexts:
+    """Make one set of n such texts."""
+    return restated_sets(1, n)
+
+
 class Questions(NamedTuple):
     """Questions, 100 answers of a model and 100 of people to each, and a vector for each word."""
 

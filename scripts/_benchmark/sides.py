@@ -17,6 +17,10 @@ from scripts._benchmark.inputs import DIMENSIONS, EmbeddedTexts, LineFile, Match
 ROOT = Path(__file__).resolve().parents[2]
 
 
+# The default of vendi_embed's `same`.
+_SAME = 0.83
+
+
 @cache
 def metric(name: str) -> Any:
     """Load a metric once."""
@@ -80,6 +84,52 @@ def vendi_dual(texts: EmbeddedTexts) -> Any:
     from vendi_score.vendi import score_dual
 
     return [score_dual(texts.embeddings)]
+
+
+def classes_compute(texts: EmbeddedTexts) -> Any:
+    """Count the classes of each set with the metric."""
+    return metric("vendi_embed").compute(**texts._asdict(), kernel="classes", same=_SAME, q=0)["scores"]
+
+
+def classes_loop(texts: EmbeddedTexts) -> Any:
+    """Count the classes of each set text by text, each compared with all members of each class."""
+    rows = iter(texts.embeddings)
+    counts = []
+    for members in texts.predictions:
+        vectors = np.stack([next(rows) for _ in members]).astype(np.float64)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        same = vectors @ vectors.T >= _SAME
+        classes: list[list[int]] = []
+        for i in sorted(range(len(members)), key=members.__getitem__):
+            for own in classes:
+                if all(same[i, j] for j in own):
+                    own.append(i)
+                    break
+            else:
+                classes.append([i])
+        counts.append(len(classes))
+    return counts
+
+
+def contributions_compute(texts: EmbeddedTexts, name: str = "vendi_embed") -> Any:
+    """Find the contribution of each text with the metric."""
+    by_set = metric(name).compute(**texts._asdict(), contributions=True)["contributions"]
+    return [value for own in by_set for value in own]
+
+
+def contributions_loop(texts: EmbeddedTexts, name: str = "vendi_embed") -> Any:
+    """Score each set, and each set without each text, with the metric, one after another."""
+    found, start = [], 0
+    for members in texts.predictions:
+        rows = texts.embeddings[start : start + len(members)]
+        start += len(members)
+        whole = metric(name).compute(predictions=members, embeddings=rows)[name]
+        for i in range(len(members)):
+            rest = np.delete(rows, i, axis=0)
+            found.append(
+                whole - metric(name).compute(predictions=members[:i] + members[i + 1 :], embeddings=rest)[name]
+            )
+    return found
 
 
 def chamfer_compute(texts: EmbeddedTexts) -> Any:

@@ -124,6 +124,10 @@ def embedding_rows(sets: list[list[str]], encoded: Encoded) -> Iterator[Row]:
     for order, shown in (("0.5", "0.5"), ("1", "1"), ("inf", "∞")):
         scores = column([own["by_order"][order] for own in result["details"]])
         yield Row(f"VS-Embed-{shown}", scores, 1, with_model(result, encoded), "content")
+    result = module("vendi_embed").compute(**given, kernel="classes", q=[0, 1])
+    for order in ("0", "1"):
+        scores = column([own["by_order"][order] for own in result["details"]])
+        yield Row(f"VS-Classes-{order}", scores, 1, with_model(result, encoded), "content")
 
 
 def _gruen_rows(sets: list[list[str]], encoded: Encoded, scoring: Scoring, raters: list[Rater]) -> Iterator[Row]:

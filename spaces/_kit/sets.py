@@ -10,6 +10,7 @@ from . import examples, work
 from .inputs import Limits, Role, check_choice
 from .metric import part
 from .page import Box, Example
+from .show import plots
 from .show.downloads import Table
 from .show.panels import shorten
 
@@ -116,10 +117,36 @@ def two_of(chosen: Sequence[int | None], n_sets: int) -> list[int]:
     return [*dict.fromkeys(asked), *rest][: min(2, n_sets)]
 
 
-def similarity(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
-    """Return the cosine similarity of all pairs of texts: (n, n), float64."""
+def embed(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
+    """Return the embeddings of texts at unit length: (n, d), float64."""
     encoder = part(metric, "core_encoder")
     settings = encoder.EncoderSettings(model=model)
     vectors = encoder.encode(list(texts), settings).embeddings.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+def similarity(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
+    """Return the cosine similarity of all pairs of texts: (n, n), float64."""
+    vectors = embed(metric, texts, model)
     return np.clip(vectors @ vectors.T, -1.0, 1.0)
+
+
+def credit_bars(texts: Sequence[Sequence[str]], shown: Sequence[int], credits: Sequence[Sequence[float | None]]) -> Any:
+    """Draw what each text adds to the score of its set, the most first; None if that is not known of any.
+
+    Parameters
+    ----------
+    texts : all sets
+    shown : the sets to draw
+    credits : contribution of each text of each set that is shown
+    """
+    n_sets = len(texts)
+    bars = [
+        (text_name(i, j, n_sets), value, place, texts[i][j])
+        for place, (i, own) in enumerate(zip(shown, credits, strict=True))
+        for j, value in enumerate(own)
+        if value is not None
+    ]
+    names = [set_name(i, n_sets) or "These texts" for i in shown]
+    return plots.ranked_bars(sorted(bars, key=lambda bar: -bar[1]), names, "adds to the score") if bars else None

@@ -30,7 +30,9 @@ def score_sets(texts: Any, model: str) -> dict[str, Any]:
     given = inputs.check_sets(texts, sets.LIMITS)
     if all(len(members) < 2 for members in given):
         raise inputs.InputError("A single text has no neighbour: a set needs at least two. Write one text a line.")
-    return chamfer_diversity.compute(predictions=given, model=model, singletons="skip", details=True, progress=True)
+    return chamfer_diversity.compute(
+        predictions=given, model=model, singletons="skip", contributions=True, details=True, progress=True
+    )
 
 
 def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
@@ -44,7 +46,9 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     for i, name in zip(shown, names, strict=True):
         detail = result["details"][i]
         for j, (distance, near) in enumerate(zip(detail["distances"], detail["neighbours"], strict=True)):
-            rows.append([i + 1, j + 1, texts[i][j], round(distance, 4), near + 1, texts[i][near]])
+            adds = result["contributions"][i][j]
+            known = "" if adds is None else round(adds, 4)
+            rows.append([i + 1, j + 1, texts[i][j], round(distance, 4), near + 1, texts[i][near], known])
             bars[sets.text_name(i, j, n_sets)] = (distance, name, f"{texts[i][j]} → {texts[i][near]}")
 
     together = [texts[i][: sets.MOST_IN_MAP] for i in shown]
@@ -69,6 +73,8 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     )
     closest = min(rows, key=lambda row: row[3])
     pair = [sets.text_name(closest[0] - 1, closest[k] - 1, n_sets) for k in (1, 4)]
+    drawn = [i for i in shown if len(texts[i]) <= MOST_BARS]
+    credits = sets.credit_bars(texts, drawn, [result["contributions"][i] for i in drawn])
     in_map = sets.first_of(len(flat), sum(len(texts[i]) for i in shown))
     in_bars = f" The {MOST_BARS} smallest of {len(bars):,} are shown." if len(bars) > MOST_BARS else ""
     return Result(
@@ -79,8 +85,11 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
                 distances,
                 f"The closest pair: {pair[0]} and {pair[1]}, {closest[3]:.2f} apart. Hover for the texts.{in_bars}",
             ),
+            (credits, "The score of the set less the score without the text. Below 0: others are near it.")
+            if credits
+            else None,
         ],
-        details=sets.details(("Set", "No.", "Text", "Distance", "Nearest no.", "Nearest text"), rows, n_sets),
+        details=sets.details(("Set", "No.", "Text", "Distance", "Nearest no.", "Nearest text", "Adds"), rows, n_sets),
         scores=sets.scores_table(texts, {"Chamfer diversity": result["scores"]}),
         report={"metric": "chamfer_diversity", **result, "predictions": texts},
         choices=sets.choices(texts),
@@ -148,7 +157,8 @@ def api(
     Returns
     -------
         The result of the metric: "chamfer_diversity", the mean over sets; "mean_pairwise_distance"; "scores", one for
-        each set, from 0 to 2; "details" with each text's neighbour; and the "signature" to report with the score.
+        each set, from 0 to 2; "contributions", what each text adds; "details" with each text's neighbour; and the
+        "signature" to report with the score.
 
     """
     return score_sets(texts, model)
@@ -168,7 +178,11 @@ SPACE = Space(
     settings={"model": sets.model_setting()},
     more_settings={},
     choosers=("Look at", "and compare with"),
-    pictures=(Picture("Nearest neighbours"), Picture("Distance to the nearest neighbour")),
+    pictures=(
+        Picture("Nearest neighbours"),
+        Picture("Distance to the nearest neighbour"),
+        Picture("What each text adds"),
+    ),
     score=score,
     api=api,
     steps=sets.STEPS,

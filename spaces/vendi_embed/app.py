@@ -25,6 +25,8 @@ ORDERS = {
     "inf": "∞: only the largest",
 }
 CURVE = [0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0]
+# Groups of a set, and texts of a group, that are listed.
+MOST_GROUPS, MOST_CHIPS = 20, 10
 KERNELS = {"embedding": "Meaning (a model's embeddings)", "ngram": "Words (n-grams)"}
 
 
@@ -46,7 +48,9 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     n_sets = len(texts)
     shown = sets.two_of(chosen, n_sets)
     names = [sets.set_name(i, n_sets) or "These texts" for i in shown]
-    whole = similarity([text for i in shown for text in texts[i]], settings)
+    flat = [text for i in shown for text in texts[i]]
+    vectors = sets.embed(vendi_embed, flat, settings["model"]) if settings["kernel"] == "embedding" else None
+    whole = word_similarity(flat) if vectors is None else np.clip(vectors @ vectors.T, -1.0, 1.0)
     split = len(texts[shown[0]])
     matrices = [whole[:split, :split], whole[split:, split:]][: len(shown)]
 
@@ -74,20 +78,32 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
         "order %{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
     )
     together = [texts[i][: sets.MOST_IN_MAP] for i in shown]
-    flat = [text for members in together for text in members]
+    mapped = [text for members in together for text in members]
     drawn = [*range(len(together[0])), *(split + j for members in together[1:] for j in range(len(members)))]
     points, share = plots.plane(whole[np.ix_(drawn, drawn)])
     plane = plots.text_map(
         points,
-        flat,
+        mapped,
         [sets.text_name(i, j, n_sets) for i, members in zip(shown, together, strict=True) for j in range(len(members))],
         [place for place, members in enumerate(together) for _ in members],
         names,
     )
+    classes = [] if vectors is None else find_classes([texts[i] for i in shown], vectors)
+    credits = find_credits([texts[i] for i in shown], vectors, settings["q"])
+    bars = sets.credit_bars(texts, shown, credits)
     return Result(
         answer=answer(texts, result),
         pictures=[
             *maps,
+            (
+                same_groups([texts[i] for i in shown], names, classes),
+                "Texts of one group have cosines of at least 0.83 with each other.",
+            )
+            if classes
+            else None,
+            (bars, "The score of the set less the score without the text. Below 0: the set is better off without it.")
+            if bars
+            else None,
             (
                 spectrum,
                 "Each bar is one direction of meaning and its share of the set. Equal bars: a diverse set.",
@@ -96,12 +112,16 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
             (
                 plane,
                 f"Similar texts are close. The map shows {share:.0%} of the variance; hover for the text."
-                + sets.first_of(len(flat), len(whole)),
+                + sets.first_of(len(mapped), len(whole)),
             ),
         ],
         details=sets.details(
-            ("Set", "No.", "Text", "Most similar no.", "Similarity"),
-            [row for i, matrix in zip(shown, matrices, strict=True) for row in nearest_rows(i + 1, texts[i], matrix)],
+            ("Set", "No.", "Text", "Most similar no.", "Similarity", "Group", "Adds"),
+            [
+                [*row, classes[place][j] + 1 if classes else "", "" if adds is None else round(adds, 4)]
+                for place, (i, matrix) in enumerate(zip(shown, matrices, strict=True))
+                for j, (row, adds) in enumerate(zip(nearest_rows(i + 1, texts[i], matrix), credits[place], strict=True))
+            ],
             n_sets,
         ),
         scores=sets.scores_table(texts, {"Vendi score": result["scores"]}),
@@ -111,10 +131,34 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     )
 
 
-def similarity(texts: list[str], settings: dict[str, Any]) -> np.ndarray:
-    """Return the similarity matrix whose eigenvalues determine the score."""
-    if settings["kernel"] == "embedding":
-        return sets.similarity(vendi_embed, texts, settings["model"])
+def find_classes(members: list[list[str]], vectors: np.ndarray) -> list[list[int]]:
+    """Return the class of each text of the sets: those of one class say the same."""
+    found = vendi_embed.compute(predictions=members, embeddings=vectors, kernel="classes", details=True)
+    return [row["classes"] for row in found["details"]]
+
+
+def find_credits(members: list[list[str]], vectors: np.ndarray | None, q: str) -> list[list[float | None]]:
+    """Return what each text of the sets adds to the score, or None in a set that would take too long."""
+    if max(map(len, members)) > sets.MOST_IN_MATRIX:
+        return [[None] * len(own) for own in members]
+    settings = {"kernel": "ngram"} if vectors is None else {"embeddings": vectors}
+    order = "inf" if q == "inf" else float(q)
+    return vendi_embed.compute(predictions=members, q=order, contributions=True, **settings)["contributions"]
+
+
+def same_groups(members: list[list[str]], names: list[str], classes: list[list[int]]) -> str:
+    """Return the texts of each set, group by group, the largest first."""
+    blocks = []
+    for place, (own, name, labels) in enumerate(zip(members, names, classes, strict=True)):
+        groups = [[text for text, label in zip(own, labels, strict=True) if label == i] for i in range(max(labels) + 1)]
+        for texts in sorted(groups, key=len, reverse=True)[:MOST_GROUPS]:
+            title = "1 text" if len(texts) == 1 else f"{len(texts)} texts that say the same"
+            blocks.append((title, [(name, [(text, None) for text in texts], place)]))
+    return panels.groups(blocks, MOST_CHIPS)
+
+
+def word_similarity(texts: list[str]) -> np.ndarray:
+    """Return the similarity matrix of the n-grams, whose eigenvalues determine the score."""
     core = metric.part(vendi_embed, "vendi_embed")
     ((_, kernels),) = core.word_kernels(core.parse_sets([texts]))
     return kernels[0]
@@ -253,6 +297,8 @@ SPACE = Space(
     pictures=(
         Picture("Similarity of the texts"),
         Picture("Similarity of the texts"),
+        Picture("Texts that say the same", is_figure=False, is_wide=True),
+        Picture("What each text adds"),
         Picture("Parts of the score"),
         Picture("Score by order"),
         Picture("Map of the texts"),

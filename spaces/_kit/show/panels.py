@@ -150,17 +150,22 @@ def ledger(items: Sequence[tuple[str, str]], nothing: str) -> str:
     return f'<ul class="tm-ledger">{rows}</ul>' if items else f'<p class="tm-nothing">{escape(nothing)}</p>'
 
 
-def groups(blocks: Sequence[tuple[str, Sequence[tuple[str, Sequence[tuple[str, float]], int]]]], most: int) -> str:
-    """Return named groups with the counted answers of each side.
+def groups(
+    blocks: Sequence[tuple[str, Sequence[tuple[str, Sequence[tuple[str, float | None]], int]]]], most: int
+) -> str:
+    """Return named groups with the texts of each side.
 
-    blocks : name of the group, and for each side its name, its texts with counts, and its series
+    blocks : name of the group, and for each side its name, its texts with counts, or None, and its series
     most : upper bound on the texts of a side that are shown
     """
     parts = []
     for name, sides in blocks:
         rows = []
         for side, items, series in sides:
-            chips = "".join(f"<li><bdi>{escape(text)}</bdi> <b>× {count:g}</b></li>" for text, count in items[:most])
+            chips = "".join(
+                f"<li><bdi>{escape(text)}</bdi>{'' if count is None else f' <b>× {count:g}</b>'}</li>"
+                for text, count in items[:most]
+            )
             chips += f"<li>and {len(items) - most:,} more</li>" if len(items) > most else ""
             chips = chips or "<li>–</li>"
             rows.append(
