@@ -279,6 +279,18 @@ CASES = {
         Values(0),
         warm_up=20,
     ),
+    "gruen_repeats": Case(
+        "Redundancy of n texts of 20 captions, by the default rule",
+        "the paper's measures",
+        "rapidfuzz",
+        inputs.twenty_sentences,
+        sides.repeats_by_default,
+        sides.repeats_by_paper,
+        (Size(100), Size(1_000, ratio=1)),
+        # The rules differ, so the sides return the number of texts only.
+        Values(0),
+        warm_up=20,
+    ),
     "score_file": Case(
         "Self-BLEU of a file of n captions, four a set: the whole `scripts/score.py`",
         "pandas, one compute a set",

@@ -160,6 +160,12 @@ def file_of_sets(n: int) -> LineFile:
     return LineFile(path, folder)
 
 
+def twenty_sentences(n: int) -> list[list[str]]:
+    """Make n texts of 20 captions each, as lists of sentences."""
+    sentences = captions(20 * n)
+    return [sentences[i : i + 20] for i in range(0, len(sentences), 20)]
+
+
 def five_sentences(n: int) -> list[str]:
     """Make n texts of five different sentences, each of two captions and about 25 tokens."""
     drawn = iter(captions(10 * n))

@@ -278,6 +278,20 @@ def redundancy_compute(captions: list[str]) -> Any:
     return find_redundancy(captions).n_flags()
 
 
+def repeats_by_default(texts: list[list[str]]) -> int:
+    """Find the repeats of each text by the metric's default rule; returns the number of texts."""
+    from metrics.gruen.gruen_repeats import find_repeats
+
+    return len([find_repeats(sentences) for sentences in texts])
+
+
+def repeats_by_paper(texts: list[list[str]]) -> int:
+    """Find the repeats of each text by the measures of the paper; returns the number of texts."""
+    from metrics.gruen.gruen_redundancy import find_redundancy
+
+    return len([find_redundancy(sentences) for sentences in texts])
+
+
 def redundancy_pairs(captions: list[str]) -> Any:
     """Score it by all four measures of every pair, with difflib and an edit distance in C++."""
     from rapidfuzz.distance import Levenshtein
