@@ -1,4 +1,4 @@
-"""Scores of classes: the Vendi score of a kernel of blocks of ones, without each text in turn, and utility."""
+"""Scores of classes: Vendi scores of kernels of blocks of ones, leave-one-out scores, and utility."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ _ENTRIES = 2**22
 
 
 class Relation(NamedTuple):
-    """How classes were made, for making them again without a text."""
+    """The relation from which classes were made, to make them again without a text."""
 
     items: Items
     components: Components
@@ -22,7 +22,7 @@ class Relation(NamedTuple):
 
 
 def class_shares(classes: Classes, sizes: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Sum the probability of each class: ndarray of shape (c,), those of a set sum to 1."""
+    """Sum the probability of each class: ndarray of shape (c,), which sums to 1 within a set."""
     of_text = np.repeat(np.cumsum(classes.counts) - classes.counts, sizes) + classes.of_text
     shares = np.repeat(1 / sizes, sizes) if weights is None else weights
     return np.bincount(of_text, weights=shares, minlength=int(classes.counts.sum()))
@@ -55,7 +55,7 @@ def vendi_from_classes(
 def vendi_from_shares(shares: np.ndarray, orders: list[float]) -> np.ndarray:
     """Exponential of the Rényi entropy of shares (b, c) that sum to 1: (b, len(orders))."""
     values = torch.from_numpy(shares)
-    # A share carries no noise of an eigen-solver: with n = 0, none is taken for it.
+    # Shares carry no noise of an eigenvalue solver: with n = 0, none is counted as noise.
     return torch.stack([vendi_from_eigenvalues(values, 0, q) for q in orders], dim=-1).numpy()
 
 
@@ -91,7 +91,7 @@ def classes_without(
             rest = sets.shares_by_class(sets.set_of[texts], count)
             rest[np.arange(len(texts)), classes.of_text[texts]] -= sets.shares[texts]
             scores[texts] = _score_rest(np.maximum(rest, 0.0), order)
-    # Where one text has most of the probability, what is left of the difference has lost digits.
+    # If one text has most of the probability, the difference loses digits.
     large = np.flatnonzero(sets.shares > 0.5)
     if len(large):
         others = _Sets(classes, sizes, np.where(sets.shares > 0.5, 0.0, sets.shares))
@@ -114,7 +114,7 @@ class _Sets:
         self._starts = np.cumsum(classes.counts) - classes.counts
 
     def shares_by_class(self, sets: np.ndarray, width: int) -> np.ndarray:
-        """Give the shares of the classes of sets (b,), and zeros beyond: (b, width)."""
+        """Return the shares of the classes of sets (b,), padded with zeros: (b, width)."""
         columns = np.arange(width)
         inside = columns < self.classes.counts[sets][:, None]
         places = np.where(inside, self._starts[sets][:, None] + columns, 0)
@@ -122,7 +122,7 @@ class _Sets:
 
 
 def _score_rest(rest: np.ndarray, order: float) -> np.ndarray:
-    """Score shares (b, c) that need not sum to 1: (b,); NaN where all are 0."""
+    """Score shares (b, c), which need not sum to 1: (b,); NaN if all are 0."""
     total = rest.sum(axis=1)
     left = total > 0
     scores = np.full(len(rest), np.nan)
@@ -140,7 +140,7 @@ def _group_anew(scores: np.ndarray, sets: _Sets, order: float, relation: Relatio
     item_shares = np.bincount(items.of_text, weights=sets.shares, minlength=len(items.first))
     for rows, same in same_matrices(components):
         size = rows.shape[1]
-        # Of two items that are the same, the other one is left, in the same class.
+        # Of two items that are the same, the other one remains, in the same class.
         if size < 3:
             continue
         members = components.order[rows]

@@ -1,4 +1,4 @@
-"""What each text adds to the score of its set: the scores of the set without it, for all texts at once."""
+"""Leave-one-out Vendi scores: the score of a set without each of its texts, for all texts at once."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -75,7 +75,7 @@ def _without_in_kernels(kernels: torch.Tensor, shares: np.ndarray, order: float)
 
 
 def _renormalized(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scale shares (b, k) to sum to 1, or give uniform ones where all are 0; returns their sums (b,), too."""
+    """Scale shares (b, k) to sum to 1, uniform if all are 0; returns their sums (b,), too."""
     total = shares.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(total[:, None] > 0, shares / total[:, None], 1 / shares.shape[1]), total
@@ -84,7 +84,7 @@ def _renormalized(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _without_in_moments(
     embeddings: np.ndarray, row: np.ndarray, order: float, weights: np.ndarray | None, device: str, block_rows: int
 ) -> np.ndarray:
-    """Score one large set (k,) without each text: each is taken out of the second moments of all."""
+    """Score one large set (k,) without each text, by subtracting each from the second moments of all."""
     size, d = len(row), embeddings.shape[1]
     shares = _shares(weights, row[None])[0]
     moments = second_moments(embeddings, row[None], weights, device, block_rows)
@@ -96,7 +96,7 @@ def _without_in_moments(
         own = to_tensor(np.minimum(shares[part], 0.5), device)[:, None, None]
         matrices = (moments - own * vectors.unsqueeze(2) * vectors.unsqueeze(1)) / (1 - own)
         scores[part] = vendi_from_matrices(matrices, size - 1, [order])[:, 0]
-    # Where one text has most of the probability, what is left of the difference has lost digits.
+    # If one text has most of the probability, the difference loses digits.
     for i in np.flatnonzero(shares > 0.5).tolist():
         kept = np.delete(row, i)
         rest, total = _renormalized(shares[None, np.arange(size) != i])

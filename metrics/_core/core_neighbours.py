@@ -1,4 +1,4 @@
-"""Chamfer diversity beyond the nearest neighbour: without each text in turn, and expected over subsets."""
+"""Chamfer diversity of a set without each of its texts, and expected over subsets."""
 
 from collections.abc import Iterator
 
@@ -70,7 +70,7 @@ def expected_nearest(
     for _, rows in batches_by_size(sizes, block_rows):
         chances = torch.from_numpy(nearest_chances(rows.shape[1], k)).to(device)
         for part, similarities in _similarities(embeddings, rows, device, block_rows):
-            # A text is the last in its own row.
+            # A text comes last in its own row.
             nearest = similarities.sort(dim=-1, descending=True).values[..., :-1]
             expected[part] = ((1.0 - nearest).clamp(0.0, 2.0) @ chances).cpu().numpy()
     return expected
@@ -79,7 +79,7 @@ def expected_nearest(
 def _two_nearest(
     embeddings: np.ndarray, rows: np.ndarray, device: str, block_rows: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the distances (b, k, 2) to the two nearest other texts of the set, and the place (b, k) of the nearest."""
+    """Find the distances (b, k, 2) to the two nearest other texts of the set, and the index (b, k) of the nearest."""
     distances, neighbours = [], []
     for _, similarities in _similarities(embeddings, rows, device, block_rows):
         nearest, places = (part.cpu().numpy() for part in similarities.topk(2))

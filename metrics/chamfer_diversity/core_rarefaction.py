@@ -1,4 +1,4 @@
-"""Scores of sets as if all were of one size: expected over subsets of k texts, drawn without replacement.
+"""Expected scores of subsets of k texts drawn without replacement, to compare sets of different sizes.
 
 Where there is a formula, the expectation is exact. Elsewhere all subsets are scored if there are few, else a seeded
 sample of them.
@@ -14,15 +14,15 @@ import numpy as np
 
 from .core_inputs import parse_count
 
-# Subsets drawn where there are more.
+# Subsets drawn if there are more.
 DRAWS = 200
 _SEED = 0
-# Texts of subsets scored at a time, which bounds the memory.
+# Texts of subsets scored at a time, to bound the memory.
 _TEXTS_AT_ONCE = 2**15
 
 
 class Expected(NamedTuple):
-    """Expected scores, and how far a sample may be from them.
+    """Expected scores, with their standard errors.
 
     means : ndarray of shape (m, c); NaN for a set of fewer than k texts
     errors : ndarray of shape (m, c), the standard error of the mean; 0 where all subsets are scored
@@ -33,7 +33,7 @@ class Expected(NamedTuple):
 
 
 def parse_rarefy(value: Any, sizes: np.ndarray, least: int = 1) -> int | None:
-    """Read the size to which sets are brought: an integer, at least `least`; None for the sets as they are.
+    """Read the size of the subsets: an integer, at least `least`; None for the whole sets.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def check_rarefy(rarefy: Any, **others: Any) -> None:
 
 
 def rarefaction_settings(k: int | None) -> dict[str, object]:
-    """Give the entries of a signature: none where sets are scored as they are."""
+    """Return the entries of a signature; none for whole sets."""
     return {} if k is None else {"rarefy": k, "draws": DRAWS, "draw_seed": _SEED}
 
 
@@ -86,7 +86,7 @@ def chance_of_none(holders: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray
 
 
 def expected_distinct(holders: np.ndarray, owners: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:
-    """Find the expected number of different things, such as classes, in a subset of k texts (Hurlbert 1971).
+    """Compute the expected number of classes in a subset of k texts (Hurlbert 1971).
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def nearest_chances(n: int, k: int) -> np.ndarray:
     ndarray of shape (n - 1,), summing to 1
     """
     left = n - 1 - np.arange(n - 1)
-    # From one text to the next: not drawn so far, and then drawn.
+    # For each text: none of the nearer ones is drawn, and it is drawn itself.
     passed = np.cumprod(np.maximum(left - (k - 1), 0) / left)
     return np.concatenate([[1.0], passed[:-1]]) * np.minimum((k - 1) / left, 1.0)
 

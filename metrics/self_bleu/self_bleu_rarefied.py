@@ -68,7 +68,7 @@ def rarefied_columns(
 
 
 def _expected_distinct(table: NgramTable, sizes: np.ndarray, k: int) -> np.ndarray:
-    """Divide the expected number of distinct n-grams by that of all n-grams: (m,); 0 where there are none."""
+    """Divide the expected number of distinct n-grams by that of all n-grams: (m,); 0 without n-grams."""
     holders = np.diff(table.set_groups, append=len(table.counts))
     owners = np.repeat(np.arange(len(sizes)), sizes)[table.texts[table.set_groups]]
     totals = sum_by_set(table.totals, sizes) * k / sizes

@@ -15,14 +15,14 @@ from .core_spectra import BLOCK_ROWS, unit_rows
 
 GROUPINGS = ("complete", "greedy")
 
-# Cosines of equal rows may miss 1 by rounding, and a threshold is never meant to so many digits.
+# Tolerance of the comparison with a threshold: cosines of equal rows may differ from 1 by rounding.
 _ROUNDING = 1e-9
 # Entries of a matrix held at a time.
 _ENTRIES = 2**22
 
 
 class Items(NamedTuple):
-    """The texts that are grouped, all sets in turn: different ones, or all.
+    """The texts that are grouped, set after set: the different ones, or all.
 
     of_text : ndarray of shape (n,), the item of each text
     first : ndarray of shape (u,), the first text of each item
@@ -35,7 +35,7 @@ class Items(NamedTuple):
 
 
 class Components(NamedTuple):
-    """Items that pairs link, directly or through others.
+    """Connected components of the items under the relation "the same".
 
     order : ndarray of shape (u,), the items sorted by component, and within one as they were
     sizes : ndarray of shape (c,), the number of items of each component
@@ -59,7 +59,7 @@ class Classes(NamedTuple):
 
 
 def distinct_items(ranks: np.ndarray, sizes: np.ndarray, grouping: str = "complete") -> Items:
-    """Find what a grouping visits, in its order: the different texts of each set, or all texts.
+    """Return the items that a grouping visits, in its order: the different texts of each set, or all texts.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def similar_pairs(
         vectors = unit_rows(embeddings, items.first[rows], device)
         for start in range(0, k, step):
             part = rows[:, start : start + step]
-            # Only rows up to the last of this part: each pair is looked at once.
+            # Only rows up to the last of this part, so that each pair is compared once.
             cosines = vectors[:, start : start + step] @ vectors[:, : start + step].mT
             same = torch.tril(cosines >= threshold - _ROUNDING, diagonal=start - 1)
             which, i, j = (index.cpu().numpy() for index in torch.nonzero(same, as_tuple=True))
@@ -115,7 +115,7 @@ def all_pairs(sizes: np.ndarray) -> np.ndarray:
 
 
 def link(sizes: np.ndarray, pairs: np.ndarray) -> Components:
-    """Put items that are the same, directly or through others, into components.
+    """Find the connected components of items that are the same.
 
     Parameters
     ----------
@@ -134,14 +134,14 @@ def link(sizes: np.ndarray, pairs: np.ndarray) -> Components:
     own_sizes = np.diff(new, append=n_items)
     position = np.argsort(order)[pairs]
     component = np.searchsorted(new, position[:, :1], side="right") - 1
-    # The order in which `batches_by_size` brings components.
+    # The order in which `batches_by_size` yields components.
     rank = np.argsort(np.argsort(own_sizes, kind="stable"))
     found = np.concatenate([rank[component], position - new[component]], axis=1)
     return Components(order, own_sizes, found[np.argsort(found[:, 0], kind="stable")])
 
 
 def same_matrices(components: Components, max_rows: int = BLOCK_ROWS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Write out which items of each component are the same.
+    """Make a matrix for each component of which items are the same.
 
     Yields
     ------
@@ -161,7 +161,7 @@ def same_matrices(components: Components, max_rows: int = BLOCK_ROWS) -> Iterato
 
 
 def group_matrices(same: np.ndarray, grouping: str) -> tuple[np.ndarray, np.ndarray]:
-    """Put each item into the first class that it fits, in order; else into a new one.
+    """Assign each item, in order, to the first class that it fits, or else to a new one.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def group_matrices(same: np.ndarray, grouping: str) -> tuple[np.ndarray, np.ndar
         conflicts = np.bincount(slots, minlength=b * k).reshape(b, k)
         labels[:, i] = (conflicts == 0).argmax(axis=1)
         is_first[:, i] = ~(labels[:, :i] == labels[:, i, None]).any(axis=1)
-        # Where one conflict keeps an item out of a class, the sum of the places of those in conflict is its place.
+        # If a single conflict keeps an item out of a class, the sum of the indices in conflict is that index.
         alone = (conflicts == 1) & (places < labels[:, i, None])
         sums = np.bincount(slots, weights=others, minlength=b * k).reshape(b, k)
         decisive[np.nonzero(alone)[0], sums[alone].astype(np.int64)] = True
@@ -197,7 +197,7 @@ def group_matrices(same: np.ndarray, grouping: str) -> tuple[np.ndarray, np.ndar
 
 
 def group(items: Items, components: Components, n_sets: np.ndarray, grouping: str) -> Classes:
-    """Group the items of each component, and name the class of each text.
+    """Group the items of each component, and return the class of each text.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def group(items: Items, components: Components, n_sets: np.ndarray, grouping: st
 
 
 def number_classes(ids: np.ndarray, sizes: np.ndarray) -> Classes:
-    """Give the classes of each set numbers, in order of first appearance.
+    """Renumber the classes of each set in order of first appearance.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The settings of kernel="classes", and the classes that they make of the texts."""
+"""The settings of kernel="classes", and the classes of texts under them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ from .core_models import matrix_device
 from .core_results import format_callable
 from .vendi_embed_nli import mutual_entailment
 
-# By scripts/calibrate_classes.py, for the default model.
+# Chosen by scripts/calibrate_classes.py for the default model.
 DEFAULT_SAME = 0.83
 _NLI = "nli:"
 # Pairs that a caller's function sees at a time.
@@ -40,7 +40,7 @@ _PAIRS_AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class ClassSettings:
-    """Who says that two texts say the same, and how classes are made of that.
+    """How two texts are judged to say the same, and how texts are grouped.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class ClassSettings:
 def make_classes(
     sets: TextSets, rows: np.ndarray, settings: ClassSettings, embeddings: Any, encoder: EncoderSettings
 ) -> tuple[Classes, Relation | None, dict[str, Any]]:
-    """Put texts into classes of those that say the same.
+    """Group texts that say the same into classes.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def make_classes(
         ranks = content_ranks(present.texts)
         items = distinct_items(ranks, present.sizes, grouping)
         pairs = all_pairs(items.sizes)
-        # Each pair in order of content, so that the order of a set does not decide what is asked.
+        # Pairs are in order of content, so that the order of a set does not matter.
         apart = np.diff(ranks[items.first[pairs]])
         pairs = np.where(apart < 0, pairs[:, ::-1], pairs)
         equal, pairs = pairs[apart[:, 0] == 0], pairs[apart[:, 0] != 0]

@@ -39,11 +39,11 @@ class Kernel(ABC):
     def score(
         self, orders: list[float], weights: np.ndarray | None, details: bool
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Score each set at each order: (m, len(orders)); with `details`, give the eigenvalues of each set, too."""
+        """Score each set at each order: (m, len(orders)); with `details`, return the eigenvalues of each set, too."""
 
     @abstractmethod
     def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
-        """Score the set of each text without it: (n,); NaN where no probability is left."""
+        """Score the set of each text without it: (n,); NaN if no probability is left."""
 
     @abstractmethod
     def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
@@ -51,7 +51,7 @@ class Kernel(ABC):
 
 
 class MatrixKernel(Kernel):
-    """A kernel whose eigenvalues are those of matrices."""
+    """A kernel that is scored by the eigenvalues of matrices."""
 
     @abstractmethod
     def _matrices(self, weights: np.ndarray | None) -> Iterator[Matrices]:
@@ -78,7 +78,7 @@ class EmbeddingKernel(MatrixKernel):
         return embedding_matrices(self._vectors, self.sizes, weights, device=self.device)
 
     def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
-        """Take each text out of the kernel, or of the second moments, of its set."""
+        """Remove each text from the kernel, or from the second moments, of its set."""
         return embedding_without(self._vectors, self.sizes, order, weights, device=self.device)
 
     def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
@@ -100,7 +100,7 @@ class FunctionKernel(MatrixKernel):
         return kernel_matrices(kernels, self.sizes, weights, device=self.device)
 
     def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
-        """Call the function on each set less a text."""
+        """Call the function on each set without a text."""
         return function_without(self._function, self._vectors, self.sizes, order, weights, device=self.device)
 
     def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
@@ -125,11 +125,11 @@ class NgramKernel(MatrixKernel):
         return kernel_matrices(self._kernels(), self.sizes, weights, device=self.device)
 
     def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
-        """Take each text out of the kernel of its set."""
+        """Remove each text from the kernel of its set."""
         return kernel_without(self._kernels(), self.sizes, order, weights, device=self.device)
 
     def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
-        """Take the subsets out of the kernels of their sets."""
+        """Select the subsets from the kernels of their sets."""
         ends = np.cumsum(self.sizes**2)
         if self._entries is None:
             self._entries = np.empty(ends[-1])
@@ -154,7 +154,7 @@ def word_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 def _word_tables(sets: TextSets) -> list[NgramTable]:
     from nltk.tokenize import NLTKWordTokenizer
 
-    # NLTK's tokenizer takes most of the time: each different text once.
+    # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
     words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
     tokens = number_tokens([words[text] for text in sets.texts])
     return list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
@@ -179,7 +179,7 @@ class ClassKernel(Kernel):
     def score(
         self, orders: list[float], weights: np.ndarray | None, details: bool
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Score each set from the shares of its classes, which are the eigenvalues; 0 where no text takes part."""
+        """Score each set from the shares of its classes, which are the eigenvalues; 0 if no text takes part."""
         own = None if weights is None else weights[self._rows]
         scores = np.zeros((len(self.sizes), len(orders)))
         scores[self._present] = vendi_from_classes(self.classes, self._own_sizes, orders, own)
@@ -191,7 +191,7 @@ class ClassKernel(Kernel):
         return scores, [np.sort(part)[::-1] for part in np.split(shares, np.cumsum(spread)[:-1])]
 
     def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
-        """Group the others anew where the absence of a text may change their classes."""
+        """Group the other texts again if the absence of a text may change their classes."""
         own = None if weights is None else weights[self._rows]
         scores = np.repeat(self.score([order], weights, False)[0][:, 0], self.sizes)
         scores[self._rows] = classes_without(self.classes, self._own_sizes, order, own, self._relation)
@@ -205,18 +205,18 @@ class ClassKernel(Kernel):
         return vendi_from_classes(number_classes(of_text[rows.ravel()], sizes), sizes, orders)
 
     def utility(self, quality: np.ndarray, patience: float) -> np.ndarray:
-        """Score what each set is worth to a reader of this patience: (m,); 0 where no text takes part."""
+        """Compute the utility of each set to a reader of this patience: (m,); 0 if no text takes part."""
         found = np.zeros(len(self.sizes))
         found[self._present] = utility(self.classes, self._own_sizes, quality[self._rows], patience)
         return found
 
     def members(self) -> tuple[np.ndarray, np.ndarray]:
-        """Count the texts of each class, and name its set: two arrays of shape (c,)."""
+        """Return the number of texts and the set of each class: two arrays of shape (c,)."""
         sizes = class_shares(self.classes, self._own_sizes, np.ones(len(self._rows))).astype(np.int64)
         return sizes, np.repeat(np.flatnonzero(self._present), self.classes.counts)
 
     def labels(self) -> list[list[int | None]]:
-        """Name the class of each text, set by set; None for a text that does not take part."""
+        """Return the class of each text, set by set; None for a text that does not take part."""
         found = np.full(int(self.sizes.sum()), None, dtype=object)
         found[self._rows] = self.classes.of_text
         return [part.tolist() for part in split_by_set(found, self.sizes)]

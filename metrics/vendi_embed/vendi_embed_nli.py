@@ -11,7 +11,7 @@ from .core_encoder import EncoderSettings, progress_bar
 from .core_models import FairLock, find_device, find_transformer, model_registry
 from .core_tokens import token_batches
 
-# What a tokenizer without a limit reports is a number far above any real one.
+# A tokenizer without a limit reports a number far above any real one.
 _NO_LIMIT = 10**6
 
 
@@ -64,7 +64,7 @@ def mutual_entailment(
 
 
 def load_nli(name: str, settings: EncoderSettings) -> tuple[LoadedNli, str]:
-    """Load a classifier, or take the one that this process has loaded; returns it and the identity of its weights."""
+    """Load a classifier, or return the one that this process has loaded, with the identity of its weights."""
     device, registry = find_device(settings.device), model_registry()
     with registry.lock:
         files = find_transformer(name, "same")
@@ -80,7 +80,7 @@ def _read(path: Any, precision: str | None, device: str) -> LoadedNli:
 
     bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
-    # What it reports of missing weights becomes an error below.
+    # Missing weights become an error below.
     logging.set_verbosity_error()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
@@ -112,7 +112,7 @@ def _read(path: Any, precision: str | None, device: str) -> LoadedNli:
 
 
 def _entails(pairs: list[tuple[str, str]], loaded: LoadedNli, settings: EncoderSettings) -> list[bool]:
-    """Say of each pair whether entailment is the likeliest class: in batches of similar length."""
+    """Return whether entailment is the most likely class of each pair, in batches of similar length."""
     if not pairs:
         return []
     with loaded.lock:

@@ -16,7 +16,7 @@ class VendiParts(SetParts):
     """Gram sums of parts of a set."""
 
     def check(self) -> None:
-        """Refuse other kernels: only that of the embeddings is a sum over texts."""
+        """Raise a ValueError for other kernels: only that of embeddings is a sum over texts."""
         if self.settings["kernel"] != "embedding":
             raise ValueError(
                 f"kernel={self.settings['kernel']!r} compares all texts with all, and does not merge; 'embedding' does"

@@ -1,4 +1,4 @@
-"""What weights, quality and the size of a set make of the scores of vendi_embed."""
+"""Weights, quality, contributions and rarefaction in the scores of vendi_embed."""
 
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from .vendi_embed_kernels import ClassKernel, Kernel
 
 
 class Weighting(NamedTuple):
-    """How much each of n texts counts.
+    """Weights and quality of n texts.
 
     given : ndarray of shape (n,), the probabilities that the caller gave; None for uniform ones
     shares : ndarray of shape (n,), probabilities shared out among the texts that count
@@ -39,7 +39,7 @@ class Weighting(NamedTuple):
         return None if self.given is None and self.counted is None else self.shares
 
     def sizes(self, sizes: np.ndarray) -> np.ndarray:
-        """Count the texts of each set that count: (m,)."""
+        """Return the number of texts of each set that count: (m,)."""
         return sizes if self.counted is None else sum_by_set(self.counted.astype(np.int64), sizes)
 
     def present(self, sizes: np.ndarray) -> np.ndarray:
@@ -48,7 +48,7 @@ class Weighting(NamedTuple):
 
 
 def parse_weighting(sets: TextSets, weights: Any, quality: Any, min_quality: Any) -> Weighting:
-    """Read what says how much each text counts.
+    """Read weights, quality and min_quality.
 
     A text of probability 0 adds an eigenvalue of 0: the score is that of the set without it.
     """
@@ -89,7 +89,7 @@ def text_contributions(
     whole = np.repeat(scores, sizes)
     without = kernel.score_without(order, weighting.probabilities)
     if weighting.counted is not None:
-        # No text that counts is left: the score of the rest is 0, as that of a set of which no text counts.
+        # Without a text that counts, the score of a set is 0.
         without = np.where(np.isnan(without) | np.repeat(weighting.empty, sizes), 0.0, without)
     only = np.repeat(sizes == 1, sizes)
     undefined = only if weighting.given is None else only | (weighting.given == 1)
@@ -105,7 +105,7 @@ def text_contributions(
 def _sums_of_others(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Sum the values (n,) of the other texts of the set of each text: (n,)."""
     totals = np.repeat(sum_by_set(values, sizes), sizes)
-    # Where one value is most of the sum, the difference would lose digits.
+    # If one value is most of the sum, the difference loses digits.
     largest = values > totals / 2
     small = np.repeat(sum_by_set(np.where(largest, 0.0, values), sizes), sizes)
     return np.where(largest, small, totals - values)

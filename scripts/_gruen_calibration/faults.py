@@ -15,9 +15,9 @@ _CLAUSE = re.compile(r"(?<=[,;:])\s|\s(?=--)")
 
 
 class Fault(NamedTuple):
-    """How a text is spoiled.
+    """How a text is corrupted.
 
-    plant : of a text, the texts it may borrow from and a source of chance: the spoiled text; None where the text has no
+    plant : maps a text, the texts it may borrow from and a random generator to the corrupted text; None if the text has no
         place for the fault
     least : sentences that a text needs for it
     """

@@ -94,11 +94,11 @@ def _row(
             if len(texts) < LEAST_TEXTS:
                 continue
             if fault is None:
-                spoiled: list[Any] = [text.sentences for text in texts]
+                corrupted: list[Any] = [text.sentences for text in texts]
             else:
                 draw = random.Random(SEED)
                 others: list[Text] = texts if own_corpus else everywhere
-                spoiled = [fault.plant(text, others, draw) for text in texts]
-            values = [judge(sentences) for sentences in spoiled if sentences is not None]
+                corrupted = [fault.plant(text, others, draw) for text in texts]
+            values = [judge(sentences) for sentences in corrupted if sentences is not None]
             found.setdefault(size, {})[part.corpus] = np.array(values)
     return Row(name, found)
