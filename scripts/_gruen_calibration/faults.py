@@ -17,8 +17,8 @@ _CLAUSE = re.compile(r"(?<=[,;:])\s|\s(?=--)")
 class Fault(NamedTuple):
     """How a text is corrupted.
 
-    plant : maps a text, the texts it may borrow from and a random generator to the corrupted text; None if the text has no
-        place for the fault
+    plant : maps a text, the texts it may borrow from and a random generator to the corrupted text; None if the text has
+        no place for the fault
     least : sentences that a text needs for it
     """
 
