@@ -479,7 +479,8 @@ def test_two_visitors_at_once_and_a_stop(demo, chromium, load):
     write(first, case._replace(typed=(LONG,)))
     first.get_by_role("button", name="Stop").wait_for()
     first.get_by_role("button", name="Stop").click()
-    first.locator("#answer").get_by_text("Nothing was scored").wait_for()
+    # Shown, and announced to screen readers.
+    first.locator("#answer").get_by_text("Nothing was scored").first.wait_for()
     for page in (first, second):
         write(page, case)
     for page in (first, second):
