@@ -251,7 +251,7 @@ def test_in_gruen(load, encoder):
     unit = np.array([row / np.linalg.norm(row) for row in np.float64(encoder.encode(sentences))])
     least = float(min(unit[0] @ unit[1], unit[1] @ unit[2]))
     settings = {"components": ["focus"], "model": encoder, "details": True}
-    result = load("gruen").compute(predictions=DOCUMENTS, focus_threshold=least + 0.01, **settings)
+    result = load("gruen").compute(predictions=DOCUMENTS, focus_threshold=1, **settings)
     assert result["focus"] == -0.1
     breaks = result["details"][0]["focus_breaks"]
     assert min(place["similarity"] for place in breaks) == pytest.approx(least, abs=1e-6)
