@@ -692,7 +692,7 @@ EXPECTED = {
 }
 
 
-PAIR_FILES = ("gpt4t_high", "gpt4t_low", "qwen_high", "qwen_low", "llama_high", "llama_low")
+PAIR_FILES = ("gpt4t_high", "gpt4t_low", "qwen_high", "qwen_low", "llama_high")
 
 
 @pytest.fixture(scope="module")
