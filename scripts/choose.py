@@ -4,11 +4,11 @@
     python scripts/choose.py data.jsonl --text-key answers --keep 4 --out chosen.jsonl
     python scripts/choose.py data.parquet --text-key text --one-set --share 0.1 --quality-key reward --min-quality 0.3
 
-Reads and writes the files of score.py. A row holds a group of texts, as a list, of which the chosen ones are left; or
-one text, and rows with the same --group-key that stand side by side, or --set-size rows in turn, or with --one-set all
-rows, make a group, of which the rows of the chosen texts are written as they were, in order.
+Reads and writes the files of score.py. A row holds a group of texts, as a list, which is reduced to the chosen ones; or
+a row holds one text, and a group is made by consecutive rows with the same --group-key, by --set-size consecutive rows,
+or with --one-set by all rows. The rows of the chosen texts are then written unchanged, in order.
 
-Texts are chosen one after the other, each time the one that most raises the mean quality times the Vendi score of order
+Texts are chosen one at a time, each time the one that most raises the mean quality times the Vendi score of order
 2 of what is chosen in its group. No guarantee is known for this rule: docs/choosing.md has its distance from the best
 subset. A group with fewer texts than --keep is kept whole.
 

@@ -89,7 +89,7 @@ def repeat_opening(text: Text, others: list[Text], draw: random.Random) -> list[
 
 
 def loop(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
-    """Say two adjacent sentences in turn, to the length of the text and three times at least."""
+    """Repeat two adjacent sentences alternately, up to the length of the text and at least three times."""
     i = draw.randrange(len(text.sentences) - 1)
     return [text.sentences[i + k % 2] for k in range(max(6, len(text.sentences)))]
 
