@@ -140,7 +140,7 @@ CASES = {
         inputs.restated_set,
         sides.contributions_compute,
         sides.contributions_loop,
-        (Size(500), Size(5_000, megabytes=500, alone=True, long=True)),
+        (Size(200), Size(500), Size(5_000, megabytes=500, alone=True, long=True)),
         Values(1e-9),
     ),
     "contributions_chamfer": Case(
