@@ -194,11 +194,11 @@ class Gruen(TextMetric, evaluate.Metric):
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
-        texts = parse_texts(predictions)
         level = parse_confidence(confidence)
         run = EncoderSettings(DEFAULT_MODEL, precision, batch_size, device, cache_dir, progress)
         bert = BertSettings(likelihood, lm_model, cola_model, sop_model)
         settings = Settings(backbone, components, parity, bert, focus, focus_threshold, vectors, model, run, markup)
+        texts = parse_texts(predictions)
         judge = self._load_backbone(settings)
         mover = WordMover(vectors, load_vectors) if settings.focus_kind == "wms" else None
         sentences = split(texts, parity, settings.reading)

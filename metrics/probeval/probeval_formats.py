@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import check_characters, describe, parse_count
+from .core_inputs import NO_TEXTS, SettingsCheckedError, check_characters, describe, parse_count
 
 WRONG = "wrong"
+# Above it, floats skip integers.
+_MOST = 2**53
 
 
 class Question(NamedTuple):
@@ -96,6 +98,8 @@ def _question(place: int, given: dict, gold: dict) -> Question:
 
 
 def _items(value: Any, name: str, fields: tuple[str, ...], answer_fields: tuple[str, ...]) -> list[dict]:
+    if value is NO_TEXTS:
+        raise SettingsCheckedError
     if value is None:
         raise ValueError(f"{name} is None: probeval compares a model's answers with people's, and needs both.")
     if isinstance(value, Mapping):
@@ -167,7 +171,7 @@ def _answer(answer: Any, where: str, fields: tuple[str, ...]) -> dict:
         raise TypeError(f"{where}: the text must be a string. Got {describe(text)}.")
     check_characters([text], lambda _: where)
     count = answer.get("count")
-    parsed: dict[str, Any] = {"text": text, "count": 1 if count is None else parse_count(count, f"{where}: the count")}
+    parsed: dict[str, Any] = {"text": text, "count": 1 if count is None else parse_count(count, f"{where}: the count", high=_MOST)}
     if "cluster" in fields:
         if not text.strip():
             raise ValueError(f"{where} is blank: a gold answer must hold a word. Got {text!r}.")

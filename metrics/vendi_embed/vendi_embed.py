@@ -213,16 +213,16 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
-        sets = parse_sets(predictions, set_size)
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
         orders = parse_orders(q)
-        weighting = parse_weighting(sets, weights, quality, min_quality)
         if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram", "classes")):
             raise ValueError(f"kernel must be 'embedding', 'ngram', 'classes' or a callable. Got {describe(kernel)}.")
         class_settings = ClassSettings(classes, same, grouping, contexts, patience)
-        class_settings.check(kernel, weighting.qualities)
+        class_settings.check(kernel, quality)
         level = parse_confidence(confidence)
         check_rarefy(rarefy, weights=weights, contributions=contributions, patience=patience)
+        sets = parse_sets(predictions, set_size)
+        weighting = parse_weighting(sets, weights, quality, min_quality)
         k = parse_rarefy(rarefy, weighting.sizes(sets.sizes))
         compared, settings = _make_kernel(kernel, sets, weighting, class_settings, embeddings, encoder)
 
