@@ -62,14 +62,19 @@ class TextMetric:
             if not stored and self.num_process == 1:
                 return self._compute(predictions=predictions, **compared, **kwargs)
             # evaluate consumes what was added before it calls `_compute`.
-            with suppress(SettingsCheckedError):
-                self._compute(predictions=NO_TEXTS, **compared, **kwargs)
+            self._check_settings(kwargs)
             n_added = len(self)  # type: ignore[arg-type]
             try:
                 return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
             except BaseException:
                 self._add_again(n_added)
                 raise
+
+    def _check_settings(self, settings: Mapping[str, Any]) -> None:
+        """Raise the error of `compute` for settings that are invalid whatever the texts are."""
+        compared = {"references": None} if "references" in self._feature_names() else {}
+        with suppress(SettingsCheckedError):
+            self._compute(predictions=NO_TEXTS, **compared, **settings)
 
     def _add_again(self, n_added: int) -> None:
         """Restore what was added before a call that failed. Of several processes, none knows its own part by then."""
