@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 LONGEST_LINE = 2**28
 LARGEST_FILE = 2**30
 _AT_ONCE = 2**16
-_KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", float: "a number"}
+_KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", object: "a value"}
 
 
 @contextmanager
