@@ -299,9 +299,9 @@ def test_bad_rows_of_csv_and_within_sets(tmp_path):
     [
         (["--set", "orders=2"], "--set orders: self_bleu has no such argument. It has max_order, aggregate, "),
         (["--set", "max_order"], "--set must be NAME=VALUE. Got 'max_order'"),
-        (["--set", "max_order=0"], "no row of the first batch can be scored: max_order must be at least 1. Got 0"),
+        (["--set", "max_order=0"], "no row can be scored: max_order must be at least 1. Got 0"),
         (["--set", "aggregate=corpus"], "aggregate='corpus' pools"),
-        (["--text-key", "generations"], "no row of the first batch can be scored: has no 'generations'"),
+        (["--text-key", "generations"], "no row can be scored: has no 'generations'"),
         (["--score-key", "id"], "column 'id' already: pass --score-key"),
         (["--confidence", "95"], "--confidence must be between 0 and 1"),
         (["--batch-size", "0"], "--batch-size must be at least 1. Got 0"),

@@ -10,6 +10,7 @@ from .chamfer_diversity_parts import ChamferParts
 from .core_cache import TextCache as TextCache
 from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import (
+    NO_TEXTS,
     find_scored_sets,
     mean_by_set,
     mean_over_sets,
@@ -171,6 +172,9 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         check_rarefy(rarefy, contributions=contributions)
         parse_choice(singletons, "singletons", ("error", "skip"))
         level = parse_confidence(confidence)
+        if predictions is NO_TEXTS:
+            encoder.check_found()
+            parse_min_quality(min_quality, None if quality is None else np.empty(0))
         sets = parse_sets(predictions, set_size)
         qualities = None if quality is None else parse_values(quality, sets, "quality")
         counted = parse_min_quality(min_quality, qualities)

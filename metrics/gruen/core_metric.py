@@ -33,10 +33,6 @@ class TextMetric:
     # Set by evaluate.EvaluationModule.
     writer: Any
     num_process: int
-    data: Any
-    buf_writer: Any
-    file_paths: Any
-    filelocks: Any
     _feature_names: Callable[[], list[str]]
     selected_feature_format: datasets.Features | None
 
@@ -61,34 +57,15 @@ class TextMetric:
         with _one_thread_in_fork():
             if not stored and self.num_process == 1:
                 return self._compute(predictions=predictions, **compared, **kwargs)
-            # evaluate consumes what was added before it calls `_compute`.
+            # evaluate discards what was added once it calls `_compute`, also if that fails.
             self._check_settings(kwargs)
-            n_added = len(self)  # type: ignore[arg-type]
-            try:
-                return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
-            except BaseException:
-                self._add_again(n_added)
-                raise
+            return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
 
     def _check_settings(self, settings: Mapping[str, Any]) -> None:
         """Raise the error of `compute` for settings that are invalid whatever the texts are."""
         compared = {"references": None} if "references" in self._feature_names() else {}
         with suppress(SettingsCheckedError):
             self._compute(predictions=NO_TEXTS, **compared, **settings)
-
-    def _add_again(self, n_added: int) -> None:
-        """Restore what was added before a call that failed. Of several processes, none knows its own part by then."""
-        if self.num_process > 1 or self.data is None:
-            return
-        columns = {name: self.data[name][:][:n_added] for name in self._feature_names()}
-        self.data = None
-        if self.buf_writer is not None:
-            self.buf_writer = None
-        else:
-            for lock, path in zip(self.filelocks, self.file_paths, strict=True):
-                os.remove(path)
-                lock.release()
-        super().add_batch(**columns)  # type: ignore[misc]
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
         """Keep a batch of texts, or of sets of texts, for a later `compute`.

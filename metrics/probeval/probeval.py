@@ -9,7 +9,7 @@ import numpy as np
 
 from .core_cache import TextCache as TextCache
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import TextSets
+from .core_inputs import NO_TEXTS, TextSets
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL
 from .core_parts import SetParts as SetParts
@@ -229,6 +229,10 @@ class Probeval(TextMetric, evaluate.Metric):
         resolve(chosen, [])
         if (labels is not None) != (matcher == "human"):
             raise ValueError(f"labels go with matcher='human', and only with it. Got matcher={matcher!r}.")
+        if predictions is NO_TEXTS:
+            encoder.check_found()
+            if vectors is not None:
+                load_vectors(vectors)
         asked = questions(*parse_rows(predictions, references))
         settings = resolve(chosen, asked)
         by_people = parse_labels(labels, asked) if matcher == "human" else [None] * len(asked)

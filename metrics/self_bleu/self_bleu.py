@@ -32,7 +32,7 @@ from .core_ngrams import (
     number_tokens,
 )
 from .core_parts import SetParts as SetParts
-from .core_rarefaction import parse_rarefy, rarefaction_settings
+from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
@@ -164,6 +164,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
             smoothing = default_smoothing(aggregate)
         parse_choice(smoothing, "smoothing", SMOOTHINGS)
         level = parse_confidence(confidence)
+        check_rarefy(rarefy)
         if rarefy is not None and aggregate == "corpus":
             raise ValueError(
                 "rarefy has no effect with aggregate='corpus', which pools all sets: leave one of them out."

@@ -12,7 +12,16 @@ from .core_class_scores import Relation as Relation
 from .core_classes import Classes as Classes
 from .core_contributions import embedding_without as embedding_without
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import TextSets, describe, mean_over_sets, parse_embeddings, parse_sets, spread
+from .core_inputs import (
+    NO_TEXTS,
+    TextSets,
+    describe,
+    mean_over_sets,
+    parse_embeddings,
+    parse_min_quality,
+    parse_sets,
+    spread,
+)
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_ngrams import Tokens as Tokens
@@ -221,6 +230,9 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         class_settings.check(kernel, quality)
         level = parse_confidence(confidence)
         check_rarefy(rarefy, weights=weights, contributions=contributions, patience=patience)
+        if predictions is NO_TEXTS:
+            encoder.check_found()
+            parse_min_quality(min_quality, None if quality is None else np.empty(0))
         sets = parse_sets(predictions, set_size)
         weighting = parse_weighting(sets, weights, quality, min_quality)
         k = parse_rarefy(rarefy, weighting.sizes(sets.sizes))

@@ -32,12 +32,11 @@ class Scorer:
         self.items: str = self.metric._items
 
     def check(self) -> None:
-        """Check the settings, and that the score of the whole follows from those of batches, before a file is read."""
+        """Check that the score of the whole follows from those of batches, before a file is read."""
         self.check_names()
         try:
             self.metric._check_parts(self.settings)
-            self.metric._check_settings(self.settings)
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             raise UsageError(str(error)) from None
 
     def check_names(self) -> None:
