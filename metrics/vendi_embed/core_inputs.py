@@ -62,7 +62,7 @@ def describe(value: Any) -> str:
 def show(value: Any) -> str:
     """Format a value for an error message: its repr, cut to one line."""
     try:
-        text = repr(value)
+        text = " ".join(map(str.strip, repr(value).splitlines()))
     except Exception:  # such as an integer of too many digits, or a repr of the caller's
         return "that cannot be printed"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
