@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 LONGEST_LINE = 2**28
 LARGEST_FILE = 2**30
 _AT_ONCE = 2**16
+_QUOTED, _LINE_END = re.compile(rb'"[^"]*"'), re.compile(rb"\r\n?|\n")
 _KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", object: "a value"}
 
 
@@ -36,15 +37,16 @@ def open_file(path: Path) -> Iterator[io.BufferedReader]:
 
 
 def split_lines(file: io.BufferedReader, path: Path) -> Iterator[bytes]:
-    r"""Yield the lines of a file with their ends: `\n`, or `\r` in a file that begins without any `\n`.
+    r"""Yield the lines of a file with their ends: `\n`, or `\r` in a file whose first line ends so.
 
     Raises
     ------
     ValueError
         If a line is too long; it names the line.
     """
-    start = file.peek(_AT_ONCE)
-    lines = _old_lines(file) if b"\r" in start and b"\n" not in start else iter(lambda: file.readline(LONGEST_LINE), b"")
+    first_end = _LINE_END.search(_QUOTED.sub(b"", file.peek(_AT_ONCE)))
+    is_old = first_end is not None and first_end[0] == b"\r"
+    lines = _old_lines(file) if is_old else iter(lambda: file.readline(LONGEST_LINE), b"")
     for number, line in enumerate(lines, 1):
         if len(line) >= LONGEST_LINE:
             raise ValueError(f"{path}, line {number} is longer than {LONGEST_LINE:,} bytes.")
