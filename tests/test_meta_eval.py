@@ -662,13 +662,13 @@ def test_markup_in_names_stays_text(written):
 
 def test_a_file_that_is_not_there_or_a_model_or_a_metric():
     done = run("nowhere.jsonl")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.strip() == "nowhere.jsonl cannot be read: No such file or directory."
     done = run(OWN, "--model", "./nowhere")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "model must be a folder with a saved model. Got './nowhere'" in done.stderr
     done = run(OWN, "--metric", "no/such/metric")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "metric 'no/such/metric' cannot be loaded" in done.stderr
 
 

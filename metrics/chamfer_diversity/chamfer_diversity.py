@@ -10,6 +10,7 @@ from .chamfer_diversity_parts import ChamferParts
 from .core_cache import TextCache as TextCache
 from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import (
+    NO_TEXTS,
     find_scored_sets,
     mean_by_set,
     mean_over_sets,
@@ -167,16 +168,19 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
-        sets = parse_sets(predictions, set_size)
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
+        check_rarefy(rarefy, contributions=contributions)
+        parse_choice(singletons, "singletons", ("error", "skip"))
+        level = parse_confidence(confidence)
+        if predictions is NO_TEXTS:
+            encoder.check_found()
+            parse_min_quality(min_quality, None if quality is None else np.empty(0))
+        sets = parse_sets(predictions, set_size)
         qualities = None if quality is None else parse_values(quality, sets, "quality")
         counted = parse_min_quality(min_quality, qualities)
         counts = sets.sizes if counted is None else sum_by_set(counted.astype(np.int64), sets.sizes)
-        check_rarefy(rarefy, contributions=contributions)
         k = parse_rarefy(rarefy, counts, least=2)
-        parse_choice(singletons, "singletons", ("error", "skip"))
         scored = find_scored_sets(sets, singletons, "chamfer_diversity") if k is None else counts >= k
-        level = parse_confidence(confidence)
         vectors, settings = embed_sets(sets, embeddings, encoder)
 
         where = matrix_device(device)

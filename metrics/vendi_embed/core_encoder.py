@@ -13,7 +13,7 @@ import numpy as np
 
 from .core_cache import TextCache, parse_cache_dir, through_cache
 from .core_inputs import TextSets, describe, parse_choice, parse_count, parse_embeddings, parse_matrix
-from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_model, load_encoder
+from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_device, find_model, load_encoder
 from .core_tokens import count_tokens, token_batches, warn_of_cut, warn_of_unread
 
 logger = logging.getLogger(__name__)
@@ -60,6 +60,13 @@ class EncoderSettings:
     def is_given(self) -> bool:
         """Whether `model` is an encoder of the caller's."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
+
+    def check_found(self) -> None:
+        """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
+        if self.device is not None:
+            find_device(self.device)
+        if not self.is_given and self.model != DEFAULT_MODEL:
+            find_model(self.model)
 
     def check_unused(self, reason: str) -> None:
         """Raise an error if a setting asks something of an encoder that does not run."""

@@ -12,7 +12,16 @@ from .core_class_scores import Relation as Relation
 from .core_classes import Classes as Classes
 from .core_contributions import embedding_without as embedding_without
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import TextSets, describe, mean_over_sets, parse_embeddings, parse_sets, spread
+from .core_inputs import (
+    NO_TEXTS,
+    TextSets,
+    describe,
+    mean_over_sets,
+    parse_embeddings,
+    parse_min_quality,
+    parse_sets,
+    spread,
+)
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_ngrams import Tokens as Tokens
@@ -213,16 +222,19 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
-        sets = parse_sets(predictions, set_size)
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
         orders = parse_orders(q)
-        weighting = parse_weighting(sets, weights, quality, min_quality)
         if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram", "classes")):
             raise ValueError(f"kernel must be 'embedding', 'ngram', 'classes' or a callable. Got {describe(kernel)}.")
         class_settings = ClassSettings(classes, same, grouping, contexts, patience)
-        class_settings.check(kernel, weighting.qualities)
+        class_settings.check(kernel, quality)
         level = parse_confidence(confidence)
         check_rarefy(rarefy, weights=weights, contributions=contributions, patience=patience)
+        if predictions is NO_TEXTS:
+            encoder.check_found()
+            parse_min_quality(min_quality, None if quality is None else np.empty(0))
+        sets = parse_sets(predictions, set_size)
+        weighting = parse_weighting(sets, weights, quality, min_quality)
         k = parse_rarefy(rarefy, weighting.sizes(sets.sizes))
         compared, settings = _make_kernel(kernel, sets, weighting, class_settings, embeddings, encoder)
 
