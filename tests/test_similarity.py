@@ -25,7 +25,7 @@ def sets():
 
 @pytest.fixture
 def vectors(rng):
-    found = rng.standard_normal((sum(SIZES), 3))
+    found = rng.standard_normal((sum(SIZES), 6))
     found[5] = 2 * found[4]
     return found
 
