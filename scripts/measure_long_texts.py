@@ -4,8 +4,8 @@
     METRICS_TEST_DATA=/path/to/data python scripts/measure_long_texts.py --write docs/long-texts.md
 
 Each text is split in the middle, so that each half is longer than the default encoder reads. Does the embedding of the
-second half find its own first half, as the nearest by cosine, among those of 200 other texts? The texts are film reviews
-and sections of speeches (data/text/movie_reviews.zip, data/text/state_union.zip).
+second half find its own first half, as the nearest by cosine, among those of 200 other texts? The texts are film
+reviews and sections of speeches (data/text/movie_reviews.zip, data/text/state_union.zip).
 """
 
 import argparse

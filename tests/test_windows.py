@@ -77,8 +77,9 @@ def test_no_digit_changes_for_texts_that_fit(load):
     for name in ("vendi_embed", "chamfer_diversity"):
         cut, windows = (load(name).compute(predictions=SETS, long_texts=way) for way in ("cut", "windows"))
         assert cut["scores"] == windows["scores"]
-        assert cut["signature"].replace("|precision:float32", "|precision:float32|long_texts:windows") == (
-            windows["signature"]
+        assert (
+            cut["signature"].replace("|precision:float32", "|precision:float32|long_texts:windows")
+            == (windows["signature"])
         )
     cut, windows = (encode(TEXTS, device="cpu", long_texts=way).embeddings for way in ("cut", "windows"))
     np.testing.assert_array_equal(cut, windows)

@@ -160,9 +160,7 @@ class Source(NamedTuple):
         """Rank the texts by content, as `content_ranks` does: (n,)."""
         if self.similarity is not None:
             return self.similarity.ranks(sets.texts)
-        return content_ranks(
-            sets.texts, None if self.embeddings is None else parse_embeddings(self.embeddings, sets)
-        )
+        return content_ranks(sets.texts, None if self.embeddings is None else parse_embeddings(self.embeddings, sets))
 
 
 def parse_source(sets: TextSets, embeddings: Any, similarity: Any, encoder: EncoderSettings) -> Source:

@@ -59,9 +59,9 @@ Args:
         runs. Their norms do not matter.
     similarity (`list` of (k, k) matrices): in place of an encoder, similarities computed elsewhere: a matrix for each
         set, for its k texts in order, or one matrix if `predictions` is one flat set. The texts may then be mere names,
-        such as those of molecules or images. The distance of two texts is 1 - similarity. Each matrix must be symmetric,
-        with unit diagonal, to within 1e-4, and positive semi-definite, to within 1e-4 of its largest eigenvalue. Cannot
-        be combined with `embeddings`.
+        such as those of molecules or images. The distance of two texts is 1 - similarity. Each matrix must be
+        symmetric, with unit diagonal, to within 1e-4, and positive semi-definite, to within 1e-4 of its largest
+        eigenvalue. Cannot be combined with `embeddings`.
     quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
     min_quality (`float` in [0, 1]): requires `quality`. Texts of lower quality are left out of all results, as in
         effective semantic diversity (arXiv 2504.12522). A set scores 0 if fewer than two texts are left.

@@ -23,8 +23,8 @@ from .core_results import (
 )
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
-from .core_windows import Windows as Windows
 from .core_vectors import load_vectors
+from .core_windows import Windows as Windows
 from .probeval_clusters import compare_clusterings
 from .probeval_formats import (
     from_cfc,

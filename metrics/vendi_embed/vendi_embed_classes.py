@@ -118,7 +118,9 @@ def make_classes(
             if given is not None:
                 raise ValueError(f"{name} no effect where {who}: leave one of the two out.")
     elif source.similarity is not None and settings.same is None:
-        raise ValueError("similarity with kernel='classes' needs same: its default is for cosines of the default model.")
+        raise ValueError(
+            "similarity with kernel='classes' needs same: its default is for cosines of the default model."
+        )
     if settings.classes is not None:
         labels = parse_classes(settings.classes, sets)
         return number_classes(labels.of_text[rows], present.sizes), None, {"classes": "given"}
