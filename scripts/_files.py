@@ -180,7 +180,9 @@ def read_archive(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
                         raise ValueError(f"{path}: {name} is larger than {LARGEST_FILE:,} bytes.")
                     yield name, archive.read(name)
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-            raise ValueError(f"{path} is a damaged or encrypted archive{f', at {name}' * bool(name)}: {error}.") from None
+            raise ValueError(
+                f"{path} is a damaged or encrypted archive{f', at {name}' * bool(name)}: {error}."
+            ) from None
 
 
 def read_part(value: Any, where: str, kind: type, *keys: str) -> Any:

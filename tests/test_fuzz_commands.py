@@ -37,12 +37,17 @@ TARGETS = [
         "question": {"normalized": "name a pet"},
         "answers": {
             "raw": {"dog": 3, "cat": 2, "fish": 1},
-            "clusters": {f"q{i}.0": {"count": 3, "answers": ["dog"]}, f"q{i}.1": {"count": 3, "answers": ["cat", "fish"]}},
+            "clusters": {
+                f"q{i}.0": {"count": 3, "answers": ["dog"]},
+                f"q{i}.1": {"count": 3, "answers": ["cat", "fish"]},
+            },
         },
     }
     for i in range(2)
 ]
-ANSWERS = {f"q{i}": {"dog": {"cluster": f"q{i}.0", "count": 2}, "car": {"cluster": "wrong", "count": 1}} for i in range(2)}
+ANSWERS = {
+    f"q{i}": {"dog": {"cluster": f"q{i}.0", "count": 2}, "car": {"cluster": "wrong", "count": 1}} for i in range(2)
+}
 RATED = [{"text": text, "quality": 0.5} for text in "abcdef"]
 RICH = [{"texts": ["a b", "c d", "e f", "g h"], "paraphrases": [["b a"], ["d c"], [], []], "src": "x"}] * 2
 ASSESSED = [{"question_id": f"q{i}", "assessments": {"dog": f"q{i}.0", "car": "wrong"}} for i in range(2)]
@@ -120,7 +125,11 @@ READERS = {
     ),
     "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, [["a", "b"]])),
     "meta_eval, kinds": ("generator/original.jsonl", lines(SENTENCES), read_generator),
-    "compare": ("a.jsonl", lines([{"id": 1, "t": ["a"]}, {"id": 2, "t": ["b"]}]), lambda p: compare.read_items(p, "t", "id")),
+    "compare": (
+        "a.jsonl",
+        lines([{"id": 1, "t": ["a"]}, {"id": 2, "t": ["b"]}]),
+        lambda p: compare.read_items(p, "t", "id"),
+    ),
     "candidate_sets": ("rich.jsonl", lines(RICH), make_sets),
     "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), rate_quality.read_lines),
     "judge_diversity, journal": ("out.journal", lines(JOURNAL), read_journal),
@@ -136,7 +145,11 @@ READERS = {
         *("assessed.jsonl", lines(ASSESSED)),
         lambda path: pools.read(targets_beside(path), None, path),
     ),
-    "calibrate_classes": ("targets.jsonl", lines(TARGETS), lambda path: list(calibrate_classes.answer_pairs(path, True))),
+    "calibrate_classes": (
+        "targets.jsonl",
+        lines(TARGETS),
+        lambda path: list(calibrate_classes.answer_pairs(path, True)),
+    ),
     "compare_encoders": ("judged.jsonl", lines(PAIRS), read_judged),
     "measure_choice": ("original.jsonl", lines(SENTENCES), read_groups),
     "CoLA": ("cola.tsv", raw(COLA), read_cola),
@@ -168,7 +181,9 @@ def test_damaged_files_are_read_or_named(tmp_path, name):
                 message = str(error)
                 named += 1
                 in_metric = name.startswith("from_") and re.search(r"predictions|references|targets", message)
-                assert in_metric or str(path.parent) in message or "There is no pair left" in message, f"case {i}: {message}"
+                assert in_metric or str(path.parent) in message or "There is no pair left" in message, (
+                    f"case {i}: {message}"
+                )
                 assert "\n" not in message, f"case {i}: {message}"
                 assert len(message) < 2_000, f"case {i}: {message}"
             except Exception as error:
@@ -190,7 +205,9 @@ def score_file(draw, folder):
         path.write_bytes(damage_bytes(draw, path.read_bytes()))
     elif kind == "csv":
         end = draw.choice(("\n", "\r\n", "\r"))
-        data = end.join(["texts,n", *(f'"{json.dumps(row["texts"]).replace(chr(34), chr(34) * 2)}",{row["n"]}' for row in ROWS)])
+        data = end.join(
+            ["texts,n", *(f'"{json.dumps(row["texts"]).replace(chr(34), chr(34) * 2)}",{row["n"]}' for row in ROWS)]
+        )
         path.write_bytes(damage_bytes(draw, data.encode()))
     elif kind == "json":
         path.write_bytes(whole_or_bytes(ROWS)(draw))
@@ -208,7 +225,18 @@ def test_score_ends_alike_whatever_the_batch_size(tmp_path, capsys):
         ends = []
         for size in (2, 1000):
             out = folder / f"out{size}.jsonl"
-            words = [data, "--metric", "self_bleu", "--text-key", "texts", "--out", out, "--batch-size", size, "--quiet"]
+            words = [
+                data,
+                "--metric",
+                "self_bleu",
+                "--text-key",
+                "texts",
+                "--out",
+                out,
+                "--batch-size",
+                size,
+                "--quiet",
+            ]
             with bounded(f"case {i}"):
                 code = score.main(list(map(str, words)))
             shown = capsys.readouterr().err

@@ -181,7 +181,10 @@ def draw_case(draw, name):
         settings[parameter] = (
             GOOD[name][parameter](draw, inputs["predictions"]) if is_good else draw.choice(odd_values())
         )
-    encodes = name in ("vendi_embed", "chamfer_diversity", "probeval") and not settings.keys() & {"embeddings", "vectors"}
+    encodes = name in ("vendi_embed", "chamfer_diversity", "probeval") and not settings.keys() & {
+        "embeddings",
+        "vectors",
+    }
     if encodes and draw.random() < 0.95 and "classes" not in settings:
         settings.setdefault("model", Letters())
     return inputs, settings

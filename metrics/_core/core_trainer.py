@@ -15,7 +15,7 @@ from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, confidence_inter
 _GROUPS = ("inputs", "labels")
 # Settings for single texts, which are not known before training; and `details`, which a log cannot hold.
 _NOT_IN_TRAINING = {
-    *("predictions", "embeddings", "weights", "quality", "min_quality", "labels", "details"),
+    *("predictions", "embeddings", "similarity", "weights", "quality", "min_quality", "labels", "details"),
     *("classes", "contexts", "patience", "contributions"),
 }
 

@@ -49,7 +49,9 @@ def watch(command: Command, source: Source, found: Iterator[Batch], name: str, s
                 n_bad += batch.n_bad_first
                 first_error = first_error or batch.bad[0][1]
                 if n_bad >= _HOPELESS_ROWS:
-                    raise NothingGoodError(f"{command.data}: none of the first {_HOPELESS_ROWS:,} rows can be scored: {first_error}")
+                    raise NothingGoodError(
+                        f"{command.data}: none of the first {_HOPELESS_ROWS:,} rows can be scored: {first_error}"
+                    )
             nothing_good = nothing_good and batch.result is None
             yield batch
             n_texts += batch.n_texts
