@@ -27,6 +27,7 @@ from .core_neighbours import expected_nearest, nearest_without
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
+from .core_rewards import RewardFunction as RewardFunction
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
