@@ -1,4 +1,4 @@
-"""Train toy policies with the rewards of this repository: do they collapse to one answer, and do they stay valid?
+"""Train toy policies with the rewards: do they collapse to one answer, and do they stay valid.
 
     python scripts/train_toy_policy.py train --plot docs/rewards.svg
     python scripts/train_toy_policy.py time

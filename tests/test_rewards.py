@@ -50,15 +50,17 @@ def test_a_reward_is_the_contribution_to_the_set(load, name, settings):
 
 @each_case
 def test_quality_times_contribution(load, name, settings):
-    def rate(completions, answer, **columns):
+    def rate(completions, ratings, **columns):
         assert columns["prompts"] == ASKED
         assert len(columns["completion_ids"]) == len(completions)
-        return [None if text == "a pot" else 0.5 if answer == "yes" else 0.0 for text in completions]
+        return [None if text == "a pot" else rating for text, rating in zip(completions, ratings, strict=True)]
 
     reward = load(name).for_rewards(SIZE, reward="quality_times_contribution", quality=rate, **settings)
     expected = [0.5 * max(value, 0) for value in expected_contributions(load, name, settings)]
-    assert call(reward, answer="yes") == [*pytest.approx(expected[:-1], abs=1e-9), None]
-    assert call(reward, answer="no") == [0.0] * 11 + [None]
+    found = call(reward, ratings=[0.5] * 12)
+    assert found.pop() is None
+    assert found == pytest.approx(expected[:-1], abs=1e-9)
+    assert call(reward, ratings=[0.0] * 12) == [0.0] * 11 + [None]
 
 
 def test_a_product_rewards_no_text_for_its_faults():
@@ -162,7 +164,7 @@ def test_wrong_types_are_named(load):
 
 def test_half_a_set_is_never_scored(load):
     reward = load("vendi_embed").for_rewards(SIZE, kernel="ngram")
-    with pytest.raises(ValueError, match="set_size=4 for 10 completions of 1 processes.*num_generations"):
+    with pytest.raises(ValueError, match=r"set_size=4 for 10 completions of 1 processes\..*num_generations"):
         call(reward, TEXTS[:10], ASKED[:10])
     with pytest.raises(ValueError, match="completions 0 to 5 answer 2 different prompts"):
         call(load("vendi_embed").for_rewards(6, kernel="ngram"))

@@ -56,18 +56,16 @@ class RewardFunction:
                 raise ValueError(f"{key} cannot be given to for_rewards: a reward is the score of one text.")
         self._reward = rewards[0] if reward is None else reward
         parse_choice(self._reward, "reward", rewards)
-        if scores_texts != (set_size is None):
+        if scores_texts and set_size is not None:
+            raise ValueError(f"set_size has no effect: {name} scores each text by itself.")
+        if not scores_texts and set_size is None:
             raise ValueError(
-                f"set_size has no effect: {name} scores each text by itself."
-                if scores_texts
-                else "set_size must be the number of completions of a prompt, the trainer's num_generations. Got None."
+                "set_size must be the number of completions of a prompt, the trainer's num_generations. Got None."
             )
-        if (quality is None) == (self._reward == PRODUCT):
-            raise ValueError(
-                f"reward={PRODUCT!r} needs quality: a reward function with values in [0, 1]."
-                if quality is None
-                else f"quality has no effect on reward={self._reward!r}: pass reward={PRODUCT!r}."
-            )
+        if self._reward == PRODUCT and quality is None:
+            raise ValueError(f"reward={PRODUCT!r} needs quality: a reward function with values in [0, 1].")
+        if self._reward != PRODUCT and quality is not None:
+            raise ValueError(f"quality has no effect on reward={self._reward!r}: pass reward={PRODUCT!r}.")
         if quality is not None and not callable(quality):
             raise TypeError(f"quality must be a reward function, such as gruen.for_rewards(). Got {describe(quality)}.")
         self._metric, self._quality, self._settings = metric, quality, settings
@@ -99,7 +97,8 @@ class RewardFunction:
         """
         if self._set_size is None:
             return self._score(read_completions(completions), columns)
-        error, part = None, None
+        part: _Part | None = None
+        error: Exception | None = None
         try:
             part = self._read(completions, prompts, columns)
         except Exception as raised:
