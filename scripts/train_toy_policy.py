@@ -5,8 +5,9 @@
 
 train: a policy is a softmax over sixteen answers to one prompt: eight sentences of ours, which are valid, and the same
 with their words shuffled, which are noise. It is trained as by GRPO: groups of answers, rewards standardized within a
-group, a step of Adam. Prints, for each reward, what the policies of all seeds have become: the effective number of
-valid answers, which is the exponential of the entropy among them, and the probability of a valid answer.
+group, a step of Adam. Training starts from random policies, or from such that prefer one valid answer. Prints, for each
+reward, what the policies of all seeds have become: the effective number of valid answers, which is the exponential of
+the entropy among them; the probability of a valid answer; and the lowest that its mean was during training.
 
 time: what the rewards cost beside the generation of the texts by a model of the size of GPT-2, with random weights.
 """
@@ -15,6 +16,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +41,9 @@ _VALID = (
     "The children build a castle of blankets.",
 )
 _PROMPT = "What do you do on a rainy day?"
-_GROUP, _STEPS, _RATE = 8, 300, 0.05
+_GROUP, _STEPS, _RATE = 8, 200, 0.05
+# What is added to the logit of the first answer.
+_STARTS = {"random": 0.0, "one answer": 4.0}
 _LEVEL = 0.95
 Reward = Callable[..., list[float | None]]
 
@@ -71,11 +75,13 @@ def shuffled(texts: Sequence[str], rng: np.random.Generator) -> list[str]:
     return [" ".join(rng.permutation(text.rstrip(".").split())) + "." for text in texts]
 
 
-def train(reward: Reward, n_seeds: int) -> Course:
+def train(reward: Reward, n_seeds: int, preference: float) -> Course:
     """Train a policy for each seed; the groups of all are scored in one call, each as a prompt of its own."""
     answers = [*_VALID, *shuffled(_VALID, np.random.default_rng(0))]
     generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(n_seeds, len(answers), generator=generator).requires_grad_()
+    logits = torch.randn(n_seeds, len(answers), generator=generator)
+    logits[:, 0] += preference
+    logits.requires_grad_()
     prompts = [f"{_PROMPT} ({seed})" for seed in range(n_seeds) for _ in range(_GROUP)]
     optimizer = torch.optim.Adam([logits], lr=_RATE)
     states = [logits.detach().softmax(-1).numpy()]
@@ -95,42 +101,44 @@ def train(reward: Reward, n_seeds: int) -> Course:
     return Course(np.exp(-(among * np.log(np.maximum(among, 1e-30))).sum(-1)), share)
 
 
-def to_row(name: str, effective: np.ndarray, valid: np.ndarray) -> str:
+def to_row(start: str, name: str, effective: np.ndarray, valid: np.ndarray, lowest: float) -> str:
     """Format the means over seeds with their intervals."""
     cells = []
     for values, scale in ((effective, 1), (valid, 100)):
         interval = confidence_interval(_LEVEL, values * scale)
         assert interval is not None
         cells.append(f"{values.mean() * scale:.1f} [{interval[0]:.1f}, {interval[1]:.1f}]")
-    return f"| {name} | {' | '.join(cells)} |"
+    return f"| {start} | {name} | {' | '.join(cells)} | {lowest * 100:.1f} |"
 
 
-def plot(courses: dict[str, Course], path: Path) -> None:
-    """Draw the means over seeds at each step."""
+def plot(courses: dict[str, dict[str, Course]], path: Path) -> None:
+    """Draw the means over seeds at each step, a row of panels for each start."""
     import matplotlib as mpl
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "rewards"})
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-    titles = ("effective number of valid answers", "probability of a valid answer")
-    for axis, title, name, top in zip(axes, titles, Course._fields, (len(_VALID), 1), strict=True):
-        for label, course in courses.items():
-            axis.plot(getattr(course, name).mean(1), label=label)
-        axis.set(title=title, xlabel="step", ylim=(0, top * 1.05))
-    axes[1].legend(loc="lower right", title="reward")
+    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "rewards"})
+    figure = Figure(figsize=(9, 5.6), layout="constrained")
+    axes = figure.subplots(len(courses), 2)
+    for row, (start, by_reward) in zip(axes, courses.items(), strict=True):
+        titles = ("effective number of valid answers", "probability of a valid answer")
+        for axis, title, name, top in zip(row, titles, Course._fields, (len(_VALID), 1), strict=True):
+            for label, course in by_reward.items():
+                axis.plot(getattr(course, name).mean(1), label=label)
+            axis.set(title=f"start: {start}; {title}", xlabel="step", ylim=(0, top * 1.05))
+    axes[0, 1].legend(loc="lower right", title="reward")
     figure.savefig(path, metadata={"Date": None})
 
 
 def run_training(n_seeds: int, path: Path | None) -> None:
-    """Train with each reward, and print and plot what becomes of the policies."""
-    courses = {name: train(reward, n_seeds) for name, reward in make_rewards().items()}
-    print("| reward | effective number of valid answers | valid, % |\n|---|---|---|")
-    first = next(iter(courses.values()))
-    print(to_row("none: before training", first.effective[0], first.valid[0]))
-    for name, course in courses.items():
-        print(to_row(name, course.effective[-1], course.valid[-1]))
+    """Train from each start with each reward, and print and plot what becomes of the policies."""
+    rewards, courses = make_rewards(), {}
+    print("| start | reward | effective number of valid answers | valid, % | lowest, % |\n|---|---|---|---|---|")
+    for start, preference in _STARTS.items():
+        courses[start] = {name: train(reward, n_seeds, preference) for name, reward in rewards.items()}
+        first = courses[start]["quality"]
+        print(to_row(start, "before training", first.effective[0], first.valid[0], first.valid[0].mean()))
+        for name, course in courses[start].items():
+            print(to_row(start, name, course.effective[-1], course.valid[-1], course.valid.mean(1).min()))
     if path is not None:
         plot(courses, path)
 
@@ -160,7 +168,7 @@ def run_timing(n_prompts: int, n_tokens: int) -> None:
     print(f"generation: {seconds:.1f} s")
     for name, reward in make_rewards().items():
         reward(prompts=prompts[:_GROUP], completions=texts[:_GROUP])
-        own = min(timed(lambda reward=reward: reward(prompts=prompts, completions=texts))[0] for _ in range(3))
+        own = min(timed(partial(reward, prompts=prompts, completions=texts))[0] for _ in range(3))
         print(f"{name}: {own:.2f} s, {own / seconds:.1%} of the generation")
 
 
@@ -176,7 +184,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     training = commands.add_parser("train", help="train policies")
-    training.add_argument("--seeds", type=int, default=20, help="number of policies for each reward")
+    training.add_argument("--seeds", type=int, default=10, help="number of policies for each reward")
     training.add_argument("--plot", type=Path, help="file for the plot, such as .svg")
     timing = commands.add_parser("time", help="time the rewards")
     timing.add_argument("--prompts", type=int, default=8, help="number of prompts in a step")

@@ -11,6 +11,7 @@ import torch
 from transformers import TrainerState
 
 from metrics._core.core_rewards import multiply, read_completions
+from scripts import train_toy_policy
 from tests.conftest import ROOT
 from tests.reward_run import PROMPTS, SIZE, TEXTS, make_reward, rate_by_length, train
 
@@ -271,3 +272,17 @@ def test_two_processes_of_grpo_trainer_hold_half_a_set_each(load, tmp_path):
     found = [one[0] for one in run_two_processes(tmp_path, [job])]
     assert all(len(texts) == 2 for one in found for _, texts in one["seen"])
     check_log(load, found, {"kernel": "ngram"})
+
+
+@pytest.mark.slow
+def test_a_policy_collapses_without_the_contribution(monkeypatch):
+    monkeypatch.setattr(train_toy_policy, "_STEPS", 100)
+    rewards = train_toy_policy.make_rewards()
+    by_quality, by_product = (
+        train_toy_policy.train(rewards[name], 4, 0.0) for name in ("quality", "quality × contribution")
+    )
+    assert by_quality.effective[-1].mean() < 2.5
+    assert by_product.effective[-1].mean() > 6
+    # Noise would avoid a collapse, too.
+    assert by_product.valid.mean(1).min() == by_product.valid[0].mean()
+    assert by_product.valid[-1].mean() > 0.8
