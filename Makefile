@@ -17,7 +17,7 @@ test-fast: $(VENV)/.installed-dev
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy metrics scripts spaces
+	$(BIN)/mypy metrics scripts spaces text_metrics
 	$(BIN)/python scripts/vendor.py --check
 	$(BIN)/python scripts/cards.py --check
 	$(BIN)/python scripts/fill_evidence.py --check

@@ -28,6 +28,7 @@ from .core_neighbours import expected_nearest, nearest_by_similarity, nearest_wi
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
+from .core_rewards import RewardFunction as RewardFunction
 from .core_similarity import Similarities, parse_source
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
 from .core_tokens import token_batches as token_batches

@@ -15,6 +15,7 @@ from .core_inputs import NO_TEXTS, parse_texts
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL
 from .core_results import TEXTS, confidence_interval, confidence_settings, parse_confidence, signature
+from .core_rewards import RewardFunction as RewardFunction
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors

@@ -21,6 +21,7 @@ from .core_results import (
     parse_confidence,
     signature,
 )
+from .core_rewards import RewardFunction as RewardFunction
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors

@@ -34,6 +34,7 @@ from .core_ngrams import (
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
+from .core_rewards import RewardFunction as RewardFunction
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
 from .self_bleu_rarefied import SetMeasure, rarefied_columns

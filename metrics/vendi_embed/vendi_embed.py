@@ -36,6 +36,7 @@ from .core_results import (
     parse_confidence,
     signature,
 )
+from .core_rewards import RewardFunction as RewardFunction
 from .core_similarity import Similarities, Source, parse_source
 from .core_spectra import parse_orders
 from .core_tokens import token_batches as token_batches

@@ -11,7 +11,6 @@ from scripts._score.rows import Source
 from scripts._score.store import State
 from scripts._score.work import Batch
 
-
 # A job ends if this many rows are bad before the first good one, however they fall into batches.
 _HOPELESS_ROWS = 1000
 
