@@ -30,7 +30,7 @@ def open_file(path: Path) -> Iterator[io.BufferedReader]:
         If it cannot be read; it names the file.
     """
     try:
-        with path.open("rb", buffering=_AT_ONCE) as file:
+        with io.BufferedReader(path.open("rb", buffering=0), _AT_ONCE) as file:
             yield file
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from error
@@ -180,7 +180,9 @@ def read_archive(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
                         raise ValueError(f"{path}: {name} is larger than {LARGEST_FILE:,} bytes.")
                     yield name, archive.read(name)
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-            raise ValueError(f"{path} is a damaged or encrypted archive{f', at {name}' * bool(name)}: {error}.") from None
+            raise ValueError(
+                f"{path} is a damaged or encrypted archive{f', at {name}' * bool(name)}: {error}."
+            ) from None
 
 
 def read_part(value: Any, where: str, kind: type, *keys: str) -> Any:

@@ -33,7 +33,10 @@ def read_groups(folder: Path) -> list[list[str]]:
     """Read the different sentences about each of some sets of concepts."""
     names = ("original", "para_a", "para_b", "para_c")
     files = [
-        [read_texts(record, "sentences", where) for where, record in islice(read_objects(folder / f"{name}.jsonl"), _GROUPS)]
+        [
+            read_texts(record, "sentences", where)
+            for where, record in islice(read_objects(folder / f"{name}.jsonl"), _GROUPS)
+        ]
         for name in names
     ]
     if len(set(map(len, files))) > 1:

@@ -6,6 +6,7 @@
 import inspect
 import json
 import re
+import sys
 import traceback
 import warnings
 
@@ -47,9 +48,9 @@ def n_texts(predictions):
 
 def weights(draw, predictions):
     rows = shaped(lambda draw: draw.random() + 0.01)(draw, predictions)
-    if rows and isinstance(rows[0], list):
+    if any(isinstance(row, list) for row in rows):
         return [[value / sum(row) for value in row] if isinstance(row, list) else row for row in rows]
-    return [value / sum(rows) if isinstance(value, float) else value for value in rows]
+    return [value / sum(rows) for value in rows]
 
 
 def embeddings(draw, predictions):
@@ -181,7 +182,10 @@ def draw_case(draw, name):
         settings[parameter] = (
             GOOD[name][parameter](draw, inputs["predictions"]) if is_good else draw.choice(odd_values())
         )
-    encodes = name in ("vendi_embed", "chamfer_diversity", "probeval") and not settings.keys() & {"embeddings", "vectors"}
+    encodes = name in ("vendi_embed", "chamfer_diversity", "probeval") and not settings.keys() & {
+        "embeddings",
+        "vectors",
+    }
     if encodes and draw.random() < 0.95 and "classes" not in settings:
         settings.setdefault("model", Letters())
     return inputs, settings
@@ -230,7 +234,7 @@ def test_odd_calls(load, name):
                 error.add_note(f"{shown}: {found!r:.300}, settings {list(settings)}")
                 raise
         outcomes["errors" if isinstance(found, Exception) else "results"] += 1
-    print(f"{name}: {outcomes}")
+    sys.stdout.write(f"{name}: {outcomes}\n")
     # Neither all calls are refused, nor none.
     assert min(outcomes.values()) > 0.02 * CASES[name]
 

@@ -139,8 +139,8 @@ def test_a_smoothing_near_the_smallest_float_gives_no_nan(load):
             assert 0 <= result["probeval"] < 800
             json.dumps(result, allow_nan=False)
     share = 1e-300 / 3
-    expected = 0.5 * math.log(0.5) + 2 / 6 * (math.log(2 / 6) - math.log(share)) + 1 / 6 * (
-        math.log(1 / 6) - math.log(share)
+    expected = (
+        0.5 * math.log(0.5) + 2 / 6 * (math.log(2 / 6) - math.log(share)) + 1 / 6 * (math.log(1 / 6) - math.log(share))
     )
     assert probeval.compute(**settings, smoothing=1e-300)["probeval"] == pytest.approx(expected)
     for debias in (False, True):
@@ -286,7 +286,10 @@ def test_a_kernel_may_return_tensors_and_no_masks(load):
 
     settings = {"predictions": FLAT[:3], "embeddings": np.eye(3)}
     expected = load("vendi_embed").compute(**settings, kernel=kernel(np.asarray))["scores"]
-    for wrap in (lambda eye: torch.tensor(eye, requires_grad=True), lambda eye: list(torch.tensor(eye).requires_grad_())):
+    for wrap in (
+        lambda eye: torch.tensor(eye, requires_grad=True),
+        lambda eye: list(torch.tensor(eye).requires_grad_()),
+    ):
         assert load("vendi_embed").compute(**settings, kernel=kernel(wrap))["scores"] == expected
     with pytest.raises(TypeError, match=r"kernel \(set 0\) must return an \(n, n\) array of numbers"):
         load("vendi_embed").compute(**settings, kernel=kernel(lambda eye: np.ma.masked_less(eye, 1)))
@@ -295,7 +298,10 @@ def test_a_kernel_may_return_tensors_and_no_masks(load):
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        ({"kettle": [1.0, 0.0], "pot": [1.0]}, r"vectors must all have one length\. Got 2 for 'kettle', and 1 for 'pot'"),
+        (
+            {"kettle": [1.0, 0.0], "pot": [1.0]},
+            r"vectors must all have one length\. Got 2 for 'kettle', and 1 for 'pot'",
+        ),
         ({"kettle": [1.0, 0.0], "pot": [math.nan, 1.0]}, r"vectors must hold an array .* finite .* for 'pot'"),
         ({"kettle": [1.0, 0.0], "pot": [1e300, 1.0]}, r"vectors must hold an array .* for 'pot'"),
         ({"kettle": [[1.0, 0.0]]}, r"vectors must hold an array of shape \(d,\) .* for 'kettle'"),

@@ -214,7 +214,8 @@ def to_float(value: Any) -> float:
     TypeError
         If it is no real number, or a bool.
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    if not is_real:
         raise TypeError
     try:
         return float(value)

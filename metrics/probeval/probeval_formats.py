@@ -171,7 +171,10 @@ def _answer(answer: Any, where: str, fields: tuple[str, ...]) -> dict:
         raise TypeError(f"{where}: the text must be a string. Got {describe(text)}.")
     check_characters([text], lambda _: where)
     count = answer.get("count")
-    parsed: dict[str, Any] = {"text": text, "count": 1 if count is None else parse_count(count, f"{where}: the count", high=_MOST)}
+    parsed: dict[str, Any] = {
+        "text": text,
+        "count": 1 if count is None else parse_count(count, f"{where}: the count", high=_MOST),
+    }
     if "cluster" in fields:
         if not text.strip():
             raise ValueError(f"{where} is blank: a gold answer must hold a word. Got {text!r}.")
@@ -408,9 +411,7 @@ def parse_target(record: Any, where: str) -> dict:
                 known[text] = max(share + (i < more), 1)
             answers += [{"text": text, "count": count, "cluster": label} for text, count in known.items()]
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{where} is not a record of answer clusters: {error!r} in {describe(record)}."
-        ) from error
+        raise ValueError(f"{where} is not a record of answer clusters: {error!r} in {describe(record)}.") from error
     return {"id": identity, "question": question, "answers": answers}
 
 

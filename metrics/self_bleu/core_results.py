@@ -80,9 +80,7 @@ def parse_confidence(value: Any) -> float | None:
     try:
         level = to_float(value)
     except TypeError:
-        raise TypeError(
-            f"confidence must be a number between 0 and 1, such as 0.95. Got {describe(value)}."
-        ) from None
+        raise TypeError(f"confidence must be a number between 0 and 1, such as 0.95. Got {describe(value)}.") from None
     if not 0 < level < 1:
         raise ValueError(f"confidence must be between 0 and 1, such as 0.95. Got {show(value)}.")
     return level

@@ -11,7 +11,6 @@ from scripts._score.rows import Source
 from scripts._score.store import State
 from scripts._score.work import Batch
 
-
 # A job ends if this many rows are bad before the first good one, however they fall into batches.
 _HOPELESS_ROWS = 1000
 
@@ -49,7 +48,9 @@ def watch(command: Command, source: Source, found: Iterator[Batch], name: str, s
                 n_bad += batch.n_bad_first
                 first_error = first_error or batch.bad[0][1]
                 if n_bad >= _HOPELESS_ROWS:
-                    raise NothingGoodError(f"{command.data}: none of the first {_HOPELESS_ROWS:,} rows can be scored: {first_error}")
+                    raise NothingGoodError(
+                        f"{command.data}: none of the first {_HOPELESS_ROWS:,} rows can be scored: {first_error}"
+                    )
             nothing_good = nothing_good and batch.result is None
             yield batch
             n_texts += batch.n_texts

@@ -62,7 +62,9 @@ def read(targets: Path, predictions: Path | None, assessments: Path | None) -> l
     for where, record in records:
         parse_target(record, where)
     try:
-        rows = from_protoqa([record for _, record in records], {identity: list(answers) for identity, answers in labelled.items()})
+        rows = from_protoqa(
+            [record for _, record in records], {identity: list(answers) for identity, answers in labelled.items()}
+        )
         asked = questions(rows["predictions"], rows["references"])
     except (TypeError, ValueError) as error:
         raise ValueError(f"{targets}: {error}") from None
