@@ -644,7 +644,8 @@ def test_the_report_is_written_in_all_forms(written):
     assert links == ["pictures/agreement.svg", "pictures/kappa.svg", "pictures/labels.svg"]
     assert all((folder / "docs" / link).is_file() for link in links)
     kappa = (folder / "docs/pictures/kappa.svg").read_text(encoding="utf-8")
-    assert "GRUEN × VS-Embed-0.5" in kappa
+    # What the backbone was trained on is said of each row that uses it.
+    assert "GRUEN × VS-Embed-0.5 †" in kappa
     for label in ("original", "Para-1", "Para-2", "Para-3", "nonsensical", "shuffled"):
         assert label in (folder / "docs/pictures/labels.svg").read_text(encoding="utf-8")
         assert label in text

@@ -1,4 +1,4 @@
-"""The mixin of all metrics: input checks before `evaluate` runs, scoring in memory, `for_trainer`."""
+"""The mixin of all metrics: input checks before `evaluate` runs, scoring in memory, `for_trainer`, `for_rewards`."""
 
 import inspect
 import os
@@ -11,6 +11,7 @@ from typing import Any
 import datasets
 
 from .core_inputs import NO_TEXTS, SettingsCheckedError, parse_flag, parse_sets
+from .core_rewards import RewardFunction
 from .core_trainer import TrainerMetric
 
 # Each metric has its own copy of this file, so the process that first computed is noted outside all of them.
@@ -142,6 +143,30 @@ class TextMetric:
         if tokenizer is None:
             tokenizer = compute_kwargs.pop("tokenizer", None)
         return TrainerMetric(self, tokenizer, self._items, set_size, group_by, prefix, compute_kwargs)
+
+    def for_rewards(
+        self,
+        set_size: int | None = None,
+        reward: str | None = None,
+        quality: Callable[..., Any] | None = None,
+        **compute_kwargs: Any,
+    ) -> RewardFunction:
+        """Make a reward function for reinforcement learning, such as by GRPOTrainer of TRL.
+
+        Args:
+            set_size: number of completions of a prompt, the trainer's `num_generations`. Not for `gruen`.
+            reward: `"contribution"`, of each text to the diversity of its set; `"quality_times_contribution"`; or for
+                `gruen` `"quality"`.
+            quality: for `"quality_times_contribution"`, another reward function, with values in [0, 1], such as
+                `gruen.for_rewards()`.
+            **compute_kwargs: settings of `compute`, such as `device`.
+
+        Returns
+        -------
+            A function of `prompts`, `completions` and further keyword arguments that returns a float for each text.
+
+        """
+        return RewardFunction(self, set_size, reward, quality, compute_kwargs)
 
     def _n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""

@@ -15,9 +15,11 @@ from .core_inputs import NO_TEXTS, parse_texts
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL
 from .core_results import TEXTS, confidence_interval, confidence_settings, parse_confidence, signature
+from .core_rewards import RewardFunction as RewardFunction
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors
+from .core_windows import Windows as Windows
 from .gruen_backbone import Backbone, OrderBackbone
 from .gruen_bert import BertBackbone, BertSettings
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone

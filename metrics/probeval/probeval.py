@@ -21,9 +21,11 @@ from .core_results import (
     parse_confidence,
     signature,
 )
+from .core_rewards import RewardFunction as RewardFunction
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors
+from .core_windows import Windows as Windows
 from .probeval_clusters import compare_clusterings
 from .probeval_formats import (
     from_cfc,
@@ -112,6 +114,10 @@ Args:
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
+    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
+        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
+        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
+        combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
     cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision and
@@ -216,6 +222,7 @@ class Probeval(TextMetric, evaluate.Metric):
         model: Any = DEFAULT_MODEL,
         vectors: Any = None,
         precision: str | None = None,
+        long_texts: str | None = None,
         batch_size: int | None = None,
         device: str | None = None,
         cache_dir: Any = None,
@@ -223,7 +230,7 @@ class Probeval(TextMetric, evaluate.Metric):
         progress: bool | None = None,
     ) -> dict[str, Any]:
         level = parse_confidence(confidence)
-        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
+        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
         chosen = Settings(clustering, matcher, threshold, linkage, distance, seed, smoothing, debias, parity)
         # Once before the answers are read, and once with them.
         resolve(chosen, [])

@@ -87,7 +87,7 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     """
     if set_size is not None:
         set_size = parse_count(set_size, "set_size")
-    items = _as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
+    items = as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
     if not items:
         raise ValueError("predictions is empty: there is no text to score.")
     if isinstance(items[0], str):
@@ -107,7 +107,7 @@ def parse_texts(predictions: Any) -> list[str]:
     ValueError
         If there is no text.
     """
-    texts = _as_list(predictions, "predictions", "a list of texts")
+    texts = as_list(predictions, "predictions", "a list of texts")
     if not texts:
         raise ValueError("predictions is empty: there is no text to score.")
     _check_texts(texts, lambda i: f"predictions[{i}]", "a text")
@@ -115,7 +115,7 @@ def parse_texts(predictions: Any) -> list[str]:
     return texts
 
 
-def _as_list(value: Any, name: str, expected: str) -> list:
+def as_list(value: Any, name: str, expected: str) -> list:
     """Convert an ordered sequence to a list; strings, mappings, sets and numbers raise a TypeError."""
     if isinstance(value, list):
         return value
@@ -171,7 +171,7 @@ def _join(items: list, set_size: int | None) -> TextSets:
     for i, item in enumerate(items):
         if isinstance(item, str):
             raise TypeError(f"predictions[{i}] must be a list of texts, like the first item. Got {describe(item)}.")
-        members = _as_list(item, f"predictions[{i}]", "a text or a list of texts")
+        members = as_list(item, f"predictions[{i}]", "a text or a list of texts")
         if not members:
             raise ValueError(f"predictions[{i}] is an empty set: a set holds at least one text.")
         if set_size is not None and len(members) != set_size:
@@ -293,7 +293,7 @@ def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
     ValueError
         If its shape is not that of the predictions.
     """
-    rows = _as_list(values, name, f"one {noun} for each text, shaped like predictions")
+    rows = as_list(values, name, f"one {noun} for each text, shaped like predictions")
     if not sets.nested:
         if len(rows) != len(sets.texts):
             raise ValueError(f"{name} must have one {noun} for each of the {len(sets.texts)} texts. Got {len(rows)}.")
@@ -302,7 +302,7 @@ def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
         raise ValueError(f"{name} must have one list for each of the {len(sets.sizes)} sets. Got {len(rows)}.")
     flat: list = []
     for i, (row, size) in enumerate(zip(rows, sets.sizes.tolist(), strict=True)):
-        members = _as_list(row, f"{name}[{i}]", f"one {noun} for each text of its set")
+        members = as_list(row, f"{name}[{i}]", f"one {noun} for each text of its set")
         if len(members) != size:
             raise ValueError(f"{name}[{i}] must have {size} {noun}s, one for each text of set {i}. Got {len(members)}.")
         flat += members

@@ -17,6 +17,8 @@ from scripts._score.units import Reader, Unit, batches
 from scripts._score.work import Batch, count_bad_first
 
 _SEED = 0
+# What the encoder reports of itself.
+_SIGNED = ("model", "precision", "long_texts")
 
 
 def read_groups(command: ChooseCommand, start: int) -> Iterator[tuple[list[Unit], int]]:
@@ -126,7 +128,7 @@ def add_up(merged: Mapping[str, Any] | None, result: Mapping[str, Any] | None) -
     """Add the sums of a batch to those of the batches before."""
     if merged is None or result is None:
         return dict(result or merged or {}) or None
-    for name in ("model", "precision"):
+    for name in _SIGNED:
         if merged.get(name, result.get(name)) != result.get(name, merged.get(name)):
             raise UsageError(f"{name} changed since the job was begun, from {merged[name]} to {result[name]}.")
     found = {**merged, **result}
@@ -140,4 +142,4 @@ def summary_of(merged: Mapping[str, Any]) -> dict[str, Any]:
     n = merged["n_groups"]
     scores = {f"{name}_score": merged[name] / n for name in ("chosen", "random")}
     counts = {name: merged[name] for name in ("n_groups", "n_texts", "n_chosen")}
-    return {**counts, **scores, **{name: merged[name] for name in ("model", "precision") if name in merged}}
+    return {**counts, **scores, **{name: merged[name] for name in _SIGNED if name in merged}}

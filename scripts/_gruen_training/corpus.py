@@ -10,6 +10,7 @@ from scripts._gruen_training.corpora import documents, split_words
 from scripts._gruen_training.corruptions import Corruptor
 from scripts._gruen_training.lexicon import is_clean, learn_lexicon
 from scripts._gruen_training.names import Renamer
+from scripts._gruen_training.sense import SenseCorruptor
 
 HELD_OUT = 1500  # clean sentences
 COLA_HELD_OUT = 800
@@ -31,7 +32,7 @@ class Corpus(NamedTuple):
     cola: list[tuple[str, int]]
     cola_held_out: list[tuple[str, int]]
     held_out: list[list[str]]
-    corruptor: Callable[[int], Corruptor]
+    corruptor: Callable[[int], Corruptor | SenseCorruptor]
     renamer: Callable[[int, float], Renamer]
 
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Arguments that the command makes itself, or does not offer.
 _NOT_SETTINGS = (
     *("predictions", "references", "set_size", "details", "confidence"),
-    *("classes", "contexts", "patience", "contributions"),
+    *("similarity", "classes", "contexts", "patience", "contributions"),
 )
 
 
