@@ -59,6 +59,13 @@ def embeddings(draw, predictions):
     return rows.astype(draw.choice((np.float64, np.float32, np.float16))) if draw.random() < 0.3 else rows
 
 
+def similarity(draw, predictions):
+    sets = predictions if isinstance(predictions, list) and isinstance(predictions[0], list) else [predictions]
+    level = draw.choice((0, 0.5, 1))
+    sizes = [len(own) if isinstance(own, list) else 1 for own in sets]
+    return [np.full((n, n), level) + (1 - level) * np.eye(n) for n in sizes]
+
+
 def choice(*values):
     return lambda draw, _: draw.choice(values)
 
@@ -68,10 +75,12 @@ MODEL = {
     "batch_size": choice(1, 2, 100),
     "device": choice("cpu"),
     "progress": choice(False),
+    "long_texts": choice("windows", "cut"),
 }
 SETS = {
     "set_size": choice(1, 2, 3),
     "embeddings": embeddings,
+    "similarity": similarity,
     "quality": shaped(lambda draw: draw.choice((0, 0.5, 1, draw.random()))),
     "min_quality": choice(0, 0.5, 1),
     "contributions": choice(True, False),
@@ -182,11 +191,8 @@ def draw_case(draw, name):
         settings[parameter] = (
             GOOD[name][parameter](draw, inputs["predictions"]) if is_good else draw.choice(odd_values())
         )
-    encodes = name in ("vendi_embed", "chamfer_diversity", "probeval") and not settings.keys() & {
-        "embeddings",
-        "vectors",
-    }
-    if encodes and draw.random() < 0.95 and "classes" not in settings:
+    given = settings.keys() & {"embeddings", "similarity", "vectors", "classes", "long_texts"}
+    if name in ("vendi_embed", "chamfer_diversity", "probeval") and not given and draw.random() < 0.95:
         settings.setdefault("model", Letters())
     return inputs, settings
 
