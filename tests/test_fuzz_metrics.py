@@ -60,7 +60,8 @@ def embeddings(draw, predictions):
 
 
 def similarity(draw, predictions):
-    sets = predictions if isinstance(predictions, list) and isinstance(predictions[0], list) else [predictions]
+    nested = isinstance(predictions, list) and any(isinstance(own, list) for own in predictions)
+    sets = predictions if nested else [predictions]
     level = draw.choice((0, 0.5, 1))
     sizes = [len(own) if isinstance(own, list) else 1 for own in sets]
     return [np.full((n, n), level) + (1 - level) * np.eye(n) for n in sizes]
