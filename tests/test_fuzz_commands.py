@@ -261,5 +261,7 @@ def test_score_ends_alike_whatever_the_batch_size(tmp_path, capsys):
         assert ends[0] == ends[1], f"case {i}"
         codes.append(ends[0][0])
         shutil.rmtree(folder)
-    sys.stdout.write(f"score: {len(codes)} files, by exit code {({code: codes.count(code) for code in set(codes)})}\n")
+    sys.stdout.write(
+        f"score: {len(codes)} files, by exit code { ({code: codes.count(code) for code in set(codes)}) }\n"
+    )
     assert set(codes) == {0, score.EXIT_USAGE, score.EXIT_BAD_ROWS}
