@@ -30,7 +30,7 @@ def open_file(path: Path) -> Iterator[io.BufferedReader]:
         If it cannot be read; it names the file.
     """
     try:
-        with path.open("rb", buffering=_AT_ONCE) as file:
+        with io.BufferedReader(path.open("rb", buffering=0), _AT_ONCE) as file:
             yield file
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from error

@@ -34,17 +34,19 @@ def odd_values():
     """Values that no setting expects; made anew, because some can be changed."""
     return [
         None, True, False, -1, 0, 1, 2, 3.5, -0.0, 1e-310, 1e308, 2**31, 2**40, 2**63, 2**70, 10**400, -(10**400),
-        10**5000, float("nan"), float("inf"), -float("inf"), 1j, "", " ", "x", "inf", "\ud800", "a" * 5000, b"x", [], (),
-        {}, set(), [[]], [None], ["a"], [1, [2]], [0.5] * 3, [[0.5], [0.5, 0.5]], {"a": 1}, {"a": [1.0]}, object(), Shy(),
-        lambda *_: None, lambda *_: [[1.0]], range(3), np.nan, np.bool_(True), np.float16(0.5), np.int64(3), np.array(2),
-        np.array([]), np.zeros((2, 3)), np.array([[1, "a"]], dtype=object), np.ma.masked_less([[1.0, -1.0]] * 3, 0),
+        10**5000, float("nan"), float("inf"), -float("inf"), 1j, "", " ", "x", "inf", "\ud800", "a" * 5000, b"x", [],
+        (), {}, set(), [[]], [None], ["a"], [1, [2]], [0.5] * 3, [[0.5], [0.5, 0.5]], {"a": 1}, {"a": [1.0]}, Shy(),
+        object(), lambda *_: None, lambda *_: [[1.0]], range(3), np.nan, np.bool_(True), np.float16(0.5), np.int64(3),
+        np.array(2), np.array([]), np.zeros((2, 3)), np.array([[1, "a"]], dtype=object),
+        np.ma.masked_less([[1.0, -1.0]] * 3, 0),
         np.ones((2, 2, 2)), np.array([1 + 1j]), torch.ones(3, 2, requires_grad=True), torch.empty(2, 2, device="meta"),
         torch.tensor(0.5), torch.ones(2, dtype=torch.bfloat16), np.datetime64("2020-01-01"), "../nowhere", "./nowhere",
     ]  # fmt: skip
 
 
 ODD_JSON = (
-    None, True, -1, 0, 3, 2.5, 1e308, 2**70, 10**400, "", "x", "\ud800", "y" * 500, [], {}, [[]], ["a"], [None], {"a": 1},
+    None, True, -1, 0, 3, 2.5, 1e308, 2**70, 10**400, "", "x", "\ud800", "y" * 500, [], {}, [[]], ["a"], [None],
+    {"a": 1},
 )  # fmt: skip
 TOKENS = (
     *(b"\xff", b"\0", b"\r", b"\n", b"\r\n", b'"', b"'", b"[", b"]", b"{", b"}", b",", b":", b"\t", b"\xef\xbb\xbf"),

@@ -147,7 +147,7 @@ def test_one_set_goes_on_from_the_statistics_on_the_disk(load, tmp_path, monkeyp
     data = tmp_path / "data.jsonl"
     texts = write_texts(data, 300)
     words = one_set(data, metric, settings)
-    process = processes.Process(target=die_with_small_tables, args=(words, 16))
+    process = processes.Process(target=die_with_small_tables, args=(words, 8))
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL

@@ -16,6 +16,7 @@ from metrics._core import core_inputs, core_models, core_vectors
 from metrics.probeval.probeval_clusters import LINKAGES, hac
 from metrics.probeval.probeval_linkage import WEIGHTED, weighted_linkage
 from tests.conftest import METRICS, SETS
+from tests.fuzzing import bounded
 
 FLAT = SETS[0]
 PEOPLE = [["a kettle"] * 3 + ["a pot"] * 2 + ["a cup"]]
@@ -109,6 +110,7 @@ REFUSED = [
     ("probeval", {"threshold": 2}, r"threshold must be in \[0, 1\]"),
     ("probeval", {"vectors": "nowhere.vec"}, "vectors must be the path"),
     ("gruen", {"focus": "vibes"}, "focus must be one of"),
+    ("gruen", {"details": "yes"}, "details must be True or False. Got str 'yes'"),
 ]
 
 
@@ -206,6 +208,13 @@ def test_numbers_beyond_all_floats_are_named(load, name, parameter, more, value)
     inputs = {"predictions": FLAT} if name != "probeval" else {"predictions": ANSWERS, "references": PEOPLE}
     with pytest.raises(ValueError, match=rf"{parameter} .*Got .{{,90}}\.$"):
         load(name).compute(**inputs, **more, **{parameter: value})
+
+
+def test_subsets_larger_than_all_sets_take_no_time(load):
+    with pytest.warns(UserWarning, match="they have no score"), bounded("rarefy"):
+        assert load("self_bleu").compute(predictions=FLAT, rarefy=2**40)["self_bleu"] is None
+    with pytest.warns(UserWarning, match="they have no score"), bounded("rarefy"):
+        assert load("vendi_embed").compute(predictions=FLAT, rarefy=2**40, kernel="classes", q=0)["scores"] == [None]
 
 
 @pytest.mark.parametrize(

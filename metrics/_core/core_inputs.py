@@ -124,12 +124,18 @@ def as_list(value: Any, name: str, expected: str) -> list:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name} must be {expected}. Got a bare string, {describe(value)}.")
     if hasattr(value, "tolist"):
-        listed = value.tolist()
-        if isinstance(listed, list):
-            return listed
+        value = unpack(value)
     if isinstance(value, Sequence):
         return list(value)
     raise TypeError(f"{name} must be {expected}. Got {describe(value)}.")
+
+
+def unpack(array: Any) -> Any:
+    """Convert an array or tensor to a list; one that holds no data, such as a meta tensor, stays what it is."""
+    try:
+        return array.tolist()
+    except (RuntimeError, TypeError):
+        return array
 
 
 def _check_texts(items: list, name: Callable[[int], str], expected: str) -> None:
@@ -208,7 +214,8 @@ def to_float(value: Any) -> float:
     TypeError
         If it is no real number, or a bool.
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    if not is_real:
         raise TypeError
     try:
         return float(value)
@@ -227,6 +234,13 @@ def parse_number(value: Any, name: str, low: float, high: float = math.inf) -> f
         bounds = least if math.isinf(high) else f"in [{low:g}, {high:g}]"
         raise ValueError(f"{name} must be {bounds}. Got {show(value)}.")
     return number
+
+
+def parse_flag(value: Any, name: str) -> bool:
+    """Read True or False, also as numpy's or as 1 and 0: any other value would be taken for one of them."""
+    if isinstance(value, (bool, int, np.bool_, np.integer)) and value in (0, 1):
+        return bool(value)
+    raise TypeError(f"{name} must be True or False. Got {describe(value)}.")
 
 
 def parse_choice(value: Any, name: str, choices: Sequence[str]) -> str:

@@ -123,7 +123,7 @@ def find_device(device: str | None) -> str:
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         named = torch.device(device)
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError, ValueError, OverflowError):
         named = None
     if named is None or named.type not in _DEVICE_TYPES:
         raise ValueError(f"device must be a torch device: 'cpu', 'cuda', 'cuda:1', 'mps'. Got {describe(device)}.")

@@ -1,5 +1,6 @@
 """The mixin of all metrics: input checks before `evaluate` runs, scoring in memory, `for_trainer`, `for_rewards`."""
 
+import inspect
 import os
 import sys
 import types
@@ -9,7 +10,7 @@ from typing import Any
 
 import datasets
 
-from .core_inputs import NO_TEXTS, SettingsCheckedError, parse_sets
+from .core_inputs import NO_TEXTS, SettingsCheckedError, parse_flag, parse_sets
 from .core_rewards import RewardFunction
 from .core_trainer import TrainerMetric
 
@@ -55,12 +56,20 @@ class TextMetric:
         if predictions is None and not stored:
             raise ValueError("predictions is None and nothing was added before: there is no text to score.")
         compared = {"references": references} if "references" in self._feature_names() else {}
+        self._check_flags(kwargs)
         with _one_thread_in_fork():
             if not stored and self.num_process == 1:
                 return self._compute(predictions=predictions, **compared, **kwargs)
             # evaluate discards what was added once it calls `_compute`, also if that fails.
             self._check_settings(kwargs)
             return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
+
+    def _check_flags(self, settings: Mapping[str, Any]) -> None:
+        """Raise a TypeError for a setting that is neither True nor False, where the default is one of them."""
+        known = inspect.signature(self._compute).parameters
+        for name, value in settings.items():
+            if name in known and (isinstance(known[name].default, bool) or (name == "progress" and value is not None)):
+                parse_flag(value, name)
 
     def _check_settings(self, settings: Mapping[str, Any]) -> None:
         """Raise the error of `compute` for settings that are invalid whatever the texts are."""
@@ -169,8 +178,9 @@ class TextMetric:
 
 @contextmanager
 def _one_thread_in_fork() -> Iterator[None]:
-    """Compute with one thread in a process that was forked after a metric computed: OpenMP waits there for threads
-    that the fork did not copy. The settings of torch are restored.
+    """Compute with one thread in a process that was forked after a metric computed.
+
+    There, OpenMP waits forever for threads that the fork did not copy. The settings of torch are restored.
     """
     note: Any = types.ModuleType(_NOTE)
     note.process = os.getpid()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import NO_TEXTS, SettingsCheckedError, check_characters, describe, parse_count
+from .core_inputs import NO_TEXTS, SettingsCheckedError, check_characters, describe, parse_count, unpack
 
 WRONG = "wrong"
 # Above it, floats skip integers.
@@ -119,7 +119,7 @@ def _list(value: Any, name: str, expected: str) -> list:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name} must be {expected}. Got a bare string, {describe(value)}.")
     if hasattr(value, "tolist"):
-        value = value.tolist()
+        value = unpack(value)
     try:
         return list(value)
     except TypeError:
@@ -291,23 +291,30 @@ def from_cfc(targets: Any, predictions: Any) -> dict[str, list[dict]]:
         If a record lacks what it must have, or a predicted question has no target.
     """
     data = _load(predictions)
-    if not isinstance(data, Mapping):
-        raise TypeError(f"predictions must be a JSON object from question ids to answers. Got {describe(data)}.")
-    by_question = data.get("annotated_prediction_data") or data.get("model_answers") or data
+    data = _mapping(data, "predictions")
+    by_question = _mapping(data.get("annotated_prediction_data") or data.get("model_answers") or data, "predictions")
     given = {}
     for identity, answers in by_question.items():
         if isinstance(answers, Mapping):
-            answers = {text: entry["count"] if isinstance(entry, Mapping) else entry for text, entry in answers.items()}
+            answers = {
+                text: _part(entry, "count", f"predictions (question {identity!r}, answer {text!r})")
+                if isinstance(entry, Mapping)
+                else entry
+                for text, entry in answers.items()
+            }
         given[str(identity)] = answers
     return _convert(_records(targets), given)
 
 
 def labels_from_cfc(predictions: Any) -> dict[str, dict[str, str]]:
     """Read people's cluster for each predicted answer from `annotated_prediction_data`: id to text to label."""
-    data = _load(predictions)
-    annotated = data.get("annotated_prediction_data", data)
+    data = _mapping(_load(predictions), "predictions")
+    annotated = _mapping(data.get("annotated_prediction_data", data), "predictions")
     return {
-        str(identity): {text: str(entry["cluster"]) for text, entry in answers.items()}
+        str(identity): {
+            text: str(_part(entry, "cluster", f"predictions (question {identity!r}, answer {text!r})"))
+            for text, entry in _mapping(answers, f"predictions (question {identity!r})").items()
+        }
         for identity, answers in annotated.items()
     }
 
@@ -336,16 +343,34 @@ def from_protoqa(targets: Any, predictions: Any) -> dict[str, list[dict]]:
     data = _load(predictions)
     if not isinstance(data, Mapping):
         merged: dict[str, Any] = {}
-        for record in data:
-            own = {record["question_id"]: record["ranked_answers"]} if "question_id" in record else record
+        for i, record in enumerate(_list(data, "predictions", "records of ranked answers")):
+            own = _ranked(_mapping(record, f"predictions[{i}]"), f"predictions[{i}]")
             for identity in own:
                 if identity in merged:
                     raise ValueError(f"predictions has question {identity!r} twice.")
             merged.update(own)
         data = merged
-    elif "question_id" in data:
-        data = {data["question_id"]: data["ranked_answers"]}
+    else:
+        data = _ranked(data, "predictions")
     return _convert(_records(targets), {str(identity): answers for identity, answers in data.items()})
+
+
+def _mapping(value: Any, where: str) -> Mapping:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{where} must be a JSON object from question ids to answers. Got {describe(value)}.")
+    return value
+
+
+def _part(record: Any, key: str, where: str) -> Any:
+    if not isinstance(record, Mapping) or key not in record:
+        raise ValueError(f"{where} has no {key!r}. Got {describe(record)}.")
+    return record[key]
+
+
+def _ranked(record: Mapping, where: str) -> Mapping:
+    if "question_id" not in record:
+        return record
+    return {str(record["question_id"]): _part(record, "ranked_answers", where)}
 
 
 def _convert(records: list[tuple[str, Any]], given: dict[str, Any]) -> dict[str, list[dict]]:

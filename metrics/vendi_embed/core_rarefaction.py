@@ -82,7 +82,7 @@ def chance_of_none(holders: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray
     sizes : ndarray of shape (c,), n: the number of texts of the set, >= k
     """
     chance = np.ones(len(holders))
-    for i in range(k):
+    for i in range(k if len(holders) else 0):
         chance *= np.maximum(sizes - holders - i, 0) / (sizes - i)
     return chance
 
