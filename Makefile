@@ -7,8 +7,9 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
 
+# Two processes that share the files of tests, with one thread of torch each: as fast as two cores allow.
 test: $(VENV)/.installed-dev chromium lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m "not slow"
@@ -16,7 +17,7 @@ test-fast: $(VENV)/.installed-dev
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy metrics scripts spaces
+	$(BIN)/mypy metrics scripts spaces text_metrics
 	$(BIN)/python scripts/vendor.py --check
 	$(BIN)/python scripts/cards.py --check
 	$(BIN)/python scripts/fill_evidence.py --check

@@ -43,6 +43,8 @@ from metrics.probeval.probeval_pipeline import (  # noqa: E402
 from metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores  # noqa: E402
 from metrics.probeval.probeval_vectors import Embeddings, average_word_vectors  # noqa: E402
 from metrics.probeval.probeval_wordnet import load_wordnet  # noqa: E402
+from scripts._command import command  # noqa: E402
+from scripts._files import write_text  # noqa: E402
 from scripts._validate_probeval.pools import VIEWS, Pool, read  # noqa: E402
 from scripts._validate_probeval.schemes import SCHEMES, draw  # noqa: E402
 
@@ -151,6 +153,7 @@ def plot(tables: dict[str, dict[str, np.ndarray]], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
+@command
 def main() -> int:
     """Run the command."""
     data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data" / "probeval"
@@ -169,6 +172,10 @@ def main() -> int:
     parser.add_argument("--report", type=Path, help="write the tables to a file too")
     parser.add_argument("--plot", type=Path, help="draw them (needs matplotlib)")
     arguments = parser.parse_args()
+
+    for name in ("sets", "questions"):
+        if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
+            parser.error(f"--{name} must be at least 1. Got {getattr(arguments, name)}.")
 
     asked = read(arguments.targets, arguments.predictions, arguments.assessments)[: arguments.questions]
     texts = sorted({text for question, labelled in asked for text in [*question.gold, *labelled]})
@@ -213,7 +220,7 @@ def main() -> int:
     text = "\n".join(lines) + "\n"
     print(text)
     if arguments.report:
-        arguments.report.write_text(text, encoding="utf-8")
+        write_text(arguments.report, text)
     if arguments.plot:
         plot(tables, arguments.plot)
     return 0

@@ -14,6 +14,8 @@ import pytest
 
 from metrics._core import core_encoder
 
+# Processes of pytest-xdist send each other warnings by the names of their classes, some of which loaded metrics define.
+evaluate.loading.init_dynamic_modules()
 # A deadline would fail tests on a busy machine.
 hypothesis.settings.register_profile("no deadline", deadline=None)
 hypothesis.settings.load_profile("no deadline")

@@ -116,7 +116,7 @@ def test_what_cannot_be_rated_is_named(run, tiny_language_model, tmp_path):
         in run(["a"], "--model", tiny_language_model, "--start", "<x>")[2]
     )
     code, _, shown = run(["a"], "--model", tmp_path / "nowhere")
-    assert (code, "--model must be a folder with a saved model" in shown) == (1, True)
+    assert (code, "--model must be a folder with a saved model" in shown) == (2, True)
     for name in ("one.gguf", "two.gguf"):
         (tmp_path / name).write_bytes(b"")
     assert "must name one GGUF file" in run(["a"], "--model", tmp_path)[2]

@@ -10,6 +10,7 @@ from .chamfer_diversity_parts import ChamferParts
 from .core_cache import TextCache as TextCache
 from .core_encoder import EncoderSettings
 from .core_inputs import (
+    NO_TEXTS,
     find_scored_sets,
     mean_by_set,
     mean_over_sets,
@@ -27,6 +28,7 @@ from .core_neighbours import expected_nearest, nearest_by_similarity, nearest_wi
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
+from .core_rewards import RewardFunction as RewardFunction
 from .core_similarity import Similarities, parse_source
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
 from .core_tokens import token_batches as token_batches
@@ -180,16 +182,19 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
-        sets = parse_sets(predictions, set_size)
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
+        check_rarefy(rarefy, contributions=contributions)
+        parse_choice(singletons, "singletons", ("error", "skip"))
+        level = parse_confidence(confidence)
+        if predictions is NO_TEXTS:
+            encoder.check_found()
+            parse_min_quality(min_quality, None if quality is None else np.empty(0))
+        sets = parse_sets(predictions, set_size)
         qualities = None if quality is None else parse_values(quality, sets, "quality")
         counted = parse_min_quality(min_quality, qualities)
         counts = sets.sizes if counted is None else sum_by_set(counted.astype(np.int64), sets.sizes)
-        check_rarefy(rarefy, contributions=contributions)
         k = parse_rarefy(rarefy, counts, least=2)
-        parse_choice(singletons, "singletons", ("error", "skip"))
         scored = find_scored_sets(sets, singletons, "chamfer_diversity") if k is None else counts >= k
-        level = parse_confidence(confidence)
         compared, settings = parse_source(sets, embeddings, similarity, encoder).compared(sets)
 
         where = matrix_device(device)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .core_cache import TextCache, parse_cache_dir, through_cache
 from .core_inputs import TextSets, describe, parse_choice, parse_count, parse_embeddings, parse_matrix
-from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_model, load_encoder
+from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_device, find_model, load_encoder
 from .core_tokens import count_tokens, token_batches, warn_of_cut, warn_of_unread
 from .core_windows import split_windows
 
@@ -74,6 +74,13 @@ class EncoderSettings:
     def in_windows(self) -> bool:
         """Whether long texts are embedded in windows."""
         return (self.long_texts or LONG_TEXTS[0]) == "windows"
+
+    def check_found(self) -> None:
+        """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
+        if self.device is not None:
+            find_device(self.device)
+        if not self.is_given and self.model != DEFAULT_MODEL:
+            find_model(self.model)
 
     def check_unused(self, reason: str) -> None:
         """Raise an error if a setting asks something of an encoder that does not run."""

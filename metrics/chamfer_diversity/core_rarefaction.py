@@ -58,7 +58,9 @@ def parse_rarefy(value: Any, sizes: np.ndarray, least: int = 1) -> int | None:
 
 
 def check_rarefy(rarefy: Any, **others: Any) -> None:
-    """Raise an error if a setting is given that has no meaning for subsets drawn at random."""
+    """Raise an error if the size is none, or a setting is given that has no meaning for subsets drawn at random."""
+    if rarefy is not None:
+        parse_count(rarefy, "rarefy")
     for name, value in others.items():
         if rarefy is not None and value is not None and value is not False:
             raise ValueError(

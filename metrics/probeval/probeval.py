@@ -9,7 +9,7 @@ import numpy as np
 
 from .core_cache import TextCache as TextCache
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import TextSets
+from .core_inputs import NO_TEXTS, TextSets
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL
 from .core_parts import SetParts as SetParts
@@ -21,6 +21,7 @@ from .core_results import (
     parse_confidence,
     signature,
 )
+from .core_rewards import RewardFunction as RewardFunction
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors
@@ -34,6 +35,7 @@ from .probeval_formats import (
     parse_rows,
     questions,
 )
+from .probeval_linkage import weighted_linkage as weighted_linkage
 from .probeval_matching import WordNetMatcher, cluster_maximum
 from .probeval_parts import AnswerParts
 from .probeval_pipeline import (
@@ -227,13 +229,19 @@ class Probeval(TextMetric, evaluate.Metric):
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
-        asked = questions(*parse_rows(predictions, references))
         level = parse_confidence(confidence)
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
         chosen = Settings(clustering, matcher, threshold, linkage, distance, seed, smoothing, debias, parity)
-        settings = resolve(chosen, asked)
+        # Once before the answers are read, and once with them.
+        resolve(chosen, [])
         if (labels is not None) != (matcher == "human"):
             raise ValueError(f"labels go with matcher='human', and only with it. Got matcher={matcher!r}.")
+        if predictions is NO_TEXTS:
+            encoder.check_found()
+            if vectors is not None:
+                load_vectors(vectors)
+        asked = questions(*parse_rows(predictions, references))
+        settings = resolve(chosen, asked)
         by_people = parse_labels(labels, asked) if matcher == "human" else [None] * len(asked)
         if vectors is not None or not needs_embeddings(settings):
             encoder.check_unused("no encoder runs")
@@ -256,10 +264,10 @@ class Probeval(TextMetric, evaluate.Metric):
             clusters_of.append(cluster(question, settings, embeddings))
             weights_of.append(match(question, clusters_of[-1], settings, embeddings, wordnet, own))
             scored.append(score(question.counts, weights_of[-1], clusters_of[-1], settings))
-            if np.isinf(scored[-1].score):
+            if not np.isfinite(scored[-1].score):
                 raise ValueError(
                     f"smoothing is {smoothing}, and the model gives no answer in some cluster of question "
-                    f"{question.name!r}: the divergence is infinite. Pass smoothing > 0."
+                    f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
                 )
 
         sizes = np.array([int(question.counts.sum()) for question in asked])

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import check_characters, describe, parse_count
+from .core_inputs import NO_TEXTS, SettingsCheckedError, check_characters, describe, parse_count
 
 WRONG = "wrong"
+# Above it, floats skip integers.
+_MOST = 2**53
 
 
 class Question(NamedTuple):
@@ -96,6 +98,8 @@ def _question(place: int, given: dict, gold: dict) -> Question:
 
 
 def _items(value: Any, name: str, fields: tuple[str, ...], answer_fields: tuple[str, ...]) -> list[dict]:
+    if value is NO_TEXTS:
+        raise SettingsCheckedError
     if value is None:
         raise ValueError(f"{name} is None: probeval compares a model's answers with people's, and needs both.")
     if isinstance(value, Mapping):
@@ -167,7 +171,10 @@ def _answer(answer: Any, where: str, fields: tuple[str, ...]) -> dict:
         raise TypeError(f"{where}: the text must be a string. Got {describe(text)}.")
     check_characters([text], lambda _: where)
     count = answer.get("count")
-    parsed: dict[str, Any] = {"text": text, "count": 1 if count is None else parse_count(count, f"{where}: the count")}
+    parsed: dict[str, Any] = {
+        "text": text,
+        "count": 1 if count is None else parse_count(count, f"{where}: the count", high=_MOST),
+    }
     if "cluster" in fields:
         if not text.strip():
             raise ValueError(f"{where} is blank: a gold answer must hold a word. Got {text!r}.")
@@ -341,10 +348,10 @@ def from_protoqa(targets: Any, predictions: Any) -> dict[str, list[dict]]:
     return _convert(_records(targets), {str(identity): answers for identity, answers in data.items()})
 
 
-def _convert(records: list[dict], given: dict[str, Any]) -> dict[str, list[dict]]:
+def _convert(records: list[tuple[str, Any]], given: dict[str, Any]) -> dict[str, list[dict]]:
     targets = {}
-    for i, record in enumerate(records):
-        reference = _reference(record, i)
+    for where, record in records:
+        reference = parse_target(record, where)
         if reference["id"] in targets:
             raise ValueError(f"targets has question {reference['id']!r} twice.")
         targets[reference["id"]] = reference
@@ -355,7 +362,8 @@ def _convert(records: list[dict], given: dict[str, Any]) -> dict[str, list[dict]
     return {"predictions": predictions, "references": references}
 
 
-def _reference(record: dict, place: int) -> dict:
+def parse_target(record: Any, where: str) -> dict:
+    """Read a record of answer clusters as a reference; raises a ValueError that says where it is, if it is none."""
     try:
         identity = str(record["metadata"]["id"] if "metadata" in record else record["questionid"])
         if "answers" in record:
@@ -378,23 +386,45 @@ def _reference(record: dict, place: int) -> dict:
                 known[text] = max(share + (i < more), 1)
             answers += [{"text": text, "count": count, "cluster": label} for text, count in known.items()]
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"targets[{place}] is not a record of answer clusters: {error!r} in {describe(record)}."
-        ) from error
+        raise ValueError(f"{where} is not a record of answer clusters: {error!r} in {describe(record)}.") from error
     return {"id": identity, "question": question, "answers": answers}
 
 
-def _records(targets: Any) -> list[dict]:
-    records = _load(targets)
-    return list(records) if not isinstance(records, dict) else [records]
+def _records(targets: Any) -> list[tuple[str, Any]]:
+    """List the records, each with what errors call it."""
+    if isinstance(targets, (str, os.PathLike)):
+        return _read(Path(targets))
+    return [(f"targets[{i}]", record) for i, record in enumerate([targets] if isinstance(targets, dict) else targets)]
 
 
 def _load(source: Any) -> Any:
     """Read a path as JSON or JSON Lines; return anything else unchanged."""
     if not isinstance(source, (str, os.PathLike)):
         return source
-    text = Path(source).read_text(encoding="utf-8")
+    values = [value for _, value in _read(Path(source))]
+    return values[0] if len(values) == 1 else values
+
+
+def _read(path: Path) -> list[tuple[str, Any]]:
+    """Read the items of a JSON array, a JSON object alone, or JSON lines; each with its place."""
     try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        text = path.read_text(encoding="utf-8-sig")
+        try:
+            whole = json.loads(text)
+        except json.JSONDecodeError as error:
+            lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+            if len(lines) < 2:
+                raise ValueError(f"{path} is no JSON: {error}.") from None
+            return [(f"{path}, line {number}", _parse_line(path, number, line)) for number, line in lines]
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"{path} is no JSON: {error}.") from None
+    if not isinstance(whole, list):
+        return [(str(path), whole)]
+    return [(f"{path}, item {i}", value) for i, value in enumerate(whole)]
+
+
+def _parse_line(path: Path, number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"{path}, line {number} is no JSON: {error}.") from None

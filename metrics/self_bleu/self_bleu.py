@@ -32,13 +32,17 @@ from .core_ngrams import (
     number_tokens,
 )
 from .core_parts import SetParts as SetParts
-from .core_rarefaction import parse_rarefy, rarefaction_settings
+from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
+from .core_rewards import RewardFunction as RewardFunction
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
 from .self_bleu_rarefied import SetMeasure, rarefied_columns
 from .self_bleu_repetition import COMPRESSION, compression_ratio, compression_ratios, self_repetition
 from .self_bleu_tokenizers import tokenize
+
+# Each order is a pass over all tokens, and three numbers of the result.
+_LONGEST = 100
 
 _DESCRIPTION = """\
 How much do the texts of a set repeat each other's n-grams? Self-BLEU is the BLEU of each text with the other texts of
@@ -62,7 +66,7 @@ _KWARGS_DESCRIPTION = """
 Args:
     predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`,
         consecutive sets. Lists, tuples and numpy arrays are accepted.
-    max_order (`int`, default 4): length of the longest n-grams.
+    max_order (`int`, default 4): length of the longest n-grams, at most 100.
     aggregate (`"set"`, `"corpus"` or `"sentence"`, default `"set"`): how the n-gram counts of the texts are combined.
         The references of a text are always the other texts of its own set. `"set"` pools the counts within each set,
         scores each set and averages over sets. `"corpus"` pools the counts over all sets and computes one score,
@@ -164,19 +168,20 @@ class SelfBleu(TextMetric, evaluate.Metric):
         confidence: float | None = None,
         details: bool = False,
     ) -> dict[str, Any]:
-        sets = parse_sets(predictions, set_size)
-        max_order = parse_count(max_order, "max_order")
+        max_order = parse_count(max_order, "max_order", high=_LONGEST)
         parse_choice(aggregate, "aggregate", ("set", "corpus", "sentence"))
         if smoothing is None:
             smoothing = default_smoothing(aggregate)
         parse_choice(smoothing, "smoothing", SMOOTHINGS)
         level = parse_confidence(confidence)
-        k = parse_rarefy(rarefy, sets.sizes, least=2)
-        if k is not None and aggregate == "corpus":
+        check_rarefy(rarefy)
+        if rarefy is not None and aggregate == "corpus":
             raise ValueError(
                 "rarefy has no effect with aggregate='corpus', which pools all sets: leave one of them out."
             )
         parse_choice(singletons, "singletons", ("error", "skip"))
+        sets = parse_sets(predictions, set_size)
+        k = parse_rarefy(rarefy, sets.sizes, least=2)
         scored = find_scored_sets(sets, singletons, "self_bleu") if k is None else sets.sizes >= k
         kept, rows = select_sets(sets, scored)
         sizes = kept.sizes

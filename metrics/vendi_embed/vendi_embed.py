@@ -12,7 +12,15 @@ from .core_class_scores import Relation as Relation
 from .core_classes import Classes as Classes
 from .core_contributions import embedding_without as embedding_without
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import TextSets, describe, mean_over_sets, parse_sets, spread
+from .core_inputs import (
+    NO_TEXTS,
+    TextSets,
+    describe,
+    mean_over_sets,
+    parse_min_quality,
+    parse_sets,
+    spread,
+)
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_ngrams import Tokens as Tokens
@@ -28,6 +36,7 @@ from .core_results import (
     parse_confidence,
     signature,
 )
+from .core_rewards import RewardFunction as RewardFunction
 from .core_similarity import Similarities, Source, parse_source
 from .core_spectra import parse_orders
 from .core_tokens import token_batches as token_batches
@@ -227,16 +236,19 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
-        sets = parse_sets(predictions, set_size)
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
         orders = parse_orders(q)
-        weighting = parse_weighting(sets, weights, quality, min_quality)
         if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram", "classes")):
             raise ValueError(f"kernel must be 'embedding', 'ngram', 'classes' or a callable. Got {describe(kernel)}.")
         class_settings = ClassSettings(classes, same, grouping, contexts, patience)
-        class_settings.check(kernel, weighting.qualities)
+        class_settings.check(kernel, quality)
         level = parse_confidence(confidence)
         check_rarefy(rarefy, weights=weights, contributions=contributions, patience=patience)
+        if predictions is NO_TEXTS:
+            encoder.check_found()
+            parse_min_quality(min_quality, None if quality is None else np.empty(0))
+        sets = parse_sets(predictions, set_size)
+        weighting = parse_weighting(sets, weights, quality, min_quality)
         k = parse_rarefy(rarefy, weighting.sizes(sets.sizes))
         source = parse_source(sets, embeddings, similarity, encoder)
         compared, settings = _make_kernel(kernel, sets, weighting, class_settings, source)

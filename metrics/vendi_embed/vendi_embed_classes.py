@@ -25,6 +25,7 @@ from .core_inputs import (
     describe,
     parse_choice,
     parse_number,
+    to_array,
 )
 from .core_models import matrix_device
 from .core_results import format_callable
@@ -57,7 +58,7 @@ class ClassSettings:
     contexts: Any = None
     patience: float | None = None
 
-    def check(self, kernel: Any, qualities: np.ndarray | None) -> None:
+    def check(self, kernel: Any, quality: Any) -> None:
         """Raise an error that names the setting that is invalid, or has no effect."""
         for name in ("classes", "same", "grouping", "contexts", "patience"):
             if kernel != "classes" and getattr(self, name) is not None:
@@ -78,7 +79,7 @@ class ClassSettings:
             raise ValueError("contexts has no effect without same='nli:<model>'.")
         if self.patience is not None:
             parse_number(self.patience, "patience", 0, 1)
-            if qualities is None:
+            if quality is None:
                 raise ValueError("patience needs quality: a number for each text, for the utility of a set.")
 
     @property
@@ -185,7 +186,7 @@ def _call(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, st
         left, right = map(list, zip(*ordered[start : start + _PAIRS_AT_ONCE], strict=True))
         answer = same(left, right)
         try:
-            array = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
+            array = to_array(answer)
         except (TypeError, ValueError):
             array = np.empty(0, dtype=object)
         if array.shape != (len(left),) or array.dtype != np.bool_:

@@ -14,7 +14,7 @@ from scripts._choose.greedy import choose, subset_score
 from scripts._score.command import UsageError
 from scripts._score.rows import SHOWN, Source
 from scripts._score.units import Reader, Unit, batches
-from scripts._score.work import Batch
+from scripts._score.work import Batch, count_bad_first
 
 _SEED = 0
 # What the encoder reports of itself.
@@ -51,10 +51,11 @@ class Chooser:
             except ValueError as error:
                 bad.append((unit.number, str(error), json.dumps(unit.texts)[:SHOWN]))
         n_texts = sum(len(unit.texts) for unit in units)
+        n_bad_first = count_bad_first(bad, good)
         if not good:
-            return Batch([], [], None, sorted(bad), units[-1].end, n_texts, done)
+            return Batch([], [], None, sorted(bad), units[-1].end, n_texts, done, n_bad_first)
         rows, result = self._choose(good, qualities)
-        return Batch(good, rows, result, sorted(bad), units[-1].end, n_texts, done)
+        return Batch(good, rows, result, sorted(bad), units[-1].end, n_texts, done, n_bad_first)
 
     def _quality(self, unit: Unit) -> np.ndarray:
         """Read the quality of each text of a group."""

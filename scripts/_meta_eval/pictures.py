@@ -21,7 +21,7 @@ def pictures(report: dict[str, Any]) -> dict[str, str]:
     if "people" in report:
         drawn["people"] = _people(report)
     if "metrics" in report:
-        drawn |= {"agreement": _agreement(report), "kappa": _heat_maps(report["kappa"])}
+        drawn |= {"agreement": _agreement(report), "kappa": _heat_maps(report)}
     if labels_of(report):
         drawn["labels"] = _boxes(report)
     found = {}
@@ -103,8 +103,9 @@ def _agreement(report: dict[str, Any]) -> Figure:
     return figure
 
 
-def _heat_maps(kappa: dict[str, Any]) -> Figure:
-    names = kappa["names"]
+def _heat_maps(report: dict[str, Any]) -> Figure:
+    kappa = report["kappa"]
+    names = [shown(with_signature({"name": name}, report)) for name in kappa["names"]]
     size = 1.2 + 0.3 * len(names)
     parts = list(kappa["matrices"])
     figure = Figure(figsize=(size * len(parts) + 1.5, size + 1), layout="constrained")

@@ -299,7 +299,8 @@ def _kappa_section(report: dict[str, Any]) -> Section:
         "reports that form and content disagree on sets of low quality. Pooled over all pairs, and by quality."
     )
     tables = [("", groups)] if keys else []
-    tables += [(f"{part.capitalize()}:", _kappa_table(kappa["names"], kappa["matrices"][part])) for part in parts]
+    names = [shown(with_signature({"name": name}, report)) for name in kappa["names"]]
+    tables += [(f"{part.capitalize()}:", _kappa_table(names, kappa["matrices"][part])) for part in parts]
     return Section("Cohen's kappa", text, tables, "kappa")
 
 

@@ -1,17 +1,18 @@
 """Pools of answers that people have put into clusters, for the validation of probeval."""
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from metrics.probeval.probeval_formats import WRONG, Question, from_protoqa, labels_from_cfc, parse_rows, questions
+from metrics.probeval.probeval_formats import WRONG, Question, from_protoqa, parse_rows, parse_target, questions
+from scripts._files import read_json, read_objects, read_part
 
 GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
 MIN_ANSWERS = 10  # in a pool
+MOST_ANSWERS = 1_000_000  # to a question: each is drawn from one by one
 
 
 class Pool(NamedTuple):
@@ -32,24 +33,55 @@ class Pool(NamedTuple):
 
 
 def read(targets: Path, predictions: Path | None, assessments: Path | None) -> list[tuple[Question, dict[str, list]]]:
-    """Read questions, each with the labelled answers of models: a dict from text to [cluster, count]."""
+    """Read questions, each with the labelled answers of models: a dict from text to [cluster, count].
+
+    Raises
+    ------
+    ValueError
+        If a file is not what it should be; it names the file, and the line or question.
+    """
+    labelled: dict[str, dict[str, list]] = {}
     if assessments is not None:
-        records = [json.loads(line) for line in assessments.read_text(encoding="utf-8").splitlines() if line.strip()]
-        labelled = {
-            record["question_id"]: {text: [str(label), 1] for text, label in record["assessments"].items()}
-            for record in records
-        }
+        for where, record in read_objects(assessments):
+            identity = read_part(record, where, str, "question_id")
+            if identity in labelled:
+                raise ValueError(f"{where}: question {identity!r} comes twice.")
+            labels = read_part(record, where, dict, "assessments")
+            labelled[identity] = {text: [str(label), 1] for text, label in labels.items()}
     else:
         assert predictions is not None
-        data = json.loads(predictions.read_text(encoding="utf-8"))["annotated_prediction_data"]
-        labels = labels_from_cfc(data)
-        labelled = {
-            identity: {text: [labels[identity][text], entry["count"]] for text, entry in answers.items()}
-            for identity, answers in data.items()
-        }
-    rows = from_protoqa(str(targets), {identity: list(answers) for identity, answers in labelled.items()})
-    asked = questions(rows["predictions"], rows["references"])
+        data = read_part(read_json(predictions), str(predictions), dict, "annotated_prediction_data")
+        for identity in data:
+            where = f"{predictions}: question {identity!r}"
+            answers = read_part(data[identity], where, dict)
+            labelled[identity] = {
+                text: [str(read_part(entry, f"{where}, answer {text!r:.80}", object, "cluster")), _count(entry, where)]
+                for text, entry in answers.items()
+            }
+    records = list(read_objects(targets))
+    for where, record in records:
+        parse_target(record, where)
+    try:
+        rows = from_protoqa(
+            [record for _, record in records], {identity: list(answers) for identity, answers in labelled.items()}
+        )
+        asked = questions(rows["predictions"], rows["references"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{targets}: {error}") from None
+    for question in asked:
+        if question.clusters is None or question.gold_counts.sum() > MOST_ANSWERS:
+            raise ValueError(
+                f"{targets}: question {question.name!r} must have a cluster for each answer, and at most "
+                f"{MOST_ANSWERS:,} answers."
+            )
     return [(question, labelled[question.name]) for question in asked]
+
+
+def _count(entry: Any, where: str) -> int:
+    count = read_part(entry, where, int, "count")
+    if not 1 <= count <= MOST_ANSWERS:
+        raise ValueError(f"{where}: a count must be in [1, {MOST_ANSWERS:,}]. Got {count!r:.80}.")
+    return count
 
 
 def make_pool(question: Question, gold: list[dict], labelled: dict[str, list]) -> Pool | None:
