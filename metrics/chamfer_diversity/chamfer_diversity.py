@@ -29,7 +29,7 @@ from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
 from .core_rewards import RewardFunction as RewardFunction
-from .core_similarity import Similarities, parse_source
+from .core_similarity import Similarities, check_source, parse_source
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
@@ -183,6 +183,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         progress: bool | None = None,
     ) -> dict[str, Any]:
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
+        check_source(embeddings, similarity, encoder)
         check_rarefy(rarefy, contributions=contributions)
         parse_choice(singletons, "singletons", ("error", "skip"))
         level = parse_confidence(confidence)

@@ -37,7 +37,7 @@ from .core_results import (
     signature,
 )
 from .core_rewards import RewardFunction as RewardFunction
-from .core_similarity import Similarities, Source, parse_source
+from .core_similarity import Similarities, Source, check_source, parse_source
 from .core_spectra import parse_orders
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
@@ -240,6 +240,12 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         orders = parse_orders(q)
         if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram", "classes")):
             raise ValueError(f"kernel must be 'embedding', 'ngram', 'classes' or a callable. Got {describe(kernel)}.")
+        check_source(embeddings, similarity, encoder)
+        if similarity is not None and kernel not in ("embedding", "classes"):
+            raise ValueError(
+                f"similarity is given, but kernel={describe(kernel)} makes similarities of its own: pass one or the "
+                "other."
+            )
         class_settings = ClassSettings(classes, same, grouping, contexts, patience)
         class_settings.check(kernel, quality)
         level = parse_confidence(confidence)
@@ -325,10 +331,6 @@ def _make_kernel(
 ) -> tuple[Kernel, dict[str, Any]]:
     """Compare the texts as the caller asks; returns the entries of a signature, too."""
     where = matrix_device(source.encoder.device)
-    if source.similarity is not None and kernel not in ("embedding", "classes"):
-        raise ValueError(
-            f"similarity is given, but kernel={describe(kernel)} makes similarities of its own: pass one or the other."
-        )
     if callable(kernel):
         vectors, signed = embed_sets(sets, source.embeddings, source.encoder)
         return FunctionKernel(sets.sizes, where, vectors, kernel), {"kernel": format_callable(kernel), **signed}
