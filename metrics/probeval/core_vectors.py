@@ -12,7 +12,6 @@ from .core_inputs import describe, to_array
 from .core_models import model_registry
 from .core_results import format_callable
 
-
 # Larger numbers have no square in float64.
 _LARGEST = 1e100
 
