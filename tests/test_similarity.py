@@ -268,6 +268,14 @@ def test_what_cannot_be_combined(load, name, settings, message):
         load(name).compute(**{"predictions": [["x"] * 3] * 2, "similarity": [GOOD, GOOD], **settings})
 
 
+@pytest.mark.parametrize("name", METRICS)
+def test_what_was_added_stays_where_settings_do_not_fit(load, name):
+    load(name).add_batch(predictions=["x"] * 3)
+    with pytest.raises(ValueError, match="precision has no effect where similarity is given"):
+        load(name).compute(similarity=GOOD, precision="float32")
+    assert load(name).compute(similarity=GOOD) == load(name).compute(predictions=["x"] * 3, similarity=GOOD)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from metrics._core import core_models
 from metrics._core.core_encoder import EncoderSettings
 from metrics._core.core_windows import split_windows
+from scripts import measure_long_texts
 from tests.conftest import SETS, encode
 from tests.test_encoder import Counting
 
@@ -188,3 +189,16 @@ def test_probeval_reads_long_answers(load):
         signatures.add(result["signature"])
     assert len(signatures) == 2
     assert EncoderSettings().in_windows
+
+
+def test_how_the_default_was_measured(monkeypatch):
+    assert measure_long_texts.halves("One two\nthree four\nfive.") == ("One two\nthree four", "\nfive.")
+    assert measure_long_texts.halves("one two three four") == ("one two three", " four")
+    lines = [f"{i} {'word ' * 499}\n" for i in range(7)]
+    assert measure_long_texts.sections("".join(lines)) == ["".join(lines[:3]), "".join(lines[3:6])]
+    monkeypatch.setattr(measure_long_texts, "GROUP", 2)
+    parts = [("A cat sleeps.", "The cat is asleep."), ("Stocks fell on Monday.", "Share prices dropped.")] * 2
+    assert measure_long_texts.found_halves(parts, "windows").all()
+    crossed = [(first, parts[1 - i % 2][1]) for i, (first, _) in enumerate(parts)]
+    assert not measure_long_texts.found_halves(crossed, "cut").any()
+    assert measure_long_texts.nearest_lengths(parts).tolist() == [False, True] * 2

@@ -29,7 +29,7 @@ from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
 from .core_rewards import RewardFunction as RewardFunction
-from .core_similarity import Similarities, parse_source
+from .core_similarity import Similarities, check_source, parse_source
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
@@ -89,10 +89,10 @@ Args:
         combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision and
-        the text. Processes can share it. It does not change scores or signatures. If all embeddings are cached, the
-        model is not loaded. Cannot be combined with an encoder object. Not to be confused with the `cache_dir` of
-        `evaluate.load`, which holds the code of the module.
+    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision,
+        `long_texts` and the text. Processes can share it. It does not change scores or signatures. If all embeddings
+        are cached, the model is not loaded. Cannot be combined with an encoder object. Not to be confused with the
+        `cache_dir` of `evaluate.load`, which holds the code of the module.
     details (`bool`, default `False`): also return, for each set, the mean pairwise distance, and the nearest
         neighbour of each text with its distance.
     progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
@@ -183,6 +183,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         progress: bool | None = None,
     ) -> dict[str, Any]:
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
+        check_source(embeddings, similarity, encoder)
         check_rarefy(rarefy, contributions=contributions)
         parse_choice(singletons, "singletons", ("error", "skip"))
         level = parse_confidence(confidence)

@@ -120,10 +120,10 @@ Args:
         combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision and
-        the text. Processes can share it. It does not change scores or signatures. If all embeddings are cached, the
-        model is not loaded. Cannot be combined with an encoder object. Not to be confused with the `cache_dir` of
-        `evaluate.load`, which holds the code of the module.
+    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision,
+        `long_texts` and the text. Processes can share it. It does not change scores or signatures. If all embeddings
+        are cached, the model is not loaded. Cannot be combined with an encoder object. Not to be confused with the
+        `cache_dir` of `evaluate.load`, which holds the code of the module.
     vectors (`str`, path or mapping): word vectors to use in place of `model`, averaged over the words of an answer: a
         fastText or word2vec file (requires gensim), or a mapping from words to vectors. An answer without a known
         word matches only itself.

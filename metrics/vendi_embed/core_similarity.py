@@ -163,14 +163,18 @@ class Source(NamedTuple):
         return content_ranks(sets.texts, None if self.embeddings is None else parse_embeddings(self.embeddings, sets))
 
 
-def parse_source(sets: TextSets, embeddings: Any, similarity: Any, encoder: EncoderSettings) -> Source:
-    """Read `similarity=`; with it, embeddings and settings of an encoder raise a ValueError."""
+def check_source(embeddings: Any, similarity: Any, encoder: EncoderSettings) -> None:
+    """Raise a ValueError if embeddings or settings of an encoder are given beside similarities."""
     if similarity is None:
-        return Source(embeddings, None, encoder)
+        return
     if embeddings is not None:
         raise ValueError("embeddings and similarity are both given: pass one of them.")
     encoder.check_unused("similarity is given")
-    return Source(None, parse_similarity(similarity, sets), encoder)
+
+
+def parse_source(sets: TextSets, embeddings: Any, similarity: Any, encoder: EncoderSettings) -> Source:
+    """Read `similarity=`, if it is given."""
+    return Source(embeddings, None if similarity is None else parse_similarity(similarity, sets), encoder)
 
 
 def comparison(

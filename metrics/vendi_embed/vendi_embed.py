@@ -37,7 +37,7 @@ from .core_results import (
     signature,
 )
 from .core_rewards import RewardFunction as RewardFunction
-from .core_similarity import Similarities, Source, parse_source
+from .core_similarity import Similarities, Source, check_source, parse_source
 from .core_spectra import parse_orders
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
@@ -130,10 +130,10 @@ Args:
         combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision and
-        the text. Processes can share it. It does not change scores or signatures. If all embeddings are cached, the
-        model is not loaded. Cannot be combined with an encoder object. Not to be confused with the `cache_dir` of
-        `evaluate.load`, which holds the code of the module.
+    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision,
+        `long_texts` and the text. Processes can share it. It does not change scores or signatures. If all embeddings
+        are cached, the model is not loaded. Cannot be combined with an encoder object. Not to be confused with the
+        `cache_dir` of `evaluate.load`, which holds the code of the module.
     details (`bool`, default `False`): also return the size, the score at each order and the eigenvalues of each set,
         and with `kernel="classes"` the class of each text.
     progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
@@ -240,6 +240,12 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         orders = parse_orders(q)
         if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram", "classes")):
             raise ValueError(f"kernel must be 'embedding', 'ngram', 'classes' or a callable. Got {describe(kernel)}.")
+        check_source(embeddings, similarity, encoder)
+        if similarity is not None and kernel not in ("embedding", "classes"):
+            raise ValueError(
+                f"similarity is given, but kernel={describe(kernel)} makes similarities of its own: pass one or the "
+                "other."
+            )
         class_settings = ClassSettings(classes, same, grouping, contexts, patience)
         class_settings.check(kernel, quality)
         level = parse_confidence(confidence)
@@ -325,10 +331,6 @@ def _make_kernel(
 ) -> tuple[Kernel, dict[str, Any]]:
     """Compare the texts as the caller asks; returns the entries of a signature, too."""
     where = matrix_device(source.encoder.device)
-    if source.similarity is not None and kernel not in ("embedding", "classes"):
-        raise ValueError(
-            f"similarity is given, but kernel={describe(kernel)} makes similarities of its own: pass one or the other."
-        )
     if callable(kernel):
         vectors, signed = embed_sets(sets, source.embeddings, source.encoder)
         return FunctionKernel(sets.sizes, where, vectors, kernel), {"kernel": format_callable(kernel), **signed}
