@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -144,3 +145,35 @@ def test_inspect_local_model(causal_model, tmp_path, load):
     found, answers = inspect_logs(tmp_path)
     check_scores(load, found, answers["text_metrics_diversity"], answers["text_metrics_probeval"])
     assert "signature: vendi_embed|" in printed
+
+
+@needs("lighteval")
+@pytest.mark.slow
+def test_lighteval_task(tmp_path, monkeypatch):
+    """lighteval makes an Inspect task from its own configuration, with our scorer and our reducer."""
+    import inspect_ai
+    from inspect_ai.dataset import Sample
+    from lighteval.main_inspect import get_inspect_ai_task
+    from lighteval.tasks.lighteval_task import LightevalTaskConfig
+
+    monkeypatch.syspath_prepend(ADAPTERS / "inspect")
+    import tasks
+
+    (tmp_path / "prompts").mkdir()
+    shutil.copy(ADAPTERS / "data" / "prompts.jsonl", tmp_path / "prompts" / "test.jsonl")
+    config = LightevalTaskConfig(
+        name="text_metrics_diversity",
+        prompt_function=lambda row, name: None,
+        hf_repo=str(tmp_path / "prompts"),
+        hf_subset="default",
+        evaluation_splits=["test"],
+        metrics=[],
+        sample_fields=lambda row: Sample(input=row["prompt"]),
+        scorer=tasks.answer(),
+    )
+    task = get_inspect_ai_task(config, epochs=3, epochs_reducer=tasks.collect())
+    (log,) = inspect_ai.eval(task, model="mockllm/model", log_dir=str(tmp_path / "logs"), display="none")
+    assert log.status == "success", log.error
+    (score,) = log.results.scores
+    assert score.metrics["vendi_embed"].value == pytest.approx(1, abs=1e-6)
+    assert [sample.scores["answer"].value for sample in log.samples] == ["Default output from mockllm/model"] * 12
