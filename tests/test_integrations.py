@@ -1,8 +1,11 @@
 """The adapters in scripts/integrations, run by the commands of the harnesses with a tiny model on files of ours."""
 
+import importlib
 import importlib.util
+import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -80,7 +83,7 @@ def lm_eval_texts(folder, task):
     (path,) = folder.rglob(f"samples_{task}_*.jsonl")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     rows.sort(key=lambda row: row["doc_id"])
-    return [[text.strip() for text in row["filtered_resps"]] for row in rows]
+    return [[text.strip() for text in row["filtered_resps"][0]] for row in rows]
 
 
 @needs("lm_eval")
@@ -104,7 +107,7 @@ def test_lm_eval(causal_model, tmp_path, load):
 
 
 def inspect_logs(folder):
-    """Return the results and the logged answers of each task: `{metric: value}`, `{task: answers of each sample}`."""
+    """Return the results and the logged answers of each task: `{metric: value}`, `{task: answers by sample}`."""
     found, answers = {}, {}
     for path in folder.glob("*.json"):
         log = json.loads(path.read_text(encoding="utf-8"))
@@ -117,47 +120,69 @@ def inspect_logs(folder):
     return found, {task: list(by_sample.values()) for task, by_sample in answers.items()}
 
 
-def run_inspect(folder, *words):
-    return run(
-        *("inspect", "eval", ADAPTERS / "inspect" / "tasks.py", "--display", "plain"),
-        *("--log-dir", folder, "--log-format", "json", "--log-level", "info", *words),
-    )
-
-
-@needs("inspect_ai")
-@pytest.mark.slow
-def test_inspect_mock_model(tmp_path, load):
-    run_inspect(tmp_path, "--model", "mockllm/model", "--epochs", "3")
-    found, answers = inspect_logs(tmp_path)
-    same = ["Default output from mockllm/model"] * 3
-    assert answers == {"text_metrics_diversity": [same] * 4, "text_metrics_probeval": [same] * 3}
-    assert found["vendi_embed"] == pytest.approx(1, abs=1e-6)
-    assert found["gruen"] == pytest.approx(load("gruen").compute(predictions=same)["gruen"], abs=1e-6)
-    expected = load("probeval").compute(predictions=[same] * 3, references=people())
-    assert found["probeval"] == pytest.approx(expected["probeval"], abs=1e-6)
-    assert expected["wrong_rate"] == 1
-
-
 @needs("inspect_ai")
 @pytest.mark.slow
 def test_inspect_local_model(causal_model, tmp_path, load):
-    printed = run_inspect(tmp_path, "--model", "hf/tiny", "-M", f"model_path={causal_model}", "--max-tokens", "32")
+    printed = run(
+        *("inspect", "eval", "scripts/integrations/inspect/tasks.py", "--model", "hf/tiny"),
+        *("-M", f"model_path={causal_model}", "--max-tokens", "32", "--display", "plain", "--log-dir", tmp_path, "--log-format", "json"),
+        *("--log-level", "info"),
+    )
     found, answers = inspect_logs(tmp_path)
     check_scores(load, found, answers["text_metrics_diversity"], answers["text_metrics_probeval"])
-    assert "signature: vendi_embed|" in printed
+    assert "signature:" in printed
+    assert "empty sample set" not in printed
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    monkeypatch.syspath_prepend(ADAPTERS / "inspect")
+    return importlib.import_module("tasks")
+
+
+def mock_model():
+    """Return Inspect's mock model with answers of ours. It would download a tokenizer to count tokens by itself."""
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    numbers = itertools.count()
+
+    def answer(messages, *settings):
+        output = ModelOutput.from_content("mockllm/model", f" {messages[-1].text} Answer {next(numbers)}.\n")
+        output.usage = ModelUsage()
+        return output
+
+    return get_model("mockllm/model", custom_outputs=answer)
+
+
+def check_mocked(answers, questions):
+    """Compare the logged answers with those of the mock model: each sample has those to its own prompt, stripped."""
+    assert [len(texts) for texts in answers] == [K] * len(questions)
+    for question, texts in zip(questions, answers, strict=True):
+        assert all(re.fullmatch(re.escape(question) + r" Answer \d+\.", text) for text in texts)
+
+
+@needs("inspect_ai")
+@pytest.mark.slow
+def test_inspect_mock_model(tasks, tmp_path, load):
+    import inspect_ai
+
+    both = [tasks.text_metrics_diversity(), tasks.text_metrics_probeval()]
+    inspect_ai.eval(both, model=mock_model(), log_dir=str(tmp_path), log_format="json", display="none")
+    found, answers = inspect_logs(tmp_path)
+    sets, replies = answers["text_metrics_diversity"], answers["text_metrics_probeval"]
+    check_scores(load, found, sets, replies)
+    check_mocked(sets, [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
+    check_mocked(replies, [row["question"] for row in tiny_causal.read("questions.jsonl")])
 
 
 @needs("lighteval")
 @pytest.mark.slow
-def test_lighteval_task(tmp_path, monkeypatch):
+def test_lighteval_task(tasks, tmp_path, load):
     """lighteval makes an Inspect task from its own configuration, with our scorer and our reducer."""
     import inspect_ai
     from inspect_ai.dataset import Sample
     from lighteval.main_inspect import get_inspect_ai_task
     from lighteval.tasks.lighteval_task import LightevalTaskConfig
-
-    monkeypatch.syspath_prepend(ADAPTERS / "inspect")
-    import tasks
 
     (tmp_path / "prompts").mkdir()
     shutil.copy(ADAPTERS / "data" / "prompts.jsonl", tmp_path / "prompts" / "test.jsonl")
@@ -171,9 +196,11 @@ def test_lighteval_task(tmp_path, monkeypatch):
         sample_fields=lambda row: Sample(input=row["prompt"]),
         scorer=tasks.answer(),
     )
-    task = get_inspect_ai_task(config, epochs=3, epochs_reducer=tasks.collect())
-    (log,) = inspect_ai.eval(task, model="mockllm/model", log_dir=str(tmp_path / "logs"), display="none")
-    assert log.status == "success", log.error
-    (score,) = log.results.scores
-    assert score.metrics["vendi_embed"].value == pytest.approx(1, abs=1e-6)
-    assert [sample.scores["answer"].value for sample in log.samples] == ["Default output from mockllm/model"] * 12
+    task = get_inspect_ai_task(config, epochs=K, epochs_reducer=tasks.collect())
+    logs = tmp_path / "logs"
+    inspect_ai.eval(task, model=mock_model(), log_dir=str(logs), log_format="json", display="none")
+    found, answers = inspect_logs(logs)
+    (sets,) = answers.values()
+    check_mocked(sets, [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
+    expected = load("vendi_embed").compute(predictions=sets)["vendi_embed"]
+    assert found["vendi_embed"] == pytest.approx(expected, abs=1e-6)

@@ -1,6 +1,7 @@
 """Tasks for Inspect: the answers of all epochs of a sample are a set of texts."""
 
 import logging
+import math
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,9 @@ def sets(scores: list[SampleScore]) -> list[list[str]]:
 
 
 def compute(name: str, **inputs: Any) -> float:
-    """Compute a metric once for all samples, and log the signature of its score."""
+    """Compute a metric once for all samples, and log the signature of its score. NaN if there are no samples yet."""
+    if not inputs["predictions"]:
+        return math.nan
     result = evaluate.load(str(ROOT / "metrics" / name)).compute(**inputs)
     logger.info("signature: %s", result["signature"])
     return result[name]

@@ -8,7 +8,7 @@ from typing import Any
 import evaluate
 
 METRICS = Path(__file__).resolve().parents[3] / "metrics"
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("lm_eval.text_metrics")  # the harness prints what its own loggers report
 
 
 def texts(doc: Mapping[str, Any], results: list[list[str]]) -> dict[str, list[str]]:
