@@ -125,8 +125,8 @@ def inspect_logs(folder):
 def test_inspect_local_model(causal_model, tmp_path, load):
     printed = run(
         *("inspect", "eval", "scripts/integrations/inspect/tasks.py", "--model", "hf/tiny"),
-        *("-M", f"model_path={causal_model}", "--max-tokens", "32", "--display", "plain", "--log-dir", tmp_path, "--log-format", "json"),
-        *("--log-level", "info"),
+        *("-M", f"model_path={causal_model}", "--max-tokens", "32", "--display", "plain", "--log-level", "info"),
+        *("--log-dir", tmp_path, "--log-format", "json"),
     )
     found, answers = inspect_logs(tmp_path)
     check_scores(load, found, answers["text_metrics_diversity"], answers["text_metrics_probeval"])
