@@ -81,7 +81,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 
 build/venv-inspect/.installed: pyproject.toml constraints-inspect.txt
 	$(PYTHON) -m venv build/venv-inspect
-	build/venv-inspect/bin/python -m pip install --quiet --constraint constraints-inspect.txt ".[inspect]"
+	build/venv-inspect/bin/python -m pip install --quiet --no-compile --constraint constraints-inspect.txt ".[inspect]"
 	touch $@
 
 clean:

@@ -92,6 +92,4 @@ def text_metrics_diversity(data: str = str(DATA / "prompts.jsonl")) -> Task:
 def text_metrics_probeval(data: str = str(DATA / "questions.jsonl")) -> Task:
     """Compare the answers to the questions of a JSONL file with people's answers."""
     samples = json_dataset(data, lambda row: Sample(input=row["question"], metadata={"answers": row["answers"]}))
-    return Task(
-        dataset=samples, solver=generate(), scorer=answer(), metrics=[probeval()], epochs=Epochs(8, collect())
-    )
+    return Task(dataset=samples, solver=generate(), scorer=answer(), metrics=[probeval()], epochs=Epochs(8, collect()))
