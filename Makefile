@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint vendor cards benchmark encoders validate-probeval validate-gruen meta-eval attack clean chromium spaces screenshots
+.PHONY: demo test test-fast test-integrations test-lm-eval test-inspect lint vendor cards benchmark encoders validate-probeval validate-gruen meta-eval attack clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
@@ -13,6 +13,16 @@ test: $(VENV)/.installed-dev chromium lint
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m "not slow"
+
+# By the harnesses' own commands; with -j2, both at once.
+test-integrations: test-lm-eval test-inspect
+
+test-lm-eval: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[lm-eval]"
+	$(BIN)/python -m pytest tests/test_integrations.py
+
+test-inspect: build/venv-inspect/.installed
+	build/venv-inspect/bin/python -m pytest tests/test_integrations.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -74,6 +84,12 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[dev]"
+	touch $@
+
+# Inspect and lighteval need other versions of some libraries.
+build/venv-inspect/.installed: pyproject.toml constraints-inspect.txt
+	$(PYTHON) -m venv build/venv-inspect
+	build/venv-inspect/bin/python -m pip install --quiet --constraint constraints-inspect.txt ".[inspect]"
 	touch $@
 
 clean:
