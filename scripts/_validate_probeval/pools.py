@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metrics.probeval.probeval_formats import WRONG, Question, from_protoqa, labels_from_cfc, parse_rows, questions
+from metrics.probeval.probeval_formats import WRONG, Question, parse_rows, questions
+from metrics.probeval.probeval_released import from_protoqa, labels_from_cfc
 
 GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
 MIN_ANSWERS = 10  # in a pool

@@ -1,0 +1,194 @@
+"""Files of questions and answers as they were released: Commonsense Frame Completion and ProtoQA."""
+
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .core_inputs import describe, parse_choice
+from .probeval_formats import PARTNERLESS, parse_rows
+
+
+def from_cfc(targets: Any, predictions: Any, unknown: str = "error") -> dict[str, list[dict]]:
+    """Read Commonsense Frame Completion's files, as released with arXiv 2406.04145.
+
+    Parameters
+    ----------
+    targets : path of a JSON Lines file, or its objects: `metadata.id`, `question.normalized`, `answers.raw` and
+        `answers.clusters`. Counts come from `raw`, since those stored with clusters are not always right; an answer in
+        two clusters counts in both, as in the original. References keep `question.sentence` and `question.slot`, if
+        there are any, and then `question.question` in place of `question.normalized`.
+    predictions : path of a JSON or JSON Lines file, or its objects: `annotated_prediction_data` (id to text to
+        `{"cluster", "count"}`) and `model_answers` (id to texts), or either of them. Counts are used if there are any.
+    unknown : "error", or "skip" to leave out predicted questions that have no target, with a warning that names them
+
+    Returns
+    -------
+    dict with "predictions" and "references", for `compute(**from_cfc(...))`: the questions that have predictions
+
+    Raises
+    ------
+    ValueError
+        If a record lacks what it must have, or a predicted question has no target.
+    """
+    return _convert(_records(targets), read_answers(predictions), unknown)
+
+
+def read_answers(predictions: Any) -> dict[str, Any]:
+    """Read released predictions, in any of the formats of `from_cfc` and `from_protoqa`: question id to answers.
+
+    Raises
+    ------
+    TypeError
+        If they are no mappings.
+    ValueError
+        If a question comes twice.
+    """
+    data = _load(predictions)
+    merged: dict[str, Any] = {}
+    for record in data if isinstance(data, (list, tuple)) else [data]:
+        if not isinstance(record, Mapping):
+            raise TypeError(f"predictions must be a JSON object from question ids to answers. Got {describe(record)}.")
+        if "question_id" in record:
+            record = {record["question_id"]: record["ranked_answers"]}
+        elif "id" in record and "answers" in record:
+            record = {record["id"]: record["answers"]}
+        else:
+            record = record.get("annotated_prediction_data") or record.get("model_answers") or record
+        for identity, answers in record.items():
+            if str(identity) in merged:
+                raise ValueError(f"predictions has question {identity!r} twice.")
+            if isinstance(answers, Mapping):
+                answers = {
+                    text: entry["count"] if isinstance(entry, Mapping) else entry for text, entry in answers.items()
+                }
+            merged[str(identity)] = answers
+    return merged
+
+
+def read_targets(targets: Any) -> list[dict]:
+    """Read released questions with people's answers as references, in any of the formats of both converters.
+
+    Parameters
+    ----------
+    targets : path of a JSON Lines file, or its objects
+
+    Returns
+    -------
+    list of {"id", "question", "sentence", "slot", "answers"}
+
+    Raises
+    ------
+    ValueError
+        If a record lacks what it must have, or a question comes twice.
+    """
+    references: dict[str, dict] = {}
+    for i, record in enumerate(_records(targets)):
+        reference = _reference(record, i)
+        if reference["id"] in references:
+            raise ValueError(f"targets has question {reference['id']!r} twice.")
+        references[reference["id"]] = reference
+    return list(references.values())
+
+
+def labels_from_cfc(predictions: Any) -> dict[str, dict[str, str]]:
+    """Read people's cluster for each predicted answer from `annotated_prediction_data`: id to text to label."""
+    data = _load(predictions)
+    annotated = data.get("annotated_prediction_data", data)
+    return {
+        str(identity): {text: str(entry["cluster"]) for text, entry in answers.items()}
+        for identity, answers in annotated.items()
+    }
+
+
+def from_protoqa(targets: Any, predictions: Any, unknown: str = "error") -> dict[str, list[dict]]:
+    """Read ProtoQA's files: the answer-cluster format, in its old form too, and ranked predictions.
+
+    Parameters
+    ----------
+    targets : path of a JSON Lines file, or its objects: as for `from_cfc`, or with `questionid`,
+        `normalized-question` and `answers-cleaned`, a list of `{"count", "answers"}`. The answers in `raw` were
+        cleaned before they were clustered, so an answer's count is that in `raw` where it has one, and the rest of its
+        cluster's count is spread evenly over the others, each at least 1.
+    predictions : path of a JSON or JSON Lines file, or its object: ids to ranked answers, or records
+        `{"question_id", "ranked_answers"}`
+    unknown : as for `from_cfc`
+
+    Returns
+    -------
+    dict with "predictions" and "references", for `compute(**from_protoqa(...))`: the questions that have predictions
+
+    Raises
+    ------
+    ValueError
+        If a record lacks what it must have, or a predicted question has no target.
+    """
+    return _convert(_records(targets), read_answers(predictions), unknown)
+
+
+def _convert(records: list[dict], given: dict[str, Any], unknown: str) -> dict[str, list[dict]]:
+    parse_choice(unknown, "unknown", PARTNERLESS)
+    targets = {reference["id"]: reference for reference in read_targets(records)}
+    absent = [identity for identity in given if identity not in targets]
+    if absent and (unknown == "error" or len(absent) == len(given)):
+        raise ValueError(
+            f"predictions has question {absent[0]!r}, which is not among the targets. Pass unknown='skip' to leave out "
+            "such questions."
+        )
+    if absent:
+        names = ", ".join(map(repr, absent))
+        warnings.warn(
+            f"{len(absent)} of {len(given)} predicted questions are not among the targets, and are left out: {names}.",
+            stacklevel=3,
+        )
+    known = {identity: answers for identity, answers in given.items() if identity in targets}
+    predictions, references = parse_rows(known, [targets[identity] for identity in known])
+    return {"predictions": predictions, "references": references}
+
+
+def _reference(record: dict, place: int) -> dict:
+    try:
+        identity = str(record["metadata"]["id"] if "metadata" in record else record["questionid"])
+        if "answers" in record:
+            raw, clusters = record["answers"]["raw"], record["answers"]["clusters"]
+        else:
+            raw, cleaned = record.get("raw-answers-cleaned", {}), record["answers-cleaned"]
+            if isinstance(cleaned, Mapping):  # the oldest form: a cluster is one answer
+                cleaned = [{"count": count, "answers": [text]} for text, count in cleaned.items()]
+            clusters = {f"{identity}.{i}": cluster for i, cluster in enumerate(cleaned)}
+        question = record.get("question", "")
+        about = question if isinstance(question, Mapping) else {"question": question}
+        text = about.get("question") or about.get("normalized") or about.get("normalized-question") or ""
+        texts = {"question": text, "sentence": about.get("sentence") or "", "slot": about.get("slot") or ""}
+        answers = []
+        for label, cluster in clusters.items():
+            known = {text: raw[text] for text in cluster["answers"] if text in raw}
+            unknown = [text for text in dict.fromkeys(cluster["answers"]) if text not in raw]
+            left = cluster["count"] - sum(known.values()) if unknown else 0
+            for i, text in enumerate(unknown):
+                share, more = divmod(max(left, 0), len(unknown))
+                known[text] = max(share + (i < more), 1)
+            answers += [{"text": text, "count": count, "cluster": label} for text, count in known.items()]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"targets[{place}] is not a record of answer clusters: {error!r} in {describe(record)}."
+        ) from error
+    return {"id": identity, **texts, "answers": answers}
+
+
+def _records(targets: Any) -> list[dict]:
+    records = _load(targets)
+    return list(records) if not isinstance(records, dict) else [records]
+
+
+def _load(source: Any) -> Any:
+    """Read a path as JSON or JSON Lines; return anything else unchanged."""
+    if not isinstance(source, (str, os.PathLike)):
+        return source
+    text = Path(source).read_text(encoding="utf-8")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
