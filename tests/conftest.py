@@ -89,7 +89,10 @@ def tiny_language_model(tmp_path_factory):
     tokenizer = GPT2TokenizerFast(vocab=str(folder / "vocab.json"), merges=str(folder / "merges.txt"))
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=300, n_embd=32, n_layer=2, n_head=2, n_positions=48))
+    sizes = {"vocab_size": 300, "n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 256}
+    model = GPT2LMHeadModel(
+        GPT2Config(**sizes, bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id)
+    )
     ids = torch.tensor([[tokenizer.bos_token_id, *tokenizer(TAUGHT)["input_ids"]]])
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(30):

@@ -18,7 +18,7 @@ from metrics.probeval.core_encoder import EncoderSettings
 from metrics.probeval.probeval_pipeline import Settings
 from metrics.probeval.probeval_scores import kl_divergence
 from scripts import probe
-from scripts._probe import annotators, comparing, sensitivity
+from scripts._probe import annotators, sensitivity
 from scripts._probe.cleaning import clean
 from scripts._probe.comparing import COMMONEST, PEOPLE, UNIFORM, Comparing
 from scripts._probe.report import make_report
@@ -268,7 +268,7 @@ def test_released_targets_are_questions(run, tmp_path):
     with serve(lambda question, _: "dog") as server:
         out = tmp_path / "answers.jsonl"
         assert run("ask", TARGETS, out, "--model", "m", "--base-url", server.url, "--samples", 1)[0] == 0
-    assert [line["id"] for line in read(out)] == ["q1", "q2"]
+    assert [line["id"] for line in read(out)] == ["q1", "q2", "q3"]
     assert read(out)[0]["question"] == "what do you boil water in?"
 
 
@@ -307,10 +307,10 @@ def test_a_local_model_s_whole_distribution_is_sampled(tmp_path, tiny_language_m
     from scripts._probe.files import Asked
     from scripts._probe.local import Sampler, Sampling
 
-    sampler = Sampler(str(tiny_language_model), Sampling(temperature=3.0, max_tokens=1, batch_size=2000))
+    sampler = Sampler(str(tiny_language_model), Sampling(temperature=3.0, max_tokens=1, batch_size=600))
     asked = Asked("q", "who sat?", "")
     with Journal(tmp_path / "journal") as journal:
-        (answers,) = sampler.ask([asked], [], 2000, journal)
+        (answers,) = sampler.ask([asked], [], 600, journal)
     loaded = sampler._loaded
     with torch.inference_mode():
         logits = loaded.model(sampler._encode(asked, [])).logits[0, -1]
@@ -320,9 +320,9 @@ def test_a_local_model_s_whole_distribution_is_sampled(tmp_path, tiny_language_m
         shares[loaded.tokenizer.decode([token], skip_special_tokens=True)] += share
     assert len(set(answers)) > 60
     found = Counter(answers)
-    distance = sum(abs(found[text] / 2000 - shares[text]) for text in {*found, *shares}) / 2
-    same = Counter(np.random.default_rng(0).choice(len(expected), 2000, p=expected / expected.sum()).tolist())
-    noise = sum(abs(same[token] / 2000 - share) for token, share in enumerate(expected)) / 2
+    distance = sum(abs(found[text] / 600 - shares[text]) for text in {*found, *shares}) / 2
+    same = Counter(np.random.default_rng(0).choice(len(expected), 600, p=expected / expected.sum()).tolist())
+    noise = sum(abs(same[token] / 600 - share) for token, share in enumerate(expected)) / 2
     assert distance < 1.5 * noise + 0.02
 
 
@@ -461,7 +461,7 @@ def test_a_second_sample_that_is_the_first_is_found_out(references, files):
     same["q0"]["thanks"] = 1
     found = make_report(references, files, same, PIPELINE, Comparing(rounds=2))
     assert found["second_sample"]["same"]
-    assert found["second_sample"]["overlap"] > 0.99
+    assert found["second_sample"]["overlap"] > 0.99 > found["second_sample"]["expected"]
     assert next(row for row in found["rows"] if row["name"] == PEOPLE)["probeval"] < 0.01
     assert all(PEOPLE not in (row["a"], row["b"]) for row in found["pairs"])
     without = make_report(references, files, None, PIPELINE, Comparing(rounds=2))
@@ -506,7 +506,7 @@ def test_halves_are_all_of_people(references, rng):
 
 def test_the_report_is_written(run, tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("<!-- probe report: start -->\nold\n<!-- probe report: end -->\n", encoding="utf-8")
+    page.write_text("<!-- probe report: start -->\nSTALE\n<!-- probe report: end -->\n", encoding="utf-8")
     names = {"json": "r.json", "html": "r.html", "markdown": "r.md", "plot": "r.svg", "write": "page.md"}
     options = [word for option, name in names.items() for word in (f"--{option}", tmp_path / name)]
     given = write(tmp_path / "b|x.jsonl", [{"id": "q1", "answers": ["a pot", "pot"]}, {"q7": ["x"]}])
@@ -517,7 +517,7 @@ def test_the_report_is_written(run, tmp_path):
     assert "| b\\|x | 1 | 2 | " in shown
     assert shown.strip() == (tmp_path / "r.md").read_text(encoding="utf-8").split("\n", 2)[2].strip()
     assert shown.strip() in page.read_text(encoding="utf-8")
-    assert "old" not in page.read_text(encoding="utf-8")
+    assert "STALE" not in page.read_text(encoding="utf-8")
     html = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "data:image/svg+xml;base64," in html
     assert "<td>a</td>" in html
@@ -540,8 +540,8 @@ def test_the_report_is_written(run, tmp_path):
         ((TARGETS, PREDICTIONS, "--setting", "matcher=human"), "matcher='human' needs people's labels"),
         ((TARGETS, PREDICTIONS, "--rounds", 0), "--rounds must be at least 1. Got 0"),
         ((TARGETS, PREDICTIONS, "--confidence", 95), "confidence must be between 0 and 1"),
-        ((PREDICTIONS, PREDICTIONS), "is no JSON"),
-        ((TARGETS, TARGETS), "an answer must be a string"),
+        ((PREDICTIONS, PREDICTIONS), "line 1 must have 'id' and 'answers', or be a released record"),
+        ((TARGETS, TARGETS), "the answer 'raw' has no 'count'"),
     ],
 )
 def test_what_cannot_be_reported_is_named(run, words, message):
@@ -678,4 +678,3 @@ def test_released_test_set(run, shared_data, tmp_path):
     assert [row["distinct"] for row in found["rows"] if row["name"] == "tuned"] == [True]
     assert "no answer to a question comes twice" in shown
     assert "Location (16)" in shown
-    assert comparing.is_same(found["second_sample"]["overlap"])

@@ -580,7 +580,7 @@ def test_counts_that_are_integers_may_be_floats(probeval, number):
 def test_counts_that_are_no_integers_are_errors(probeval, number):
     with pytest.raises(TypeError, match=r"references\[0\], answer 0: the count must be an integer. Got float"):
         probeval.compute(predictions=[["a"]], references=[{"a": number}])
-    with pytest.raises(ValueError, match="the count must be at least 1. Got 0"):
+    with pytest.raises(ValueError, match=r"the count must be at least 1\. Got 0"):
         probeval.compute(predictions=[{"a": 0.0}], references=[["a"]])
 
 
@@ -789,7 +789,7 @@ def test_cfc_plain_answers(probeval):
         probeval.from_cfc(TARGETS, {"q9": ["owner"]})
     with pytest.raises(ValueError, match=r"targets\[0\] is not a record of answer clusters"):
         probeval.from_cfc([{"id": 3}], given)
-    with pytest.raises(TypeError, match="predictions must be a JSON object .* Got int 3"):
+    with pytest.raises(TypeError, match=r"predictions must be a JSON object .* Got int 3"):
         probeval.from_cfc(TARGETS, 3)
 
 

@@ -60,12 +60,18 @@ def read_answers(predictions: Any) -> dict[str, Any]:
         for identity, answers in record.items():
             if str(identity) in merged:
                 raise ValueError(f"predictions has question {identity!r} twice.")
-            if isinstance(answers, Mapping):
-                answers = {
-                    text: entry["count"] if isinstance(entry, Mapping) else entry for text, entry in answers.items()
-                }
-            merged[str(identity)] = answers
+            merged[str(identity)] = _counted(answers, f"predictions, question {identity!r}")
     return merged
+
+
+def _counted(answers: Any, where: str) -> Any:
+    """Replace the entries of annotated answers by their counts."""
+    if not isinstance(answers, Mapping):
+        return answers
+    for text, entry in answers.items():
+        if isinstance(entry, Mapping) and "count" not in entry:
+            raise ValueError(f"{where}: the answer {text!r} has no 'count'. Got {describe(entry)}.")
+    return {text: entry["count"] if isinstance(entry, Mapping) else entry for text, entry in answers.items()}
 
 
 def read_targets(targets: Any) -> list[dict]:

@@ -15,8 +15,7 @@ from scripts._statistics import randomization_p
 
 PEOPLE, UNIFORM, COMMONEST = "people", "rule: uniform over clusters", "rule: always the commonest"
 RULES = (UNIFORM, COMMONEST)
-# A second sample of which so many answers are people's first ones is not a second sample.
-_SAME = 0.9
+_SAMPLES = 200
 
 Answers = Mapping[str, Mapping[str, Counter[str]]]
 
@@ -93,22 +92,34 @@ def rows(scorer: Scorer, files: Answers, level: float) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: row["probeval"])
 
 
-def overlap(references: list[dict[str, Any]], people: Mapping[str, Counter[str]]) -> float:
-    """Return the share of a second sample's answers that can be paired with an equal gold answer, each one once."""
+def describe_second(
+    references: list[dict[str, Any]], people: Mapping[str, Counter[str]], rng: np.random.Generator
+) -> dict[str, Any]:
+    """Find out whether a second sample of people's answers is, in fact, the first.
+
+    Answers are paired with equal gold answers, each one once. A sample that is drawn anew repeats some answers and
+    misses others, even if it is drawn from the gold answers themselves; the same answers do not.
+
+    Returns
+    -------
+    dict with "overlap", the share of answers with a partner, "expected", the mean share in samples drawn from the gold
+    answers with replacement, and "same", whether it is above that of all 200 such samples
+    """
     gold = {str(row["id"]): Counter[str]() for row in references}
     for row in references:
         for answer in row["answers"]:
             gold[str(row["id"])][answer["text"]] += int(answer["count"])
-    shared = [
-        (clean_counts({"": people[name]})[""], clean_counts({"": gold[name]})[""]) for name in people if name in gold
-    ]
-    total = sum(own.total() for own, _ in shared)
-    return sum((own & theirs).total() for own, theirs in shared) / total if total else 0.0
-
-
-def is_same(share: float) -> bool:
-    """Whether a second sample with this overlap is, in fact, the first."""
-    return share >= _SAME
+    same, total, drawn = 0, 0, np.zeros(_SAMPLES)
+    for name, theirs in people.items():
+        if name not in gold:
+            continue
+        own, first = (clean_counts({"": counts})[""] for counts in (theirs, gold[name]))
+        same += (own & first).total()
+        total += own.total()
+        counts = np.array(list(first.values()))
+        drawn += np.minimum(rng.multinomial(own.total(), counts / counts.sum(), _SAMPLES), counts).sum(axis=1)
+    total = max(total, 1)
+    return {"overlap": same / total, "expected": float(drawn.mean()) / total, "same": bool(same > drawn.max())}
 
 
 def against_people(

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sys
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from tqdm import tqdm
@@ -100,7 +100,6 @@ class Sampler:
         end = model.generation_config.eos_token_id
         end = tokenizer.eos_token_id if end is None else end
         first_end = end[0] if isinstance(end, list) else end
-        options: dict[str, Any] = {} if tokenizer.chat_template else {"stop_strings": ["\n"], "tokenizer": tokenizer}
         config = GenerationConfig(
             do_sample=True,
             temperature=self._sampling.temperature,
@@ -110,10 +109,13 @@ class Sampler:
             max_new_tokens=self._sampling.max_tokens,
             num_return_sequences=count,
             eos_token_id=end,
+            stop_strings=None if tokenizer.chat_template else ["\n"],
             pad_token_id=first_end if tokenizer.pad_token_id is None else tokenizer.pad_token_id,
         )
         torch.manual_seed(int(name[:15], 16))
         ids = ids.to(self._loaded.device)
         with torch.inference_mode():
-            found = model.generate(ids, attention_mask=torch.ones_like(ids), generation_config=config, **options)
+            found = model.generate(
+                ids, attention_mask=torch.ones_like(ids), generation_config=config, tokenizer=tokenizer
+            )
         return tokenizer.batch_decode(found[:, ids.shape[1] :], skip_special_tokens=True)

@@ -7,12 +7,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from metrics._core.core_results import parse_confidence
 from metrics.probeval.core_encoder import EncoderSettings
 from metrics.probeval.probeval_pipeline import Settings
 from scripts._files import write_text
 from scripts._pages import put_between
-from scripts._probe.comparing import PEOPLE, RULES, Comparing, against_people, is_same, overlap, pairs, rows
+from scripts._probe.comparing import PEOPLE, RULES, Comparing, against_people, describe_second, pairs, rows
 from scripts._probe.files import clean_counts, read_counts, read_references
 from scripts._probe.pictures import draw_report
 from scripts._probe.scoring import Scorer
@@ -141,8 +143,10 @@ def make_report(
                 "unknown": [name for name in answered if name not in scorer.questions],
                 "missing": [name for name in scorer.questions if name not in answered],
             }
-    shared = overlap(scorer.references, everyone[PEOPLE]) if people is not None else None
-    second = everyone[PEOPLE] if shared is not None and not is_same(shared) else None
+    about = None
+    if people is not None:
+        about = describe_second(scorer.references, everyone[PEOPLE], np.random.default_rng(how.seed))
+    second = everyone[PEOPLE] if about is not None and not about["same"] else None
     return {
         "confidence": how.level,
         "rounds": how.rounds,
@@ -150,7 +154,7 @@ def make_report(
         "signature": scorer.signature,
         "n_questions": len(scorer.questions),
         "n_gold": sum(int(question.gold_counts.sum()) for question in scorer.questions.values()),
-        "second_sample": None if people is None else {"overlap": shared, "same": second is None},
+        "second_sample": about,
         "rows": own,
         "against_people": against_people(scorer, files, second, False, how),
         "against_people_once": against_people(scorer, files, second, True, how),

@@ -25,8 +25,8 @@ def sections(report: dict[str, Any]) -> list[Section]:
         Section(
             "All answers",
             f"KL(people ‖ model) in nats, mean over questions, with {level} bootstrap intervals over questions "
-            f"({answers}). Coverage is the share of people's answers whose cluster the model hits; wrong is the share of "
-            "the model's answers that match no cluster; entropy is that of the smoothed distribution, people's in "
+            f"({answers}). Coverage is the share of people's answers whose cluster the model hits; wrong is the share "
+            "of the model's answers that match no cluster; entropy is that of the smoothed distribution, people's in "
             f"parentheses. The divergence depends on the number of answers.{_about_second(report)}",
             _rows(report),
         )
@@ -39,8 +39,8 @@ def sections(report: dict[str, Any]) -> list[Section]:
     found.append(
         Section(
             "Against people",
-            f"In {report['rounds']} rounds, {source}. Of the model and these people, the larger sample is drawn down to "
-            "the size of the smaller, question by question. p: paired randomization test over questions.",
+            f"In {report['rounds']} rounds, {source}. Of the model and these people, the larger sample is drawn down "
+            "to the size of the smaller, question by question. p: paired randomization test over questions.",
             _against(report["against_people"]),
         )
     )
@@ -65,8 +65,8 @@ def sections(report: dict[str, Any]) -> list[Section]:
         found.append(
             Section(
                 "Model against model",
-                "Mean difference of KL, row minus column, the larger sample drawn down to the smaller; * where the paired "
-                f"randomization test has p < {_STAR}, adjusted for the false discovery rate (Benjamini-Hochberg). "
+                "Mean difference of KL, row minus column, the larger sample drawn down to the smaller; * where the "
+                f"paired randomization test has p < {_STAR}, adjusted by Benjamini-Hochberg. "
                 "Negative: the row is closer to people.",
                 _pairs(report["pairs"]),
             )
@@ -79,20 +79,21 @@ def _about_second(report: dict[str, Any]) -> str:
     if second is None:
         return ""
     if not second["same"]:
-        return f" {100 * second['overlap']:.0f} % of the second sample of people pair with an equal gold answer."
+        return f" {100 * second['overlap']:.0f} % of the row “people”, a second sample, are equal to gold answers."
     return (
-        f" {100 * second['overlap']:.1f} % of the answers in the row “people” are the gold answers themselves: it is no "
-        "second sample, and its divergence is near 0 by construction. It is not used below."
+        f" {100 * second['overlap']:.1f} % of the answers in the row “people” pair with an equal gold answer; of a sample "
+        f"drawn anew from the gold answers, {100 * second['expected']:.1f} % would. They are the gold answers themselves: "
+        "the divergence is near 0 by construction, and the row is not used below."
     )
 
 
 def _distinct(report: dict[str, Any]) -> str:
-    names = [row["name"] for row in report["rows"] if row["distinct"]]
+    names = [f"“{row['name']}”" for row in report["rows"] if row["distinct"]]
     if not names:
         return ""
     return (
-        f"{', '.join(names)}: no answer to a question comes twice, so how often the model gave it is not known, and only "
-        "this table compares like with like."
+        f"{', '.join(names)}: no answer to a question comes twice, so how often the model gave it is not known, and "
+        "only this table compares like with like."
     )
 
 
