@@ -1065,6 +1065,22 @@ def test_validation_runs_and_repeats_itself(validate, wordnet, tmp_path, monkeyp
     assert "No question has enough such answers." in reports[0]
 
 
+def test_validation_correlates_in_other_ways(validate, tmp_path, monkeypatch, wordnet, capsys):
+    rng = np.random.default_rng(0)
+    truth = rng.uniform(size=(2, 6))
+    # Monotonic, but not linear; questions on scales of their own.
+    scored = [(truth, {"p": np.exp(5 * truth)}), (truth + 3, {"p": np.exp(5 * truth) - 1000})]
+    assert validate["correlations"](scored[0])["p"] == pytest.approx([1, 1])
+    assert (validate["correlations"](scored[0], validate["pearsonr"])["p"] < 0.99).all()
+    assert validate["correlate"](*validate["pool_questions"](scored)["p"]) < 0.5
+    arguments = ["--targets", str(TARGETS), "--predictions", str(PREDICTIONS), "--sets", "5", "--others"]
+    arguments += ["--clusterings", "human", "--matchers", "cosine", "--scatter", str(tmp_path / "scatter.png")]
+    monkeypatch.setattr("sys.argv", ["validate_probeval.py", *arguments])
+    assert validate["main"]() == 0
+    assert "| pipeline | Pearson | Spearman, pooled | Pearson, pooled |" in capsys.readouterr().out
+    assert (tmp_path / "scatter.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_validation_reads_protoqa_s_assessments(validate, wordnet, tmp_path, monkeypatch):
     labels = {"apple": "r1q1.1", "red fruit": "r1q1.1", "pears": "r1q1.2", "plum": "r1q1.3", "stone": "wrong"}
     file = tmp_path / "assessments.jsonl"
