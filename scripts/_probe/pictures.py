@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from scripts._pages import to_svg
 
-_STYLE = {"svg.hashsalt": "probe", "svg.fonttype": "none", "font.size": 9}
+_STYLE: Any = {"svg.hashsalt": "probe", "svg.fonttype": "none", "font.size": 9}
 
 
 def draw_report(report: dict[str, Any]) -> str:
