@@ -619,11 +619,11 @@ def test_changes_are_what_they_are_called():
     assert sensitivity.to_wrong(shares, 0.5).tolist() == pytest.approx([0.25, 0.15, 0.1, 0.5])
     assert sensitivity.to_uniform(shares, 1.0).tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0])
     assert sensitivity.to_first(shares, 0.5).tolist() == pytest.approx([0.75, 0.15, 0.1, 0])
-    for title, _, change, levels, wanted in sensitivity.CHANGES:
-        for level in levels:
-            size = max(wanted(level), 2)
-            moved = change(np.append(np.full(size, 1 / size), 0.0), level)
-            assert moved.sum() == pytest.approx(1), title
+    for change in sensitivity.CHANGES:
+        for level in change.levels:
+            size = max(change.clusters, 2)
+            moved = change.apply(np.append(np.full(size, 1 / size), 0.0), level)
+            assert moved.sum() == pytest.approx(1), change.title
             assert (moved >= 0).all()
 
 

@@ -204,7 +204,8 @@ class _Round(NamedTuple):
 def pairs(scorer: Scorer, files: Answers, how: Comparing) -> list[dict[str, Any]]:
     """Compare all pairs of files over the questions of both, the larger sample drawn down to the smaller."""
     rng = np.random.default_rng(how.seed)
-    titles, found = list(files), []
+    titles = list(files)
+    found: list[dict[str, Any]] = []
     for i, first in enumerate(titles):
         for second in titles[i + 1 :]:
             names = [name for name in files[first] if name in files[second] and name in scorer.questions]
@@ -223,8 +224,9 @@ def pairs(scorer: Scorer, files: Answers, how: Comparing) -> list[dict[str, Any]
                 {"a": first, "b": second, **difference(table[:, 0], table[:, 1], how.level, ("a_mean", "b_mean"))}
             )
     if found:
-        for row, adjusted in zip(found, false_discovery_control([row["p"] for row in found]), strict=True):
-            row["p_adjusted"] = float(adjusted)
+        adjusted = false_discovery_control([pair["p"] for pair in found])
+        for pair, value in zip(found, adjusted.tolist(), strict=True):
+            pair["p_adjusted"] = value
     return found
 
 

@@ -76,7 +76,8 @@ class Scorer:
         self._matched: dict[str, Matched] = {}
 
     def _resources(self, encoder: EncoderSettings) -> tuple[Embeddings | None, WordNetMatcher | None, dict[str, str]]:
-        embeddings, wordnet, signed = None, None, {}
+        embeddings, wordnet = None, None
+        signed: dict[str, str] = {}
         if needs_embeddings(self.settings):
             texts = sorted({text for own in self.texts.values() for text in own if text.strip()})
             matrix, signed = embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)

@@ -4,7 +4,7 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,13 +65,27 @@ def to_first(shares: np.ndarray, share: float) -> np.ndarray:
     return moved
 
 
-# Title, axis, the change, its levels, and how many clusters a question needs for a level.
-CHANGES: list[tuple[str, str, Callable[[np.ndarray, Any], np.ndarray], tuple[Any, ...], Callable[[Any], int]]] = [
-    ("a cluster dropped", "its rank", drop, tuple(range(RANKS)), lambda rank: max(rank + 1, 2)),
-    ("two ranks swapped", "rank, with the next", swap, tuple(range(RANKS - 1)), lambda rank: rank + 2),
-    ("to wrong answers", "share moved", to_wrong, SHARES, lambda share: 1),
-    ("to the uniform distribution", "share moved", to_uniform, SHARES, lambda share: 1),
-    ("to the commonest cluster", "share moved", to_first, SHARES, lambda share: 1),
+class Change(NamedTuple):
+    """A way to change people's distribution.
+
+    axis : what the levels are
+    apply : from shares and a level to shares
+    clusters : how many a question needs
+    """
+
+    title: str
+    axis: str
+    apply: Callable[[np.ndarray, Any], np.ndarray]
+    levels: tuple[Any, ...]
+    clusters: int
+
+
+CHANGES = [
+    Change("a cluster dropped", "its rank", drop, tuple(range(RANKS)), RANKS),
+    Change("two ranks swapped", "rank, with the next", swap, tuple(range(RANKS - 1)), RANKS),
+    Change("to wrong answers", "share moved", to_wrong, SHARES, 1),
+    Change("to the uniform distribution", "share moved", to_uniform, SHARES, 1),
+    Change("to the commonest cluster", "share moved", to_first, SHARES, 1),
 ]
 
 
@@ -98,20 +112,20 @@ def respond(scorer: Scorer, clusters: Clusters, shares: np.ndarray) -> dict[str,
 
 def measure(scorer: Scorer) -> dict[str, Any]:
     """Score each level of each change, averaged over the questions that have clusters enough for all its levels."""
-    found = []
-    for title, axis, change, levels, wanted in CHANGES:
-        least = max(wanted(level) for level in levels)
-        names = [name for name in scorer.questions if len(scorer.matched(name).clusters.labels) >= least]
-        if not names:
+    found: list[dict[str, Any]] = []
+    for change in CHANGES:
+        everyone = [scorer.matched(name).clusters for name in scorer.questions]
+        wide = [clusters for clusters in everyone if len(clusters.labels) >= change.clusters]
+        if not wide:
             continue
         rows = [
-            [respond(scorer, clusters, change(_people(clusters), level)) for level in levels]
-            for clusters in (scorer.matched(name).clusters for name in names)
+            [respond(scorer, clusters, change.apply(_people(clusters), level)) for level in change.levels]
+            for clusters in wide
         ]
         curves = {key: np.mean([[one[key] for one in row] for row in rows], axis=0).tolist() for key in rows[0][0]}
-        ranks = title.split()[-1] in ("dropped", "swapped")
-        shown = [level + 1 for level in levels] if ranks else list(levels)
-        found.append({"title": title, "axis": axis, "n": len(names), "levels": shown, "curves": curves})
+        # Ranks are counted from 1.
+        levels = [level + 1 for level in change.levels] if change.clusters > 1 else list(change.levels)
+        found.append({"title": change.title, "axis": change.axis, "n": len(wide), "levels": levels, "curves": curves})
     if not found:
         raise ValueError("no question has a cluster to change.")
     return {"n_questions": len(scorer.questions), "scores": list(found[0]["curves"]), "changes": found}
