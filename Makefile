@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-integrations test-lm-eval test-inspect lint vendor cards benchmark encoders validate-probeval validate-gruen meta-eval attack clean chromium spaces screenshots
+.PHONY: demo test test-fast test-integrations test-lm-eval test-inspect lint vendor cards benchmark encoders validate-probeval probe validate-gruen meta-eval attack clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
@@ -63,6 +63,23 @@ benchmark: $(VENV)/.installed-dev
 
 validate-probeval: $(VENV)/.installed-dev
 	$(BIN)/python scripts/validate_probeval.py --report build/probeval.md --plot build/probeval.png
+
+# All of docs/probeval.md, in about five minutes.
+CFC := $(METRICS_TEST_DATA)/data/probeval/cfc_test
+CFC_MODELS := $(CFC)/models/0715
+probe: $(VENV)/.installed-dev
+	$(BIN)/python scripts/probe.py report $(CFC)/targets.jsonl --people $(CFC)/human_predictions.json \
+		"GPT-2 large=$(CFC_MODELS)modelgpt2-large_sample200_temp1.0.jsonl" \
+		"GPT-2 XL=$(CFC_MODELS)modelgpt2-xl_sample100_temp1.0.jsonl" \
+		"GPT-2 large, one shot=$(CFC_MODELS)oneshot_modelgpt2-large_sample200_temp0.9.jsonl" \
+		"GPT-2 XL, one shot=$(CFC_MODELS)oneshot_modelgpt2-xl_sample100_temp1.0.jsonl" \
+		"ProtoQA-tuned=$(CFC_MODELS)modelprotoqa_sample200_temp1.0.jsonl" \
+		"ProtoQA-tuned, one shot=$(CFC_MODELS)oneshot_modelprotoqa_sample200_temp1.0.jsonl" \
+		"fine-tuned=$(CFC_MODELS)modelft_grad8lr5e-06sample200_temp1.0.jsonl" \
+		"fine-tuned, one shot=$(CFC_MODELS)oneshot_modelft_grad32lr1e-06sample200_temp1.0.jsonl" \
+		--setting cache_dir=build/embeddings --plot docs/probeval/report.svg --html build/probe.html --write docs/probeval.md
+	$(BIN)/python scripts/probe.py annotators $(CFC)/targets.jsonl --plot docs/probeval/annotators.svg --write docs/probeval.md
+	$(BIN)/python scripts/probe.py sensitivity $(CFC)/targets.jsonl --plot docs/probeval/sensitivity.svg --write docs/probeval.md
 
 validate-gruen: $(VENV)/.installed-dev
 	$(BIN)/python scripts/validate_gruen.py --text $(METRICS_TEST_DATA)/data/text --gruen $(METRICS_TEST_DATA)/data/gruen \

@@ -35,10 +35,11 @@ sys.path.insert(0, str(ROOT))
 from metrics._core.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics._core.core_models import DEFAULT_MODEL, find_model  # noqa: E402
 from metrics._core.core_results import confidence_interval  # noqa: E402
+from scripts import _pages  # noqa: E402
 from scripts._benchmark.measure import machine  # noqa: E402
 from scripts._command import command  # noqa: E402
 from scripts._encoders.recipes import ENCODERS  # noqa: E402
-from scripts._files import read_objects, read_text_lines, read_texts, read_topic, write_text  # noqa: E402
+from scripts._files import read_objects, read_text_lines, read_texts, read_topic  # noqa: E402
 from scripts._meta_eval.pairs import read_verdict, read_votes  # noqa: E402
 
 PAIRS = {
@@ -175,13 +176,7 @@ def about_machine() -> str:
 
 def put_between(path: Path, table: str, written: str) -> None:
     """Put a table between its markers in a page."""
-    start, end = (f"<!-- compare_encoders {table}: {what} -->" for what in ("start", "end"))
-    page = path.read_text(encoding="utf-8")
-    if page.count(start) != 1 or page.count(end) != 1:
-        raise ValueError(f"{path} must hold {start} and {end}, once each.")
-    before, rest = page.split(start)
-    after = rest.split(end)[1]
-    write_text(path, f"{before}{start}\n{written}{end}{after}")
+    _pages.put_between(path, f"compare_encoders {table}", written)
 
 
 def note(line: str) -> None:

@@ -28,9 +28,7 @@ from .core_vectors import load_vectors
 from .core_windows import Windows as Windows
 from .probeval_clusters import compare_clusterings
 from .probeval_formats import (
-    from_cfc,
-    from_protoqa,
-    labels_from_cfc,
+    pair_rows,
     parse_labels,
     parse_rows,
     questions,
@@ -49,6 +47,7 @@ from .probeval_pipeline import (
     score,
 )
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
+from .probeval_released import from_cfc, from_protoqa, labels_from_cfc
 from .probeval_scores import mean
 from .probeval_vectors import Embeddings, average_word_vectors
 from .probeval_wordnet import load_wordnet
@@ -79,8 +78,8 @@ Args:
         counted; a list of `{"text", "count"}`; a dict from answers to counts; or `{"id", "answers"}` with one of
         these. All predictions can be a dict from question ids to answers. A flat list of strings is one question.
     references (`list`): people's answers to each question, in the same forms. An answer may have a `"cluster"`, a
-        string or an integer; an item may have the text of its `"question"`. References are matched to predictions by
-        id, or by position if there are no ids.
+        string or an integer; an item may have the text of its `"question"`, the `"sentence"` that it is about and the
+        `"slot"` that it asks for. References are matched to predictions by id, or by position if there are no ids.
     clustering (`str`, default `"auto"`): `"human"`: people's clusters. `"hac"`: agglomerative clustering of
         normalized embeddings. `"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: one cluster for
         each distinct answer. `"auto"`: `"human"` if every reference answer of every question has a cluster, otherwise
@@ -105,6 +104,9 @@ Args:
     seed (`int`, default 0): for `"xmeans"` and `"gmeans"`.
     labels (`dict`): for `matcher="human"`: people's cluster of each answer of the model, as a mapping from question
         ids (or positions `"0"`, `"1"`, ... if there are no ids) to mappings from answers to clusters or `"wrong"`.
+    unknown (`str`, default `"error"`): a prediction without a reference is an error. With `"skip"`, it is left out and
+        named in `skipped`. It applies to what is passed to `compute`, not to `add_batch`.
+    missing (`str`, default `"error"`): the same for a reference without a prediction.
     confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over questions: 1000
         resamples with a fixed seed.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
@@ -145,6 +147,8 @@ Returns:
         more diverse.
     n_answers (`list[int]`): number of the model's answers to each question. The score depends on it.
     n_empty (`int`): number of questions without an answer of the model. Its distribution is then uniform.
+    skipped (`dict`): only with `unknown="skip"` or `missing="skip"`. The ids of the questions that are left out:
+        `"unknown"` and `"missing"`.
     clustering_quality (`dict`): only if people's clusters are given but others are used. Agreement of the two: the
         mean over questions of BLANC and V-measure, in [0, 1], and of the adjusted Rand index, in [-0.5, 1]. Higher is
         better.
@@ -192,6 +196,8 @@ class Probeval(TextMetric, evaluate.Metric):
                     "references": {
                         "id": text,
                         "question": text,
+                        "sentence": text,
+                        "slot": text,
                         "answers": [{"text": text, "count": count, "cluster": text}],
                     },
                 }
@@ -218,6 +224,8 @@ class Probeval(TextMetric, evaluate.Metric):
         distance: float = 0.95,
         seed: int = 0,
         labels: Any = None,
+        unknown: str = "error",
+        missing: str = "error",
         confidence: float | None = None,
         model: Any = DEFAULT_MODEL,
         vectors: Any = None,
@@ -240,7 +248,8 @@ class Probeval(TextMetric, evaluate.Metric):
             encoder.check_found()
             if vectors is not None:
                 load_vectors(vectors)
-        asked = questions(*parse_rows(predictions, references))
+        given, gold, skipped = pair_rows(predictions, references, unknown, missing)
+        asked = questions(given, gold)
         settings = resolve(chosen, asked)
         by_people = parse_labels(labels, asked) if matcher == "human" else [None] * len(asked)
         if vectors is not None or not needs_embeddings(settings):
@@ -285,6 +294,8 @@ class Probeval(TextMetric, evaluate.Metric):
             "n_answers": sizes.tolist(),
             "n_empty": int((sizes == 0).sum()),
         }
+        if "skip" in (unknown, missing):
+            result["skipped"] = skipped._asdict()
         if level is not None:
             result["confidence_interval"] = confidence_interval(level, np.array(scores))
         if settings.clustering != "human" and all(question.clusters for question in asked):
@@ -321,8 +332,8 @@ class Probeval(TextMetric, evaluate.Metric):
         Returns
         -------
             A dict with `exact` and `wordnet`, for equal texts and for WordNet scores above 0.5: in each, the mean over
-            questions of max_answers_1, _3, _5, _10 and max_incorrect_1, _3, _5, in [0, 1], higher is better; `scores`,
-            the same for each question; and `signature`.
+            questions of max_answers_1, _3, _5, _10, _all, max_incorrect_1, _3, _5, set_intersection and dcg, in
+            [0, 1], higher is better; `scores`, the same for each question; and `signature`.
 
         Raises
         ------

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metrics.probeval.probeval_formats import WRONG, Question, from_protoqa, parse_rows, parse_target, questions
+from metrics.probeval.probeval_formats import WRONG, Question, parse_rows, questions
+from metrics.probeval.probeval_released import from_protoqa, parse_target
 from scripts._files import read_json, read_objects, read_part
 
 GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
