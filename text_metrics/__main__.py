@@ -11,6 +11,7 @@ COMMANDS = {
     "compare": "compare two systems",
     "choose": "choose a diverse subset of texts",
     "meta-eval": "evaluate metrics of diversity on pairs of sets",
+    "probe": "ask a model questions, and compare its answers with people's",
     "judge-diversity": "ask a language model which set is more diverse",
     "candidate-sets": "sample sets of texts from a language model",
     "rate-quality": "rate texts by a language model",
