@@ -11,6 +11,9 @@ from scripts._pages import to_svg
 
 _STYLE: Any = {"svg.hashsalt": "probe", "svg.fonttype": "none", "font.size": 9}
 
+# So many levels are each named on the axis.
+_FEW = 6
+
 
 def draw_report(report: dict[str, Any]) -> str:
     """Plot the divergence of each model beside that of people: all answers, and each answer once."""
@@ -59,7 +62,7 @@ def draw_annotators(found: dict[str, Any]) -> str:
         right.legend(fontsize=8, frameon=False, title="divergence", title_fontsize=8)
         for panel in (left, right):
             panel.set_xscale("log")
-            panel.set_xticks(sizes, [str(size) for size in sizes])
+            panel.set_xticks(sizes, [str(size) for size in sizes], rotation=90)
             panel.minorticks_off()
             panel.grid(alpha=0.3)
         return to_svg(figure)
@@ -72,8 +75,10 @@ def draw_sensitivity(found: dict[str, Any]) -> str:
         figure = Figure(figsize=(3 * len(changes), 5.6), layout="constrained")
         axes = figure.subplots(2, len(changes), sharex="col", sharey="row", squeeze=False)
         for column, change in enumerate(changes):
-            for name in found["scores"]:
-                _curve(axes[0 if name == "probeval" else 1][column], change, name)
+            for i, name in enumerate(found["scores"]):
+                _curve(axes[0 if name == "probeval" else 1][column], change, name, matplotlib.colormaps["tab20"](i))
+            if len(change["levels"]) <= _FEW:
+                axes[1][column].set_xticks(change["levels"])
             axes[0][column].set_title(change["title"], fontsize=9)
             axes[1][column].set_xlabel(change["axis"])
         axes[0][0].set_ylabel("probeval, nats; lower is better")
@@ -84,6 +89,6 @@ def draw_sensitivity(found: dict[str, Any]) -> str:
         return to_svg(figure)
 
 
-def _curve(panel: Axes, change: dict[str, Any], name: str) -> None:
-    panel.plot(change["levels"], change["curves"][name], marker=".", linewidth=1, label=name)
+def _curve(panel: Axes, change: dict[str, Any], name: str, color: Any) -> None:
+    panel.plot(change["levels"], change["curves"][name], marker=".", linewidth=1, label=name, color=color)
     panel.grid(alpha=0.3)
