@@ -4,6 +4,7 @@
     python scripts/score.py data.csv --metric self_bleu --text-key answer --group-key prompt --out scores.parquet
     python scripts/score.py data.parquet --metric probeval --text-key answers --reference-key people --set smoothing=0.5
     python scripts/score.py data.jsonl --metric vendi_embed --text-key generations --set rarefy=4
+    python scripts/score.py data.jsonl --metric vendi_embed --text-key names --similarity-key tanimoto
     python scripts/score.py data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
 
 Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved. A row holds a set of texts, as
@@ -62,7 +63,7 @@ EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
 def run(command: Command) -> int:
     """Score the file; returns the exit code."""
     source = Source(command.data, command.split)
-    scorer = Scorer(command.metric, command.settings)
+    scorer = Scorer(command.metric, command.settings, command.similarity_key)
     name = scorer.metric.name
     if (command.reference_key is None) == (scorer.items == QUESTIONS):
         raise UsageError(f"--reference-key goes with probeval, and only with it. The metric is {name}.")
@@ -111,7 +112,7 @@ def _check_columns(command: Command, source: Source) -> None:
     if source.schema is None:
         return
     names = source.schema.names
-    for key in (command.text_key, command.group_key, command.reference_key):
+    for key in (command.text_key, command.group_key, command.reference_key, command.similarity_key):
         if key is not None and key not in names:
             raise UsageError(f"{command.data} has no column {key!r}: it has {', '.join(names)}.")
 

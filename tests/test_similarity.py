@@ -1,5 +1,7 @@
 """similarity=: given matrices in vendi_embed and chamfer_diversity, against vendi-score, plain loops and embeddings."""
 
+import csv
+import json
 import re
 
 import numpy as np
@@ -11,6 +13,7 @@ from vendi_score import vendi
 from metrics._core import core_neighbours
 from metrics._core.core_inputs import parse_sets
 from metrics._core.core_similarity import parse_similarity
+from scripts import score
 from tests.references import diversity as reference
 from tests.trainer_run import build_tokenizer
 
@@ -78,7 +81,7 @@ def test_chamfer_equals_a_plain_loop(load, rng):
     result = load("chamfer_diversity").compute(
         predictions=[["x"] * size for size in SIZES], similarity=kernels, details=True
     )
-    for kernel, score, detail in zip(kernels, result["scores"], result["details"], strict=True):
+    for kernel, own_score, detail in zip(kernels, result["scores"], result["details"], strict=True):
         n = len(kernel)
         distances, pairs = [], []
         for i in range(n):
@@ -86,7 +89,7 @@ def test_chamfer_equals_a_plain_loop(load, rng):
             distances.append(min(others))
             pairs += others
             assert 1 - kernel[i, detail["neighbours"][i]] == pytest.approx(min(others), abs=1e-12)
-        assert score == pytest.approx(sum(distances) / n, abs=1e-12)
+        assert own_score == pytest.approx(sum(distances) / n, abs=1e-12)
         assert detail["mean_pairwise_distance"] == pytest.approx(sum(pairs) / len(pairs), abs=1e-12)
 
 
@@ -298,3 +301,51 @@ def test_not_where_texts_are_not_known(load, name):
     parts = load(name)._parts(load(name), {"similarity": GOOD})
     with pytest.raises(ValueError, match="similarity is not for one set in a file"):
         parts.check()
+
+
+# Files.
+
+
+@pytest.mark.parametrize("kind", ["sets", "texts", "csv"])
+@pytest.mark.parametrize("name", METRICS)
+def test_a_column_of_similarities(load, tmp_path, capsys, sets, vectors, name, kind):
+    expected = load(name).compute(predictions=sets, similarity=matrices(vectors))
+    pairs = enumerate(zip(sets, (kernel.tolist() for kernel in matrices(vectors)), strict=True))
+    if kind == "texts":
+        rows = [{"set": i, "name": own, "near": line} for i, one in pairs for own, line in zip(*one, strict=True)]
+    else:
+        rows = [{"name": own, "near": kernel} for _, (own, kernel) in pairs]
+    path = tmp_path / ("data.csv" if kind == "csv" else "data.jsonl")
+    with path.open("w", newline="") as file:
+        if kind == "csv":
+            writer = csv.DictWriter(file, ["name", "near"])
+            writer.writeheader()
+            writer.writerows({key: json.dumps(value) for key, value in row.items()} for row in rows)
+        else:
+            rows += [{**rows[0], "set": 99, "near": None}] * (2 if kind == "texts" else 1)
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    words = [path, "--metric", name, "--text-key", "name", "--similarity-key", "near", "--quiet"]
+    words += ["--group-key", "set"] if kind == "texts" else []
+    code = score.main([*map(str, words), "--out", str(tmp_path / "out.jsonl")])
+    written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    if kind == "csv":
+        assert code == 0
+    else:
+        assert code == 3
+        (bad,) = map(json.loads, (tmp_path / "out.jsonl.bad.jsonl").read_text().splitlines())
+        assert "similarity[0]" in bad["error"]
+    assert [row[name] for row in written] == pytest.approx(expected["scores"], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--metric", "self_bleu"], "--similarity-key: self_bleu takes no similarities"),
+        (["--metric", "vendi_embed", "--one-set"], "--similarity-key has no place with --one-set"),
+    ],
+)
+def test_where_a_column_of_similarities_has_no_place(tmp_path, capsys, more, message):
+    path = tmp_path / "data.jsonl"
+    path.write_text('{"a": ["x"], "b": [[1]]}')
+    assert score.main([str(path), "--text-key", "a", "--similarity-key", "b", *more]) == 2
+    assert message in capsys.readouterr().err

@@ -37,6 +37,7 @@ class Command:
     set_size: int | None = None
     one_set: bool = False
     reference_key: str | None = None
+    similarity_key: str | None = None
     split: str | None = None
     score_key: str | None = None
     out: Path | None = None
@@ -62,6 +63,8 @@ class Command:
         for name in ("score_key", "confidence"):
             if self.one_set and getattr(self, name) is not None:
                 raise UsageError(f"--{_option(name)} has no place with --one-set: texts have no scores of their own.")
+        if self.one_set and self.similarity_key is not None:
+            raise UsageError("--similarity-key has no place with --one-set: parts of a matrix cannot be scored.")
         for name in ("address", "workers"):
             if getattr(self, name) is not None and self.engine != "ray":
                 raise UsageError(f"--{name} goes with --engine ray, and only with it.")
@@ -123,6 +126,11 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     sets.add_argument("--set-size", type=int, help="this many consecutive rows make a set")
     sets.add_argument("--one-set", action="store_true", help="all texts of the file are one set; writes a summary")
     parser.add_argument("--reference-key", help="column of people's answers, for probeval: those of a set's first row")
+    parser.add_argument(
+        "--similarity-key",
+        help="column of similarities, for vendi_embed and chamfer_diversity: the matrix of a set, or in a row of one "
+        "text its similarities to all texts of its set",
+    )
     parser.add_argument("--split", help="of a folder of `datasets`")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric")
     parser.add_argument("--score-key", help="column of the scores; the metric's name by default")

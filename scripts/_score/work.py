@@ -23,12 +23,17 @@ _NOT_SETTINGS = (
 
 
 class Scorer:
-    """A loaded metric with its settings."""
+    """A loaded metric with its settings.
 
-    def __init__(self, name: str, settings: Mapping[str, Any]) -> None:
+    Parameters
+    ----------
+    similarity_key : column of the similarities of a set: a matrix, or in a row of one text a row of the matrix
+    """
+
+    def __init__(self, name: str, settings: Mapping[str, Any], similarity_key: str | None = None) -> None:
         folder = ROOT / "metrics" / name
         self.metric: Any = evaluate.load(str(folder if folder.is_dir() else name))
-        self.settings = settings
+        self.settings, self._similarity_key = settings, similarity_key
         self.items: str = self.metric._items
 
     def check(self) -> None:
@@ -43,6 +48,8 @@ class Scorer:
         """Refuse settings that the metric does not have, or that the command makes itself."""
         arguments = inspect.signature(self.metric._compute).parameters
         known = [name for name in arguments if name not in _NOT_SETTINGS]
+        if self._similarity_key is not None and "similarity" not in arguments:
+            raise UsageError(f"--similarity-key: {self.metric.name} takes no similarities.")
         for name in self.settings:
             if name in _NOT_SETTINGS:
                 raise UsageError(f"--set {name} has no place here.")
@@ -55,13 +62,23 @@ class Scorer:
             predictions: list[Any] = [text for unit in units for text in unit.texts]
         else:
             predictions = [unit.texts for unit in units]
-        references = {"references": [unit.reference for unit in units]} if self.items == QUESTIONS else {}
-        result = self.metric.compute(predictions=predictions, **references, **self.settings)
+        given = {"references": [unit.reference for unit in units]} if self.items == QUESTIONS else {}
+        if self._similarity_key is not None:
+            given["similarity"] = [_similarity(unit, self._similarity_key) for unit in units]
+        result = self.metric.compute(predictions=predictions, **given, **self.settings)
         if self.items != TEXTS:
             return result["scores"], result
         scores = iter(result["scores"])
         by_unit = [[next(scores) for _ in unit.texts] for unit in units]
         return [own[0] if unit.is_single else own for own, unit in zip(by_unit, units, strict=True)], result
+
+
+def _similarity(unit: Unit, key: str) -> Any:
+    """Read the matrix of a set from its row, or from the rows of its texts."""
+    # In CSV, a list is JSON.
+    values = [json.loads(value) if isinstance(value := row.get(key), str) else value for row in unit.rows]
+    is_matrix = len(values) == 1 and isinstance(values[0], list) and any(isinstance(line, list) for line in values[0])
+    return values[0] if is_matrix else values
 
 
 class Scores(Protocol):
@@ -123,7 +140,7 @@ def count_bad_first(bad: Sequence[tuple[int, str, str]], good: Sequence[Unit]) -
 
 def open_scorer(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
     """Load the metric, once in a process; returns the function that scores a batch."""
-    scorer = Scorer(job.command.metric, job.command.settings)
+    scorer = Scorer(job.command.metric, job.command.settings, job.command.similarity_key)
 
     def work(item: tuple[list[Unit], int]) -> Batch:
         units, done = item
