@@ -21,7 +21,7 @@ _KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer",
 
 
 @contextmanager
-def open_file(path: Path) -> Iterator[io.BufferedReader]:
+def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
     """Open a file to read bytes.
 
     Raises
