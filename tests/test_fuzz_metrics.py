@@ -207,7 +207,8 @@ def check_result(name, result):
 
 
 def check_error(name, error, parameters):
-    assert isinstance(error, (TypeError, ValueError)), repr(error)
+    # LookupError and ImportError name what a setting needs that is not installed.
+    assert isinstance(error, (TypeError, ValueError, LookupError, ImportError)), repr(error)
     message = str(error)
     assert re.search(rf"\b({'|'.join(parameters)})", message), f"names no parameter: {message}"
     assert len(message) < 2_000

@@ -321,6 +321,22 @@ def test_word_vectors_are_checked(load, vectors, message):
             )
 
 
+def test_odd_models_and_names_are_named(load):
+    given = {"predictions": FLAT[:2], "embeddings": np.eye(2)}
+    with pytest.raises(ValueError, match=r"model has no effect where embeddings are given: .* Got ndarray array"):
+        load("chamfer_diversity").compute(**given, model=np.array([]))
+    with pytest.raises(ValueError, match=r"model must be at most 1000 characters\. Got str 'aaa"):
+        load("chamfer_diversity").compute(predictions=FLAT[:2], model="a" * 5000)
+    with pytest.raises(ValueError, match="vectors must be the path of a fastText or word2vec file"):
+        core_vectors.load_vectors("a" * 5000)
+    with pytest.raises(TypeError, match=r"predictions must be a list of texts .* Got Tensor"):
+        load("self_bleu").compute(predictions=torch.empty(2, 2, device="meta"))
+    with pytest.raises(ValueError, match=r"tokenizer must be one of .* Got ndarray"):
+        load("self_bleu").compute(predictions=FLAT, tokenizer=np.array(["a", "b"]))
+    with pytest.raises(ValueError, match=r"device must be a torch device: .* Got int 1000"):
+        load("vendi_embed").compute(predictions=FLAT, device=HUGE)
+
+
 def test_word_vectors_may_be_tensors_with_gradients():
     vectors = core_vectors.load_vectors({"kettle": torch.ones(3, requires_grad=True)})
     assert vectors["Kettle"].tolist() == [1.0] * 3

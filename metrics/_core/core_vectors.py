@@ -82,9 +82,10 @@ def load_vectors(vectors: Any) -> WordVectors:
             f"Got {describe(vectors)}."
         )
     path = Path(vectors)
-    if not path.is_file():
+    # Path.is_file raises an error for a name that is too long.
+    if not os.path.isfile(path):
         raise ValueError(
-            f"vectors must be the path of a fastText or word2vec file. Got {os.fspath(vectors)!r}: no file."
+            f"vectors must be the path of a fastText or word2vec file. Got {os.fspath(vectors)!r:.1000}: no file."
         )
     registry = model_registry()
     state = path.stat()

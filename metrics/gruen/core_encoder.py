@@ -79,7 +79,7 @@ class EncoderSettings:
         """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
         if self.device is not None:
             find_device(self.device)
-        if not self.is_given and self.model != DEFAULT_MODEL:
+        if not self.is_given and not _equal(self.model, DEFAULT_MODEL):
             find_model(self.model)
 
     def check_unused(self, reason: str) -> None:
@@ -90,9 +90,14 @@ class EncoderSettings:
 
     def _refuse(self, name: str, default: Any, reason: str) -> None:
         value = getattr(self, name)
-        if value is not default and value != default:
+        if not _equal(value, default):
             shown = str(value) if isinstance(value, Path) else value
             raise ValueError(f"{name} has no effect where {reason}: leave it out. Got {describe(shown)}.")
+
+
+def _equal(value: Any, default: str | None) -> bool:
+    # What else a caller passes may compare in a way of its own, as arrays do.
+    return value is default or (isinstance(value, str) and value == default)
 
 
 class Encoded(NamedTuple):

@@ -185,8 +185,7 @@ def _one_thread_in_fork() -> Iterator[None]:
     note: Any = types.ModuleType(_NOTE)
     note.process = os.getpid()
     torch: Any = sys.modules.get("torch")
-    noted: Any = sys.modules.setdefault(_NOTE, note)
-    if noted.process == os.getpid() or torch is None:
+    if sys.modules.setdefault(_NOTE, note).process == os.getpid() or torch is None:
         yield
         return
     n_threads = torch.get_num_threads()

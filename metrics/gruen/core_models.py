@@ -27,6 +27,7 @@ _DEFAULT_ORGANIZATION = "sentence-transformers"
 PRECISIONS = ("float32", "bfloat16", "float16")
 _DEVICE_TYPES = ("cpu", "cuda", "mps")
 _HUB_TIMEOUT_SECONDS = 5
+_LONGEST_NAME = 1000
 # Files that torch does not read.
 _UNUSED_FILES = (
     "onnx/*",
@@ -198,6 +199,8 @@ def find_transformer(model: str | os.PathLike[str], parameter: str) -> ModelFile
 def _model_name(model: Any, parameter: str) -> str:
     if not isinstance(model, (str, os.PathLike)) or not os.fspath(model):
         raise TypeError(f"{parameter} must be the name of a model or the path of a folder. Got {describe(model)}.")
+    if len(os.fspath(model)) > _LONGEST_NAME:
+        raise ValueError(f"{parameter} must be at most {_LONGEST_NAME} characters. Got {describe(model)}.")
     return os.path.expanduser(os.fspath(model))
 
 
