@@ -32,24 +32,40 @@ class Pool(NamedTuple):
 
 
 def read(targets: Path, predictions: Path | None, assessments: Path | None) -> list[tuple[Question, dict[str, list]]]:
-    """Read questions, each with the labelled answers of models: a dict from text to [cluster, count]."""
+    """Read questions, each with the labelled answers of models: a dict from text to [cluster, count].
+
+    Predictions without labels have those of the gold answers that they equal; the others are left out.
+    """
+    counts: dict[str, dict[str, int]]
+    labels: dict[str, dict[str, str]] | None
     if assessments is not None:
         records = [json.loads(line) for line in assessments.read_text(encoding="utf-8").splitlines() if line.strip()]
-        labelled = {
-            record["question_id"]: {text: [str(label), 1] for text, label in record["assessments"].items()}
-            for record in records
-        }
+        labels = {one["question_id"]: {text: str(own) for text, own in one["assessments"].items()} for one in records}
+        counts = {identity: dict.fromkeys(own, 1) for identity, own in labels.items()}
     else:
         assert predictions is not None
-        data = json.loads(predictions.read_text(encoding="utf-8"))["annotated_prediction_data"]
-        labels = labels_from_cfc(data)
-        labelled = {
-            identity: {text: [labels[identity][text], entry["count"]] for text, entry in answers.items()}
-            for identity, answers in data.items()
-        }
-    rows = from_protoqa(str(targets), {identity: list(answers) for identity, answers in labelled.items()})
-    asked = questions(rows["predictions"], rows["references"])
-    return [(question, labelled[question.name]) for question in asked]
+        data = json.loads(predictions.read_text(encoding="utf-8"))
+        annotated = data.get("annotated_prediction_data")
+        labels = labels_from_cfc(data) if annotated else None
+        counts = (
+            {identity: {text: one["count"] for text, one in own.items()} for identity, own in annotated.items()}
+            if annotated
+            else {identity: dict(Counter(answers)) for identity, answers in data["model_answers"].items()}
+        )
+    rows = from_protoqa(str(targets), {identity: list(answers) for identity, answers in counts.items()})
+    found = []
+    for question in questions(rows["predictions"], rows["references"]):
+        own = labels[question.name] if labels is not None else equal_labels(question)
+        answers = counts[question.name]
+        found.append((question, {text: [own[text], count] for text, count in answers.items() if text in own}))
+    return found
+
+
+def equal_labels(question: Question) -> dict[str, str]:
+    """Label each gold answer with its cluster, the larger one if it is in two."""
+    assert question.clusters is not None
+    columns = question.gold_counts.argmax(axis=1)
+    return {text: question.clusters[column] for text, column in zip(question.gold, columns, strict=True)}
 
 
 def make_pool(question: Question, gold: list[dict], labelled: dict[str, list]) -> Pool | None:
