@@ -9,21 +9,22 @@ from .probeval_clusters import LINKAGES, gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import WordNetMatcher, assign, cascade, cluster_maximum, cosine_scores, gp_scores
 from .probeval_scores import entropy, jackknife_bias, kl_divergence, smooth
+from .probeval_soft import memberships, same_probability, soft_groups, words
 from .probeval_vectors import Embeddings
 
-CLUSTERINGS = ("auto", "human", "hac", "xmeans", "gmeans", "none")
-MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human")
-# The lowest score of a match: for cosine chosen for MiniLM, for gp the original's.
-THRESHOLDS = {"cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
+CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
+MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human", "soft", "auto")
+# The lowest score of a match: for soft a probability, for cosine chosen for MiniLM, for gp the original's.
+THRESHOLDS = {"soft": 0.5, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
 CASCADE_WORDNET = 0.5
 _PARITY_WORDNET = 0.0
 
 
 class Settings(NamedTuple):
-    """The settings that decide a score; once resolved, `clustering` is not "auto" and `threshold` is a number."""
+    """The settings that decide a score; once resolved, nothing is "auto" and `threshold` is a number."""
 
     clustering: str = "auto"
-    matcher: str = "cosine"
+    matcher: str = "auto"
     threshold: float | None = None
     linkage: str = "average"
     distance: float = 0.95
@@ -53,15 +54,12 @@ class Clusters(NamedTuple):
 
     labels : list of c str
     counts : ndarray of shape (g, c), how often people gave each answer, by its cluster
+    members : ndarray of shape (g, c), bool, which answer is in which cluster; for soft clusters, in which the most
     """
 
     labels: list[str]
     counts: np.ndarray
-
-    @property
-    def members(self) -> np.ndarray:
-        """Which answer is in which cluster: ndarray of shape (g, c), bool."""
-        return self.counts > 0
+    members: np.ndarray
 
 
 class Scored(NamedTuple):
@@ -91,7 +89,11 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
     matcher = parse_choice(settings.matcher, "matcher", MATCHERS)
     unclustered = [question.name for question in asked if question.clusters is None]
     if clustering == "auto":
-        clustering = "hac" if unclustered else "human"
+        clustering = "human" if not unclustered else "soft" if matcher in ("auto", "soft") else "hac"
+    if matcher == "auto":
+        matcher = "soft" if clustering == "soft" else "cosine"
+    if clustering == "soft" and matcher != "soft":
+        raise ValueError(f"clustering='soft' goes with matcher='soft': both divide an answer. Got {matcher!r}.")
     if unclustered and "human" in (clustering, matcher):
         raise ValueError(
             f"clustering and matcher can be 'human' only if every gold answer has a cluster. Question "
@@ -120,7 +122,18 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
 
 def needs_embeddings(settings: Settings) -> bool:
     """Whether the pipeline compares embeddings."""
-    return settings.clustering in ("hac", "xmeans", "gmeans") or settings.matcher in ("cosine", "gp", "cascade")
+    return settings.clustering in ("soft", "hac", "xmeans", "gmeans") or settings.matcher in (
+        "soft",
+        "cosine",
+        "gp",
+        "cascade",
+    )
+
+
+def texts_to_embed(asked: list[Question], settings: Settings) -> list[str]:
+    """List the different texts that the pipeline compares by their embeddings."""
+    texts = {text for question in asked for text in [*question.gold, *question.answers] if text.strip()}
+    return sorted(texts | {words(text).content for text in texts} if settings.matcher == "soft" else texts)
 
 
 def needs_wordnet(settings: Settings) -> bool:
@@ -132,14 +145,17 @@ def cluster(question: Question, settings: Settings, embeddings: Embeddings | Non
     """Cluster the gold answers of a question; found clusters are named c_1, c_2, ... in order of decreasing mass."""
     if settings.clustering == "human":
         assert question.clusters is not None
-        return Clusters(question.clusters, question.gold_counts)
+        return Clusters(question.clusters, question.gold_counts, question.gold_counts > 0)
     counts = question.gold_counts.sum(axis=1)
     if settings.clustering == "none":
         found = np.arange(len(counts))
     else:
         assert embeddings is not None
         (vectors,) = embeddings.look_up(question.gold)
-        if settings.clustering == "hac":
+        if settings.clustering == "soft":
+            probability = same_probability(question.gold, question.gold, embeddings)
+            found = soft_groups(probability)
+        elif settings.clustering == "hac":
             # In the original, an answer counts in the linkage as often as it was given.
             times = counts.astype(np.int64) if settings.parity else np.ones(len(counts), dtype=np.int64)
             found = hac(np.repeat(vectors, times, axis=0), settings.linkage, settings.distance)
@@ -150,7 +166,10 @@ def cluster(question: Question, settings: Settings, embeddings: Embeddings | Non
     table[np.arange(len(counts)), found] = counts
     first = np.array([np.flatnonzero(column)[0] for column in table.T])
     table = table[:, np.lexsort((first, -table.sum(axis=0)))]
-    return Clusters([f"c_{i}" for i in range(1, table.shape[1] + 1)], table)
+    members = table > 0
+    if settings.clustering == "soft":
+        table = counts[:, None] * memberships(probability, members, counts)
+    return Clusters([f"c_{i}" for i in range(1, table.shape[1] + 1)], table, members)
 
 
 def match(
@@ -186,6 +205,12 @@ def match(
         weights[said] = assign(cluster_maximum(scores, members), threshold, strict=threshold == 0)
         return weights
     assert embeddings is not None
+    if settings.matcher == "soft":
+        probability = same_probability(answers, gold, embeddings)
+        matched = probability.max(axis=1, keepdims=True) >= threshold
+        shares = memberships(probability, members, clusters.counts.sum(axis=1))
+        weights[said] = np.hstack([shares * matched, ~matched])
+        return weights
     vectors, gold_vectors = embeddings.look_up(answers, gold)
     if settings.matcher == "cosine":
         found = assign(cluster_maximum(cosine_scores(vectors, gold_vectors), members), threshold)
@@ -217,15 +242,18 @@ def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings:
     divergence = float(kl_divergence(gold, model))
     total, answered = float(gold_counts.sum()), float(counts.sum())
     if settings.debias:
-        one = np.eye(len(gold))[:-1]
-        less_gold = kl_divergence(smooth(gold_counts - one, gold_smoothing), model)
+        one, times = _gold_observations(clusters, settings)
+        less_gold = kl_divergence(smooth(np.maximum(gold_counts - one, 0.0), gold_smoothing), model)
         less_model = kl_divergence(gold, smooth(np.maximum(model_counts - weights, 0.0), settings.smoothing))
-        bias = jackknife_bias(divergence, less_gold, gold_counts[:-1])
+        bias = jackknife_bias(divergence, less_gold, times)
         bias += jackknife_bias(divergence, less_model, counts)
         divergence = max(divergence - bias, 0.0)
+    # An answer reaches the cluster to which it belongs the most, or several if they tie.
+    shares = weights[:, :-1]
+    reached = ((shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)).any(axis=0)
     return Scored(
         score=divergence,
-        coverage=float(gold_counts[model_counts > 0].sum()) / total,
+        coverage=float(gold_counts[:-1][reached].sum()) / total,
         wrong_rate=float(model_counts[-1]) / answered if answered else None,
         gold=gold,
         model=model,
@@ -234,9 +262,24 @@ def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings:
     )
 
 
+def _gold_observations(clusters: Clusters, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """Return how each kind of gold answer counts in the clusters and in `wrong`, and how often it was given."""
+    if settings.clustering == "soft":
+        times = clusters.counts.sum(axis=1)
+        shares = clusters.counts / times[:, None]
+    else:
+        times = clusters.counts.sum(axis=0)
+        shares = np.eye(len(times))
+    return np.hstack([shares, np.zeros((len(shares), 1))]), times
+
+
 def describe_question(question: Question, clusters: Clusters, weights: np.ndarray, scored: Scored) -> dict[str, Any]:
     """Describe a question as plain data: its clusters, both distributions, and the clusters of each answer."""
     labels = [*clusters.labels, WRONG]
+    # Soft clusters list each answer where it belongs the most, with its whole count.
+    totals = clusters.counts.sum(axis=1, keepdims=True)
+    soft = not np.array_equal(clusters.members, clusters.counts > 0)
+    listed = clusters.members * totals if soft else clusters.counts
     return {
         "id": question.name,
         "score": scored.score,
@@ -246,12 +289,13 @@ def describe_question(question: Question, clusters: Clusters, weights: np.ndarra
         "clusters": [
             {
                 "cluster": label,
+                "count": float(mass),
                 "answers": [
                     {"text": question.gold[i], "count": int(column[i])}
                     for i in sorted(np.flatnonzero(column).tolist(), key=lambda i: (-column[i], question.gold[i]))
                 ],
             }
-            for label, column in zip(clusters.labels, clusters.counts.T, strict=True)
+            for label, column, mass in zip(clusters.labels, listed.T, clusters.counts.sum(axis=0), strict=True)
         ],
         "gold_distribution": dict(zip(labels, scored.gold.tolist(), strict=True)),
         "model_distribution": dict(zip(labels, scored.model.tolist(), strict=True)),
