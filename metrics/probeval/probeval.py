@@ -86,11 +86,12 @@ Args:
         cluster for each distinct answer. `"auto"`: `"human"` if every reference answer of every question has a
         cluster, otherwise `"soft"`, or `"hac"` if `matcher` is neither `"auto"` nor `"soft"`.
     matcher (`str`, default `"auto"`): how the model's answers are matched to clusters. `"soft"`: divided among the
-        clusters as people's answers are in soft clusters. `"cosine"`: the largest cosine with an answer of the cluster. `"wordnet"`: the share of the parts of two phrases that are equal or
-        share a synset, for the best segmentation of both phrases, without stop words. `"gp"`: Gaussian-process
-        regression from embeddings to clusters. `"cascade"`: the first of equal text, equal lemmas, a WordNet score of
-        at least 0.5, and cosine that finds a cluster. `"human"`: given by `labels`. `"auto"`: `"soft"` for soft
-        clusters, otherwise `"cosine"`. An answer that ties between clusters is split evenly.
+        clusters as people's answers are in soft clusters. `"cosine"`: the largest cosine with an answer of the
+        cluster. `"wordnet"`: the share of the parts of two phrases that are equal or share a synset, for the best
+        segmentation of both phrases, without stop words. `"gp"`: Gaussian-process regression from embeddings to
+        clusters. `"cascade"`: the first of equal text, equal lemmas, a WordNet score of at least 0.5, and cosine that
+        finds a cluster. `"human"`: given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise `"cosine"`. An
+        answer that ties between clusters is split evenly.
     threshold (`float` in [0, 1]): minimum score of a match. Default: 0.5 for soft, a probability; 0.55 for cosine (also
         within the cascade), 0.5 for WordNet, and 0.2 for gp, where the score must exceed it. The values for soft and
         cosine suit the default model; other models need their own threshold.
