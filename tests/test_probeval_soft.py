@@ -13,7 +13,16 @@ from scripts import calibrate_clusters
 from scripts._validate_probeval.pools import read as read_pools
 from tests.test_probeval import PREDICTIONS, TARGETS, own_cfc, probeval  # noqa: F401
 
-PEOPLE = {"kettle": 40, "a kettle": 12, "electric kettle": 5, "pot": 20, "saucepan": 9, "cup": 5, "mug": 4, "campfire": 4}
+PEOPLE = {
+    "kettle": 40,
+    "a kettle": 12,
+    "electric kettle": 5,
+    "pot": 20,
+    "saucepan": 9,
+    "cup": 5,
+    "mug": 4,
+    "campfire": 4,
+}
 
 
 def embed(*texts):
@@ -155,7 +164,7 @@ def test_order_and_batches_change_nothing(probeval, own_cfc):  # noqa: F811
 def test_soft_matching_goes_with_people_s_clusters_but_not_the_reverse(probeval, own_cfc):  # noqa: F811
     result = probeval.compute(**own_cfc, matcher="soft")
     assert "clustering:human|matcher:soft" in result["signature"]
-    with pytest.raises(ValueError, match="clustering='soft' goes with matcher='soft'.* Got 'cosine'"):
+    with pytest.raises(ValueError, match=r"clustering='soft' goes with matcher='soft'.* Got 'cosine'"):
         probeval.compute(**own_cfc, clustering="soft", matcher="cosine")
 
 

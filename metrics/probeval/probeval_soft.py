@@ -40,7 +40,8 @@ _COUNT_POWER = 0.5
 _NEIGHBOURS = 6
 _SIMILAR_SPELLING = 0.8
 _FUNCTION_WORDS = STOP_WORDS | frozenset(
-    "near behind beside around inside outside next without within onto upon via using as".split()
+    ["near", "behind", "beside", "around", "inside", "outside", "next", "without", "within", "onto", "upon", "via"]
+    + ["using", "as"]
 )
 _stemmer = SnowballStemmer("english")
 _word = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
@@ -145,7 +146,8 @@ def same_probability(texts: Sequence[str], gold: Sequence[str], embeddings: Embe
     ndarray of shape (n, g)
     """
     logits = pair_features(texts, gold, embeddings) @ np.array(WEIGHTS) + INTERCEPT
-    equal = _table([words(text) for text in texts], [words(text) for text in gold], lambda a, b: a.squeezed == b.squeezed)
+    given, reference = [words(text) for text in texts], [words(text) for text in gold]
+    equal = _table(given, reference, lambda a, b: a.squeezed == b.squeezed)
     return np.maximum(1 / (1 + np.exp(-logits)), equal)
 
 
