@@ -5,7 +5,7 @@ other answers, of their spelling and of their words. `scripts/calibrate_clusters
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -39,10 +39,8 @@ _SHARPNESS = 3.0
 _COUNT_POWER = 0.5
 _NEIGHBOURS = 6
 _SIMILAR_SPELLING = 0.8
-_FUNCTION_WORDS = STOP_WORDS | frozenset(
-    ["near", "behind", "beside", "around", "inside", "outside", "next", "without", "within", "onto", "upon", "via"]
-    + ["using", "as"]
-)
+_PREPOSITIONS = "near behind beside around inside outside next without within onto upon via using as"
+_FUNCTION_WORDS = STOP_WORDS | frozenset(_PREPOSITIONS.split())
 _stemmer = SnowballStemmer("english")
 _word = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 
@@ -112,7 +110,7 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
     return np.stack(features, axis=-1)
 
 
-def _table(left: list[Words], right: list[Words], compare) -> np.ndarray:
+def _table(left: list[Words], right: list[Words], compare: Callable[[Words, Words], float]) -> np.ndarray:
     return np.array([[float(compare(a, b)) for b in right] for a in left]).reshape(len(left), len(right))
 
 
