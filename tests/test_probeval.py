@@ -448,8 +448,6 @@ def test_auto_takes_people_s_clusters_if_every_answer_bears_one(probeval, own_cf
     references = json.loads(json.dumps(own_cfc["references"]))
     references[1]["answers"][0]["cluster"] = ""
     result = probeval.compute(predictions=own_cfc["predictions"], references=references)
-    assert "clustering:soft|matcher:soft|threshold:0.5|" in result["signature"]
-    result = probeval.compute(predictions=own_cfc["predictions"], references=references, matcher="cosine")
     assert "clustering:hac|linkage:average|distance:0.95" in result["signature"]
     with pytest.raises(ValueError, match="Question 'q2' has answers without one"):
         probeval.compute(predictions=own_cfc["predictions"], references=references, clustering="human")

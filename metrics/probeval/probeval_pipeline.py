@@ -89,7 +89,7 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
     matcher = parse_choice(settings.matcher, "matcher", MATCHERS)
     unclustered = [question.name for question in asked if question.clusters is None]
     if clustering == "auto":
-        clustering = "human" if not unclustered else "soft" if matcher in ("auto", "soft") else "hac"
+        clustering = "human" if not unclustered else "soft" if matcher == "soft" else "hac"
     if matcher == "auto":
         matcher = "soft" if clustering == "soft" else "cosine"
     if clustering == "soft" and matcher != "soft":

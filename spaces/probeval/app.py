@@ -168,9 +168,7 @@ def compute(questions: list[dict[str, Any]], settings: dict[str, Any]) -> dict[s
     check(questions)
     settings = dict(settings)
     if settings["matcher"] == "auto":
-        clustered = all("cluster" in answer for question in questions for answer in question["people"])
-        is_soft = settings["clustering"] == "soft" or (settings["clustering"] == "auto" and not clustered)
-        settings["matcher"] = "soft" if is_soft else "cosine"
+        settings["matcher"] = "soft" if settings["clustering"] == "soft" else "cosine"
     if settings["clustering"] == "soft" and settings["matcher"] != "soft":
         raise inputs.InputError("Clusters by degrees have their own way to match. Match “As the clusters”.")
     if settings["matcher"] not in ("cosine", "cascade"):
