@@ -237,7 +237,8 @@ class Probeval(TextMetric, evaluate.Metric):
             encoder.check_unused("no encoder runs")
         embeddings, signed = None, {}
         if needs_embeddings(settings):
-            texts = texts_to_embed(asked, settings)
+            said = (text for question in asked for text in [*question.gold, *question.answers])
+            texts = texts_to_embed(said, settings)
             if vectors is not None:
                 matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(vectors))
             else:

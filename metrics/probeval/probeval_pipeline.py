@@ -1,5 +1,6 @@
 """One question from its answers to its score: clusters, then matches, then distributions."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,12 +55,17 @@ class Clusters(NamedTuple):
 
     labels : list of c str
     counts : ndarray of shape (g, c), how often people gave each answer, by its cluster
-    members : ndarray of shape (g, c), bool, which answer is in which cluster; for soft clusters, in which the most
+    groups : ndarray of shape (g, c), bool, for soft clusters: the groups of answers from which they were made
     """
 
     labels: list[str]
     counts: np.ndarray
-    members: np.ndarray
+    groups: np.ndarray | None = None
+
+    @property
+    def members(self) -> np.ndarray:
+        """Which answer is in which cluster: ndarray of shape (g, c), bool."""
+        return self.counts > 0 if self.groups is None else self.groups
 
 
 class Scored(NamedTuple):
@@ -130,10 +136,10 @@ def needs_embeddings(settings: Settings) -> bool:
     )
 
 
-def texts_to_embed(asked: list[Question], settings: Settings) -> list[str]:
-    """List the different texts that the pipeline compares by their embeddings."""
-    texts = {text for question in asked for text in [*question.gold, *question.answers] if text.strip()}
-    return sorted(texts | {words(text).content for text in texts} if settings.matcher == "soft" else texts)
+def texts_to_embed(texts: Iterable[str], settings: Settings) -> list[str]:
+    """List the different texts that the pipeline embeds to compare these answers."""
+    said = {text for text in texts if text.strip()}
+    return sorted(said | {words(text).content for text in said} if settings.matcher == "soft" else said)
 
 
 def needs_wordnet(settings: Settings) -> bool:
@@ -145,7 +151,7 @@ def cluster(question: Question, settings: Settings, embeddings: Embeddings | Non
     """Cluster the gold answers of a question; found clusters are named c_1, c_2, ... in order of decreasing mass."""
     if settings.clustering == "human":
         assert question.clusters is not None
-        return Clusters(question.clusters, question.gold_counts, question.gold_counts > 0)
+        return Clusters(question.clusters, question.gold_counts)
     counts = question.gold_counts.sum(axis=1)
     if settings.clustering == "none":
         found = np.arange(len(counts))
@@ -166,10 +172,11 @@ def cluster(question: Question, settings: Settings, embeddings: Embeddings | Non
     table[np.arange(len(counts)), found] = counts
     first = np.array([np.flatnonzero(column)[0] for column in table.T])
     table = table[:, np.lexsort((first, -table.sum(axis=0)))]
-    members = table > 0
+    groups = None
     if settings.clustering == "soft":
-        table = counts[:, None] * memberships(probability, members, counts)
-    return Clusters([f"c_{i}" for i in range(1, table.shape[1] + 1)], table, members)
+        groups = table > 0
+        table = counts[:, None] * memberships(probability, groups, counts)
+    return Clusters([f"c_{i}" for i in range(1, table.shape[1] + 1)], table, groups)
 
 
 def match(
@@ -276,10 +283,9 @@ def _gold_observations(clusters: Clusters, settings: Settings) -> tuple[np.ndarr
 def describe_question(question: Question, clusters: Clusters, weights: np.ndarray, scored: Scored) -> dict[str, Any]:
     """Describe a question as plain data: its clusters, both distributions, and the clusters of each answer."""
     labels = [*clusters.labels, WRONG]
-    # Soft clusters list each answer where it belongs the most, with its whole count.
-    totals = clusters.counts.sum(axis=1, keepdims=True)
-    soft = not np.array_equal(clusters.members, clusters.counts > 0)
-    listed = clusters.members * totals if soft else clusters.counts
+    # Soft clusters list each answer once, in its group, with its whole count.
+    totals = np.rint(clusters.counts.sum(axis=1, keepdims=True))
+    listed = clusters.counts if clusters.groups is None else clusters.groups * totals
     return {
         "id": question.name,
         "score": scored.score,
