@@ -1,5 +1,6 @@
 """One question from its answers to its score: clusters, then matches, then distributions."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human", "soft", "auto")
 THRESHOLDS = {"soft": 0.5, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
 CASCADE_WORDNET = 0.5
 _PARITY_WORDNET = 0.0
+_LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
+# Larger numbers, times the number of clusters, are infinite in float64.
+_LARGEST_SMOOTHING = 1e300
 
 
 class Settings(NamedTuple):
@@ -54,12 +58,17 @@ class Clusters(NamedTuple):
 
     labels : list of c str
     counts : ndarray of shape (g, c), how often people gave each answer, by its cluster
-    members : ndarray of shape (g, c), bool, which answer is in which cluster; for soft clusters, in which the most
+    groups : ndarray of shape (g, c), bool, for soft clusters: the groups of answers from which they were made
     """
 
     labels: list[str]
     counts: np.ndarray
-    members: np.ndarray
+    groups: np.ndarray | None = None
+
+    @property
+    def members(self) -> np.ndarray:
+        """Which answer is in which cluster: ndarray of shape (g, c), bool."""
+        return self.counts > 0 if self.groups is None else self.groups
 
 
 class Scored(NamedTuple):
@@ -101,7 +110,10 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
         )
     if matcher == "human" and clustering != "human":
         raise ValueError(f"matcher='human' goes with clustering='human': its labels are people's. Got {clustering!r}.")
-    if settings.debias and settings.smoothing == 0:
+    smoothing = parse_number(settings.smoothing, "smoothing", 0)
+    if smoothing > _LARGEST_SMOOTHING:
+        raise ValueError(f"smoothing must be at most {_LARGEST_SMOOTHING:g}. Got {settings.smoothing}.")
+    if settings.debias and smoothing == 0:
         raise ValueError("debias needs smoothing > 0: without it, leaving out an answer can make a score infinite.")
     threshold = settings.threshold
     if threshold is None:
@@ -113,8 +125,8 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
         threshold=parse_number(threshold, "threshold", 0, 1),
         linkage=parse_choice(settings.linkage, "linkage", LINKAGES),
         distance=parse_number(settings.distance, "distance", 0),
-        seed=0 if settings.seed == 0 else parse_count(settings.seed, "seed"),
-        smoothing=parse_number(settings.smoothing, "smoothing", 0),
+        seed=parse_count(settings.seed, "seed", low=0, high=_LARGEST_SEED),
+        smoothing=smoothing,
         debias=settings.debias,
         parity=settings.parity,
     )
@@ -130,10 +142,10 @@ def needs_embeddings(settings: Settings) -> bool:
     )
 
 
-def texts_to_embed(asked: list[Question], settings: Settings) -> list[str]:
-    """List the different texts that the pipeline compares by their embeddings."""
-    texts = {text for question in asked for text in [*question.gold, *question.answers] if text.strip()}
-    return sorted(texts | {words(text).content for text in texts} if settings.matcher == "soft" else texts)
+def texts_to_embed(texts: Iterable[str], settings: Settings) -> list[str]:
+    """List the different texts that the pipeline embeds to compare these answers."""
+    said = {text for text in texts if text.strip()}
+    return sorted(said | {words(text).content for text in said} if settings.matcher == "soft" else said)
 
 
 def needs_wordnet(settings: Settings) -> bool:
@@ -145,7 +157,7 @@ def cluster(question: Question, settings: Settings, embeddings: Embeddings | Non
     """Cluster the gold answers of a question; found clusters are named c_1, c_2, ... in order of decreasing mass."""
     if settings.clustering == "human":
         assert question.clusters is not None
-        return Clusters(question.clusters, question.gold_counts, question.gold_counts > 0)
+        return Clusters(question.clusters, question.gold_counts)
     counts = question.gold_counts.sum(axis=1)
     if settings.clustering == "none":
         found = np.arange(len(counts))
@@ -157,19 +169,18 @@ def cluster(question: Question, settings: Settings, embeddings: Embeddings | Non
             found = soft_groups(probability)
         elif settings.clustering == "hac":
             # In the original, an answer counts in the linkage as often as it was given.
-            times = counts.astype(np.int64) if settings.parity else np.ones(len(counts), dtype=np.int64)
-            found = hac(np.repeat(vectors, times, axis=0), settings.linkage, settings.distance)
-            found = found[np.cumsum(times) - times]
+            found = hac(vectors, settings.linkage, settings.distance, counts if settings.parity else None)
         else:
             found = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, settings.seed)
     table = np.zeros((len(counts), int(found.max()) + 1))
     table[np.arange(len(counts)), found] = counts
     first = np.array([np.flatnonzero(column)[0] for column in table.T])
     table = table[:, np.lexsort((first, -table.sum(axis=0)))]
-    members = table > 0
+    groups = None
     if settings.clustering == "soft":
-        table = counts[:, None] * memberships(probability, members, counts)
-    return Clusters([f"c_{i}" for i in range(1, table.shape[1] + 1)], table, members)
+        groups = table > 0
+        table = counts[:, None] * memberships(probability, groups, counts)
+    return Clusters([f"c_{i}" for i in range(1, table.shape[1] + 1)], table, groups)
 
 
 def match(
@@ -247,7 +258,8 @@ def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings:
         less_model = kl_divergence(gold, smooth(np.maximum(model_counts - weights, 0.0), settings.smoothing))
         bias = jackknife_bias(divergence, less_gold, times)
         bias += jackknife_bias(divergence, less_model, counts)
-        divergence = max(divergence - bias, 0.0)
+        # A smoothing that underflows makes the scores without an answer infinite.
+        divergence = max(divergence - bias, 0.0) if np.isfinite(bias) else np.inf
     # An answer reaches the cluster to which it belongs the most, or several if they tie.
     shares = weights[:, :-1]
     reached = ((shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)).any(axis=0)
@@ -276,10 +288,9 @@ def _gold_observations(clusters: Clusters, settings: Settings) -> tuple[np.ndarr
 def describe_question(question: Question, clusters: Clusters, weights: np.ndarray, scored: Scored) -> dict[str, Any]:
     """Describe a question as plain data: its clusters, both distributions, and the clusters of each answer."""
     labels = [*clusters.labels, WRONG]
-    # Soft clusters list each answer where it belongs the most, with its whole count.
-    totals = clusters.counts.sum(axis=1, keepdims=True)
-    soft = not np.array_equal(clusters.members, clusters.counts > 0)
-    listed = clusters.members * totals if soft else clusters.counts
+    # Soft clusters list each answer once, in its group, with its whole count.
+    totals = np.rint(clusters.counts.sum(axis=1, keepdims=True))
+    listed = clusters.counts if clusters.groups is None else clusters.groups * totals
     return {
         "id": question.name,
         "score": scored.score,
