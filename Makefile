@@ -2,21 +2,32 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint vendor cards benchmark encoders validate-probeval validate-gruen meta-eval attack clean chromium spaces screenshots
+.PHONY: demo test test-fast test-integrations test-lm-eval test-inspect lint vendor cards benchmark encoders validate-probeval probe validate-gruen meta-eval attack clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
 
+# Two processes that share the files of tests, with one thread of torch each: as fast as two cores allow.
 test: $(VENV)/.installed-dev chromium lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m "not slow"
 
+# By the harnesses' own commands; with -j2, both at once.
+test-integrations: test-lm-eval test-inspect
+
+test-lm-eval: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[lm-eval]"
+	$(BIN)/python -m pytest tests/test_integrations.py
+
+test-inspect: build/venv-inspect/.installed
+	build/venv-inspect/bin/python -m pytest tests/test_integrations.py
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy metrics scripts spaces
+	$(BIN)/mypy metrics scripts spaces text_metrics
 	$(BIN)/python scripts/vendor.py --check
 	$(BIN)/python scripts/cards.py --check
 	$(BIN)/python scripts/fill_evidence.py --check
@@ -28,8 +39,10 @@ chromium:
 	    || echo "Chromium could not be installed: the browser tests will be skipped."; \
 	fi
 
-# Ten times as many hostile visitors of the demos as in the tests.
+# 21 times as many odd calls of the metrics and damaged files for the commands as in the tests, 10^5 in all, and ten
+# times as many hostile visitors of the demos.
 attack: $(VENV)/.installed-dev chromium
+	FUZZ_TIMES=21 $(BIN)/python -m pytest tests/test_fuzz_metrics.py tests/test_fuzz_commands.py -rP
 	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py
 
 spaces: $(VENV)/.installed-dev
@@ -51,6 +64,23 @@ benchmark: $(VENV)/.installed-dev
 validate-probeval: $(VENV)/.installed-dev
 	$(BIN)/python scripts/validate_probeval.py --report build/probeval.md --plot build/probeval.png
 
+# All of docs/probeval.md, in about five minutes.
+CFC := $(METRICS_TEST_DATA)/data/probeval/cfc_test
+CFC_MODELS := $(CFC)/models/0715
+probe: $(VENV)/.installed-dev
+	$(BIN)/python scripts/probe.py report $(CFC)/targets.jsonl --people $(CFC)/human_predictions.json \
+		"GPT-2 large=$(CFC_MODELS)modelgpt2-large_sample200_temp1.0.jsonl" \
+		"GPT-2 XL=$(CFC_MODELS)modelgpt2-xl_sample100_temp1.0.jsonl" \
+		"GPT-2 large, one shot=$(CFC_MODELS)oneshot_modelgpt2-large_sample200_temp0.9.jsonl" \
+		"GPT-2 XL, one shot=$(CFC_MODELS)oneshot_modelgpt2-xl_sample100_temp1.0.jsonl" \
+		"ProtoQA-tuned=$(CFC_MODELS)modelprotoqa_sample200_temp1.0.jsonl" \
+		"ProtoQA-tuned, one shot=$(CFC_MODELS)oneshot_modelprotoqa_sample200_temp1.0.jsonl" \
+		"fine-tuned=$(CFC_MODELS)modelft_grad8lr5e-06sample200_temp1.0.jsonl" \
+		"fine-tuned, one shot=$(CFC_MODELS)oneshot_modelft_grad32lr1e-06sample200_temp1.0.jsonl" \
+		--setting cache_dir=build/embeddings --plot docs/probeval/report.svg --html build/probe.html --write docs/probeval.md
+	$(BIN)/python scripts/probe.py annotators $(CFC)/targets.jsonl --plot docs/probeval/annotators.svg --write docs/probeval.md
+	$(BIN)/python scripts/probe.py sensitivity $(CFC)/targets.jsonl --plot docs/probeval/sensitivity.svg --write docs/probeval.md
+
 validate-gruen: $(VENV)/.installed-dev
 	$(BIN)/python scripts/validate_gruen.py --text $(METRICS_TEST_DATA)/data/text --gruen $(METRICS_TEST_DATA)/data/gruen \
 		--report build/gruen.md
@@ -71,6 +101,12 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[dev]"
+	touch $@
+
+# Inspect and lighteval need other versions of some libraries.
+build/venv-inspect/.installed: pyproject.toml constraints-inspect.txt
+	$(PYTHON) -m venv build/venv-inspect
+	build/venv-inspect/bin/python -m pip install --quiet --constraint constraints-inspect.txt ".[inspect]"
 	touch $@
 
 clean:

@@ -21,6 +21,8 @@ import openai
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
+from scripts._files import parse_json
+
 # Errors that another try of the same request would meet again, but that say nothing of other requests.
 _OF_THE_REQUEST = (openai.BadRequestError, openai.UnprocessableEntityError, openai.ConflictError)
 _MILLION = 1_000_000
@@ -94,7 +96,10 @@ class Journal:
         whole = data.rfind(b"\n") + 1
         for number, line in enumerate(data[:whole].splitlines(), 1):
             try:
-                record = json.loads(line)
+                record = parse_json(line.decode())
+                prompt, answer = record["tokens"]
+                if not isinstance(record["answer"], str | None) or not isinstance(prompt + answer, int):
+                    raise TypeError("it must have 'answer', a string, and 'tokens', two integers")
                 self.answers.setdefault(record["key"], []).append(record)
             except (ValueError, TypeError, KeyError) as error:
                 raise ValueError(f"{self.path}, line {number} is no answer of an earlier run: {error}.") from None

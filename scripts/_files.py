@@ -1,10 +1,84 @@
-"""Files of JSON lines, as all commands read and write them; errors name the file and the line."""
+"""Files as all commands read and write them: JSON, CSV, tables of lines and archives; errors name the file and line."""
 
+import csv
+import io
 import json
 import os
-from collections.abc import Iterable, Iterator
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+# In bytes: a longer line is none of a file of lines, and a larger file is not read as a whole.
+LONGEST_LINE = 2**28
+LARGEST_FILE = 2**30
+_AT_ONCE = 2**16
+_QUOTED, _LINE_END = re.compile(rb'"[^"]*"'), re.compile(rb"\r\n?|\n")
+_KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", object: "a value"}
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[io.BufferedReader]:
+    """Open a file to read bytes.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read; it names the file.
+    """
+    try:
+        with io.BufferedReader(path.open("rb", buffering=0), _AT_ONCE) as file:
+            yield file
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def split_lines(file: io.BufferedReader, path: Path) -> Iterator[bytes]:
+    r"""Yield the lines of a file with their ends: `\n`, or `\r` in a file whose first line ends so.
+
+    Raises
+    ------
+    ValueError
+        If a line is too long; it names the line.
+    """
+    first_end = _LINE_END.search(_QUOTED.sub(b"", file.peek(_AT_ONCE)))
+    is_old = first_end is not None and first_end[0] == b"\r"
+    lines = _old_lines(file) if is_old else iter(lambda: file.readline(LONGEST_LINE), b"")
+    for number, line in enumerate(lines, 1):
+        if len(line) >= LONGEST_LINE:
+            raise ValueError(f"{path}, line {number} is longer than {LONGEST_LINE:,} bytes.")
+        yield line
+
+
+def _old_lines(file: BinaryIO) -> Iterator[bytes]:
+    rest = bytearray()
+    while len(rest) < LONGEST_LINE and (block := file.read(_AT_ONCE)):
+        *whole, last = block.split(b"\r")
+        for part in whole:
+            yield bytes(rest + part + b"\r")
+            rest.clear()
+        rest += last
+    if rest:
+        yield bytes(rest)
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON. NaN, which is common though invalid, becomes None.
+
+    Raises
+    ------
+    ValueError
+        If it is not JSON, is nested too deeply, or has half of a surrogate pair, which cannot be written again.
+    """
+    try:
+        value = json.loads(text, parse_constant=lambda _: None)
+        json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return value
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
@@ -20,23 +94,113 @@ def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
     ValueError
         If the file cannot be read, a line is not JSON, or all lines are blank.
     """
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
     found = False
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        found = True
-        where = f"{path}, line {number}"
-        try:
-            value = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{where} is no JSON: {error}.") from None
-        yield where, value
+    with open_file(path) as file:
+        for number, line in enumerate(split_lines(file, path), 1):
+            if not line.strip():
+                continue
+            found = True
+            where = f"{path}, line {number}"
+            try:
+                value = parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+            except ValueError as error:
+                raise ValueError(f"{where} is no JSON: {error}.") from None
+            yield where, value
     if not found:
         raise ValueError(f"{path} is empty.")
+
+
+def read_text(path: Path) -> str:
+    """Read a file of UTF-8 text.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, is too large, or is no UTF-8.
+    """
+    with open_file(path) as file:
+        data = file.read(LARGEST_FILE + 1)
+    if len(data) > LARGEST_FILE:
+        raise ValueError(f"{path} is larger than {LARGEST_FILE:,} bytes.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path}, line {number} is no UTF-8: {error.reason}.") from None
+
+
+def read_text_lines(path: Path) -> list[str]:
+    """Read the lines of a file of UTF-8 text, at least one, without their ends."""
+    lines = read_text(path).splitlines()
+    if not lines:
+        raise ValueError(f"{path} is empty.")
+    return lines
+
+
+def read_json(path: Path) -> Any:
+    """Read a file that is one JSON value, as `read_jsonl` reads a line."""
+    text = read_text(path)
+    if not text.strip():
+        raise ValueError(f"{path} is empty.")
+    try:
+        return parse_json(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path}, line {error.lineno} is no JSON: {error.msg}.") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON: {error}.") from None
+
+
+def read_csv(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Read the rows of a CSV file that has columns of these names; each comes with its file and line."""
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    try:
+        missing = [name for name in names if name not in (reader.fieldnames or ())]
+        if missing:
+            raise ValueError(f"{path} has no column {missing[0]!r}.")
+        for row in reader:
+            where = f"{path}, line {reader.line_num}"
+            if None in row or None in row.values():
+                raise ValueError(f"{where} must have {len(reader.fieldnames or ())} fields.")
+            yield where, row
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {reader.line_num} is no CSV: {error}.") from None
+
+
+def read_archive(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
+    """Read the files of a zip archive whose names match a pattern, at least one, in order of their names."""
+    name = ""
+    with open_file(path) as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                found = sorted(name for name in archive.namelist() if re.search(pattern, name))
+                if not found:
+                    raise ValueError(f"{path} has no file whose name matches {pattern!r}.")
+                for name in found:
+                    if archive.getinfo(name).file_size > LARGEST_FILE:
+                        raise ValueError(f"{path}: {name} is larger than {LARGEST_FILE:,} bytes.")
+                    yield name, archive.read(name)
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+            raise ValueError(
+                f"{path} is a damaged or encrypted archive{f', at {name}' * bool(name)}: {error}."
+            ) from None
+
+
+def read_part(value: Any, where: str, kind: type, *keys: str) -> Any:
+    """Look up a value of some type by its keys, in objects within objects.
+
+    Raises
+    ------
+    ValueError
+        If a key is not there, or its value is of another type.
+    """
+    for i, key in enumerate(keys):
+        if not isinstance(value, dict) or key not in value:
+            raise ValueError(f"{where} has no {'.'.join(keys[: i + 1])!r}.")
+        value = value[key]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        name = f": {'.'.join(keys)!r}" if keys else ""
+        raise ValueError(f"{where}{name} must be {_KINDS[kind]}. Got {value!r:.80}.")
+    return value
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -33,7 +33,7 @@ sys.path.insert(0, str(ROOT))
 from scripts._benchmark import plot, report  # noqa: E402
 from scripts._benchmark.cases import CASES, Size  # noqa: E402
 from scripts._benchmark.measure import MAX_TURNS, Measurement, machine, measure  # noqa: E402
-from scripts._files import write_text  # noqa: E402
+from scripts._files import read_json, write_text  # noqa: E402
 
 # Seconds for the turns of one size; with --all, such that it ends within 20 minutes on two cores.
 SECONDS, SECONDS_OF_ALL = 20.0, 10.0
@@ -151,11 +151,25 @@ def main(words: list[str] | None = None) -> int:
         parser.error(f"--scale must be more than 0. Got {arguments.scale:g}.")
 
     if arguments.from_json:
-        measured = json.loads(arguments.from_json.read_text(encoding="utf-8"))
+        try:
+            measured = read_json(arguments.from_json)
+            _write_report(measured, arguments)
+        except OSError as error:
+            parser.error(f"{error.filename} cannot be written: {error.strerror}.")
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            is_named = isinstance(error, ValueError) and str(arguments.from_json) in str(error)
+            named = str(error) if is_named else f"{arguments.from_json} is not what --json wrote: {error!r:.200}"
+            parser.error(named)
     else:
         sizes = chosen(arguments.only, arguments.quick, arguments.scale)
         budget = arguments.seconds or (SECONDS_OF_ALL if arguments.all else SECONDS)
         measured = run_all(sizes, budget, arguments.scale, arguments.json)
+        _write_report(measured, arguments)
+    return 1 if arguments.check and report.notes(measured, "failures") else 0
+
+
+def _write_report(measured: dict[str, Any], arguments: argparse.Namespace) -> None:
+    """Write what was asked for, and print what is wrong."""
     if arguments.pictures:
         for kind in report.PICTURES:
             write_text(arguments.pictures / f"{kind}.svg", plot.picture(measured, kind))
@@ -163,7 +177,6 @@ def main(words: list[str] | None = None) -> int:
         write_text(arguments.report, report.markdown(measured, arguments.report, arguments.pictures))
     unmeasured, failures = (report.notes(measured, kind) for kind in ("unmeasured", "failures"))
     print("\n".join(["", *(f"not measured: {note}" for note in unmeasured), *failures]))
-    return 1 if arguments.check and failures else 0
 
 
 if __name__ == "__main__":

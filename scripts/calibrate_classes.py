@@ -18,7 +18,6 @@ random pairs of each kind with their labels, to read: how many labels a reader d
 
 import argparse
 import itertools
-import json
 import os
 import random
 import string
@@ -36,6 +35,8 @@ sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics._core.core_models import DEFAULT_MODEL  # noqa: E402
+from scripts._command import command  # noqa: E402
+from scripts._files import read_objects, read_part, read_texts  # noqa: E402
 
 THRESHOLDS = np.arange(0.50, 1.0, 0.01)
 # What makes a sentence the original of another: similarity of edit, and how far ahead of the second it is.
@@ -60,29 +61,31 @@ class Pair(NamedTuple):
 
 def answer_pairs(path: Path, chosen_by: bool) -> Iterator[Pair]:
     """Pair the answers to each question that differ in more than case and punctuation."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
+    for where, record in read_objects(path):
+        question = read_part(record, where, str, "metadata", "id")
         cluster_of: dict[str, str] = {}
-        for name, cluster in record["answers"]["clusters"].items():
-            for answer in cluster["answers"]:
+        for name, cluster in read_part(record, where, dict, "answers", "clusters").items():
+            for answer in read_texts(read_part(cluster, where, dict), "answers", where):
                 plain = " ".join(answer.lower().translate(str.maketrans("", "", string.punctuation)).split())
                 if plain:
                     cluster_of.setdefault(plain, name)
         for one, other in itertools.combinations(sorted(cluster_of), 2):
             same = cluster_of[one] == cluster_of[other]
-            yield Pair("answers", record["metadata"]["id"], (one, other), same, chosen_by)
+            yield Pair("answers", question, (one, other), same, chosen_by)
 
 
 def sentence_pairs(folder: Path, chosen_by: bool) -> Iterator[Pair]:
     """Pair sentences with their paraphrases, with others of their set, and with their nouns shuffled."""
 
     def read(name: str) -> list[list[str]]:
-        lines = (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-        return [json.loads(line)["sentences"] for line in lines]
+        return [read_texts(record, "sentences", where) for where, record in read_objects(folder / f"{name}.jsonl")]
 
     originals = read("original")
     changed = [read(name) for name in ("para_a", "para_b", "para_c")]
     shuffled = read("shuffle_nouns")
+    counts = {len(lines) for lines in (originals, *changed, shuffled)}
+    if len(counts) > 1 or len(originals) < _PER_GENERATOR:
+        raise ValueError(f"{folder}: the files must have as many lines each, at least {_PER_GENERATOR}. Got {counts}.")
     for i in random.Random(_SEED).sample(range(len(originals)), _PER_GENERATOR):
         group, own = f"{folder.name} {i}", originals[i]
         for one, other in itertools.combinations(own, 2):
@@ -145,6 +148,7 @@ def select(pairs: list[Pair], cosines: np.ndarray, source: str, chosen_by: bool)
     return Labelled(cosines[where], np.array([pairs[i].same for i in where]), weights)
 
 
+@command
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

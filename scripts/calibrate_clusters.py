@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics.probeval.core_encoder import EncoderSettings, encode  # noqa: E402
-from metrics.probeval.probeval_formats import Question, from_cfc, parse_rows, questions  # noqa: E402
+from metrics.probeval.probeval_formats import Question, parse_rows, questions  # noqa: E402
+from metrics.probeval.probeval_released import from_cfc  # noqa: E402
 from metrics.probeval.probeval_soft import FEATURES, pair_features, words  # noqa: E402
 from metrics.probeval.probeval_vectors import Embeddings  # noqa: E402
 from scripts._files import read_objects  # noqa: E402

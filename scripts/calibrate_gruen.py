@@ -19,7 +19,8 @@ sys.path.insert(0, str(ROOT))
 from metrics.gruen.core_encoder import EncoderSettings  # noqa: E402
 from metrics.gruen.core_models import DEFAULT_MODEL  # noqa: E402
 from metrics.gruen.gruen_repeats import REPEAT_RULE  # noqa: E402
-from scripts._files import write_text  # noqa: E402
+from scripts._command import command  # noqa: E402
+from scripts._files import read_text, write_text  # noqa: E402
 from scripts._gruen_calibration import tables  # noqa: E402
 from scripts._gruen_calibration.corpora import SIZES, Part, read_parts  # noqa: E402
 from scripts._gruen_calibration.rates import Embeddings, focus_rows, redundancy_rows  # noqa: E402
@@ -75,6 +76,7 @@ def try_rules(parts: list[Part]) -> list[str]:
     return lines
 
 
+@command
 def main() -> None:
     """Print the tables, and put those of the second part into the card."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -89,6 +91,9 @@ def main() -> None:
     if not os.environ.get("METRICS_TEST_DATA"):
         parser.error("METRICS_TEST_DATA is not set: it names the folder with data/text")
     folder = Path(os.environ["METRICS_TEST_DATA"]) / "data" / "text"
+    card = read_text(arguments.card) if arguments.card else BEGIN + END
+    if card.count(BEGIN) != 1 or card.count(END) != 1 or card.index(BEGIN) > card.index(END):
+        raise ValueError(f"{arguments.card} must hold {BEGIN} and {END}, once each.")
     half = 0 if arguments.choose else 1
     parts = read_parts(folder, arguments.runs, arguments.texts)[half]
     more = read_parts(folder, arguments.runs * arguments.more, arguments.texts * arguments.more)[half]
@@ -98,9 +103,9 @@ def main() -> None:
     text = "\n\n".join("\n".join(table) for table in found)
     print(text)
     if arguments.card and not arguments.choose:
-        before, rest = arguments.card.read_text(encoding="utf-8").split(BEGIN)
+        before, rest = card.split(BEGIN)
         write_text(arguments.card, f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}")
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

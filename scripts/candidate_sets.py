@@ -37,6 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts._chat import Journal, Request, add_arguments, ask_all, open_endpoint, report  # noqa: E402
+from scripts._command import command  # noqa: E402
 from scripts._files import read_objects, read_texts, read_topic, write_jsonl  # noqa: E402
 
 SIZE = 4
@@ -251,6 +252,7 @@ def generate(arguments: argparse.Namespace) -> int:
     return report(outcome, path)
 
 
+@command
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -269,11 +271,7 @@ def main() -> int:
     command.add_argument("--no-noun-shuffle", action="store_true", help="leave out the set that needs NLTK's tagger")
     command.set_defaults(run=make_pairs)
     arguments = parser.parse_args()
-    try:
-        return arguments.run(arguments)
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 1
+    return arguments.run(arguments)
 
 
 if __name__ == "__main__":

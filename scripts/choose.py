@@ -33,7 +33,7 @@ from scripts._choose.command import ChooseCommand, parse_command  # noqa: E402
 from scripts._choose.work import Chooser, add_up, read_groups, summary_of  # noqa: E402
 from scripts._score.command import UsageError  # noqa: E402
 from scripts._score.output import write_bad, write_rows  # noqa: E402
-from scripts._score.progress import BadRowError, watch  # noqa: E402
+from scripts._score.progress import BadRowError, NothingGoodError, watch  # noqa: E402
 from scripts._score.rows import Source  # noqa: E402
 from scripts._score.store import State, Store, written_whole  # noqa: E402
 
@@ -66,12 +66,15 @@ def run(command: ChooseCommand) -> int:
     if state.command != decisive:
         raise UsageError(f"{parts} was begun with another command or file: pass --restart, or another --out.")
     found = map(chooser.work, read_groups(command, state.position))
-    for batch in watch(reading, source, found, "choose", state):
-        rows = [row for chosen in batch.scores for row in chosen]
-        state = state.after(batch, add_up(state.merged, batch.result))
-        store.append(rows, state)
-    if not state.merged:
-        raise UsageError(f"{reading.data} has no row that can be read.")
+    try:
+        for batch in watch(reading, source, found, "choose", state):
+            rows = [row for chosen in batch.scores for row in chosen]
+            state = state.after(batch, add_up(state.merged, batch.result))
+            store.append(rows, state)
+    except NothingGoodError:
+        store.remove()
+        raise
+    assert state.merged is not None
     write_rows(store, out)
     write_bad(store, state, out.with_name(f"{out.name}.bad.jsonl"))
     summary = {**summary_of(state.merged), "n_bad": state.n_bad, "command": decisive}

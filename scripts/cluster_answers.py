@@ -29,7 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics.probeval.probeval_clusters import compare_clusterings  # noqa: E402
-from metrics.probeval.probeval_formats import WRONG, Question, from_cfc, from_protoqa, parse_rows, questions  # noqa: E402
+from metrics.probeval.probeval_formats import WRONG, Question, parse_rows, questions  # noqa: E402
+from metrics.probeval.probeval_released import from_cfc, from_protoqa  # noqa: E402
 from scripts._chat import Endpoint, Journal, Request, add_arguments, ask_all, open_endpoint, report  # noqa: E402
 from scripts._files import read_objects, write_jsonl, write_text  # noqa: E402
 

@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_results import confidence_interval, merge_signatures, parse_confidence  # noqa: E402
+from scripts._command import command  # noqa: E402
 from scripts._files import read_jsonl, write_text  # noqa: E402
 from scripts._settings import parse_settings  # noqa: E402
 from scripts._statistics import RESAMPLES, randomization_p  # noqa: E402
@@ -183,6 +184,7 @@ def plot(differences: np.ndarray, result: dict[str, Any], path: Path) -> None:
     figure.savefig(path)
 
 
+@command
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -197,21 +199,17 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers, including those of each item")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the differences: .svg, .png or .pdf")
     arguments = parser.parse_args()
-    try:
-        level = parse_confidence(arguments.confidence)
-        settings = parse_settings(arguments.setting, "--setting")
-        one, other, names = pair_up(arguments.a, arguments.b, arguments.text_key, arguments.id_key)
-        if arguments.references:
-            settings["references"] = [value for _, value in read_jsonl(arguments.references)]
-        metric = load(arguments.metric)
-        scores, signature = score(metric, one, settings, arguments.a)
-        other_scores, other_signature = score(metric, other, settings, arguments.b)
-        told = ~(np.isnan(scores) | np.isnan(other_scores))
-        if not told.any():
-            raise ValueError(f"No item has a score by {metric.name} on both sides.")
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 1
+    level = parse_confidence(arguments.confidence)
+    settings = parse_settings(arguments.setting, "--setting")
+    one, other, names = pair_up(arguments.a, arguments.b, arguments.text_key, arguments.id_key)
+    if arguments.references:
+        settings["references"] = [value for _, value in read_jsonl(arguments.references)]
+    metric = load(arguments.metric)
+    scores, signature = score(metric, one, settings, arguments.a)
+    other_scores, other_signature = score(metric, other, settings, arguments.b)
+    told = ~(np.isnan(scores) | np.isnan(other_scores))
+    if not told.any():
+        raise ValueError(f"No item has a score by {metric.name} on both sides.")
     assert level is not None
     result = {
         "metric": metric.name,

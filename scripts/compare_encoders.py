@@ -35,9 +35,12 @@ sys.path.insert(0, str(ROOT))
 from metrics._core.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics._core.core_models import DEFAULT_MODEL, find_model  # noqa: E402
 from metrics._core.core_results import confidence_interval  # noqa: E402
+from scripts import _pages  # noqa: E402
 from scripts._benchmark.measure import machine  # noqa: E402
+from scripts._command import command  # noqa: E402
 from scripts._encoders.recipes import ENCODERS  # noqa: E402
-from scripts._files import read_objects, read_texts, read_topic, write_text  # noqa: E402
+from scripts._files import read_objects, read_text_lines, read_texts, read_topic  # noqa: E402
+from scripts._meta_eval.pairs import read_verdict, read_votes  # noqa: E402
 
 PAIRS = {
     "GPT-4": "commongen_gpt4t_high",
@@ -94,9 +97,12 @@ def read_judged(path: Path) -> Judged:
     """Read pairs with their verdicts, the majority's where people voted; without those that the judge calls vague."""
     first, second, verdicts, topics = [], [], [], []
     for where, record in read_objects(path):
-        votes = record.get("human_diversity")
-        verdict = record["llm_diversity"] if votes is None else int(2 * sum(votes) > len(votes))
-        if verdict == 2:
+        if "human_diversity" in record:
+            votes = read_votes(record, where)
+            verdict: int | None = int(2 * sum(votes) > len(votes))
+        else:
+            verdict = read_verdict(record, where)
+        if verdict is None:
             continue
         first.append(read_texts(record, "set1", where))
         second.append(read_texts(record, "set2", where))
@@ -170,13 +176,7 @@ def about_machine() -> str:
 
 def put_between(path: Path, table: str, written: str) -> None:
     """Put a table between its markers in a page."""
-    start, end = (f"<!-- compare_encoders {table}: {what} -->" for what in ("start", "end"))
-    page = path.read_text(encoding="utf-8")
-    if page.count(start) != 1 or page.count(end) != 1:
-        raise ValueError(f"{path} must hold {start} and {end}, once each.")
-    before, rest = page.split(start)
-    after = rest.split(end)[1]
-    write_text(path, f"{before}{start}\n{written}{end}{after}")
+    _pages.put_between(path, f"compare_encoders {table}", written)
 
 
 def note(line: str) -> None:
@@ -196,6 +196,7 @@ def make(names: Sequence[str], scratch: Path) -> tuple[dict[str, Any], dict[str,
     return models, made
 
 
+@command
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -211,21 +212,17 @@ def main() -> int:
         parser.error(f"--rounds must give one number for each of --sizes. Got {arguments.rounds}, {arguments.sizes}.")
     torch.set_num_threads(1)
     data = Path(os.environ["METRICS_TEST_DATA"]) / "data"
-    try:
-        captions = (data / "text" / "coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()
-        with tempfile.TemporaryDirectory() as scratch:
-            models, made = make(list(dict.fromkeys(["default", *arguments.only])), Path(scratch))
-            if arguments.table == "time":
-                lines = time_table(models, made, captions, dict(zip(arguments.sizes, arguments.rounds, strict=True)))
-            else:
-                lines = agreement_table(models, captions, data / "diversity_pairs")
-        written = "\n".join(lines) + "\n"
-        print(written)
-        if arguments.write:
-            put_between(arguments.write, arguments.table, written)
-    except (ImportError, OSError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    captions = read_text_lines(data / "text" / "coco_captions_20k.txt")
+    with tempfile.TemporaryDirectory() as scratch:
+        models, made = make(list(dict.fromkeys(["default", *arguments.only])), Path(scratch))
+        if arguments.table == "time":
+            lines = time_table(models, made, captions, dict(zip(arguments.sizes, arguments.rounds, strict=True)))
+        else:
+            lines = agreement_table(models, captions, data / "diversity_pairs")
+    written = "\n".join(lines) + "\n"
+    print(written)
+    if arguments.write:
+        put_between(arguments.write, arguments.table, written)
     return 0
 
 

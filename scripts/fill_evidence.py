@@ -14,10 +14,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts._files import write_text  # noqa: E402
+from scripts._command import command  # noqa: E402
+from scripts._files import read_text, write_text  # noqa: E402
 from scripts._meta_eval.blocks import fill, read_blocks  # noqa: E402
 
 
+@command
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -26,17 +28,13 @@ def main() -> int:
     arguments = parser.parse_args()
     pages = [arguments.root / "README.md", *sorted(arguments.root.glob("metrics/*/README.md"))]
     differing = []
-    try:
-        blocks = read_blocks((arguments.root / "EVIDENCE.md").read_text(encoding="utf-8"))
-        for page in pages:
-            filled = fill(page, blocks)
-            if filled != page.read_text(encoding="utf-8"):
-                differing.append(page)
-                if not arguments.check:
-                    write_text(page, filled)
-    except (OSError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    blocks = read_blocks(read_text(arguments.root / "EVIDENCE.md"))
+    for page in pages:
+        filled = fill(page, blocks)
+        if filled != page.read_text(encoding="utf-8"):
+            differing.append(page)
+            if not arguments.check:
+                write_text(page, filled)
     for page in differing:
         print(f"{page}: {'differs from EVIDENCE.md; run scripts/fill_evidence.py' if arguments.check else 'written'}.")
     return 1 if arguments.check and differing else 0

@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts._chat import Journal, Request, add_arguments, ask_all, open_endpoint, report  # noqa: E402
+from scripts._command import command  # noqa: E402
 from scripts._files import read_objects, read_texts, read_topic, write_jsonl  # noqa: E402
 
 SAMPLES = 5
@@ -152,6 +153,7 @@ def _scores(name: str, means: list[float]) -> dict[str, float]:
     return {f"{name}_Set1": means[0], f"{name}_Set2": means[1], f"llm_{name.lower()}": verdict(*means)}
 
 
+@command
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -163,29 +165,25 @@ def main() -> int:
     add_arguments(parser)
     arguments = parser.parse_args()
 
-    try:
-        if arguments.samples < 1:
-            raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
-        keys = QUALITY_KEYS if arguments.quality else KEYS
-        parse = partial(parse_ratings, keys=keys)
-        records, requests = [], []
-        # Two pairs with the same sets are rated anew each, not by the same answers.
-        repeats: dict[str, itertools.count] = {}
-        for where, record in read_objects(arguments.pairs):
-            sets = [read_texts(record, key, where) for key in ("set1", "set2")]
-            records.append(record)
-            for swapped in (False,) if arguments.one_order else (False, True):
-                first, second = sets[::-1] if swapped else sets
-                asked = messages(read_topic(record), first, second, arguments.quality)
-                numbers = repeats.setdefault(json.dumps(asked), itertools.count())
-                requests += [Request(where, asked, parse, next(numbers)) for _ in range(arguments.samples)]
-        endpoint = open_endpoint(arguments)
-        path = arguments.judged.with_name(f"{arguments.judged.name}.journal")
-        with Journal(path) as journal:
-            outcome = ask_all(endpoint, requests, journal)
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 1
+    if arguments.samples < 1:
+        raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
+    keys = QUALITY_KEYS if arguments.quality else KEYS
+    parse = partial(parse_ratings, keys=keys)
+    records, requests = [], []
+    # Two pairs with the same sets are rated anew each, not by the same answers.
+    repeats: dict[str, itertools.count] = {}
+    for where, record in read_objects(arguments.pairs):
+        sets = [read_texts(record, key, where) for key in ("set1", "set2")]
+        records.append(record)
+        for swapped in (False,) if arguments.one_order else (False, True):
+            first, second = sets[::-1] if swapped else sets
+            asked = messages(read_topic(record), first, second, arguments.quality)
+            numbers = repeats.setdefault(json.dumps(asked), itertools.count())
+            requests += [Request(where, asked, parse, next(numbers)) for _ in range(arguments.samples)]
+    endpoint = open_endpoint(arguments)
+    path = arguments.judged.with_name(f"{arguments.judged.name}.journal")
+    with Journal(path) as journal:
+        outcome = ask_all(endpoint, requests, journal)
 
     each = len(requests) // len(records)
     judged = []

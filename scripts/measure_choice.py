@@ -8,9 +8,9 @@ tenth is chosen. Each is scored as choose.py does, with all texts of the same qu
 """
 
 import argparse
-import json
 import os
 import sys
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,8 @@ sys.path.insert(0, str(ROOT))
 from metrics._core.core_encoder import encode  # noqa: E402
 from metrics._core.core_inputs import content_ranks  # noqa: E402
 from scripts._choose.greedy import choose, choose_best, subset_score  # noqa: E402
+from scripts._command import command  # noqa: E402
+from scripts._files import read_objects, read_text_lines, read_texts  # noqa: E402
 
 _GROUPS = 200
 _CAPTIONS = 2000
@@ -30,9 +32,16 @@ _SEED = 0
 def read_groups(folder: Path) -> list[list[str]]:
     """Read the different sentences about each of some sets of concepts."""
     names = ("original", "para_a", "para_b", "para_c")
-    files = [(folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()[:_GROUPS] for name in names]
-    rows = zip(*files, strict=True)
-    return [list(dict.fromkeys(text for line in row for text in json.loads(line)["sentences"])) for row in rows]
+    files = [
+        [
+            read_texts(record, "sentences", where)
+            for where, record in islice(read_objects(folder / f"{name}.jsonl"), _GROUPS)
+        ]
+        for name in names
+    ]
+    if len(set(map(len, files))) > 1:
+        raise ValueError(f"{folder}: the files must have as many lines each. Got {[len(lines) for lines in files]}.")
+    return [list(dict.fromkeys(text for own in row for text in own)) for row in zip(*files, strict=True)]
 
 
 def measure(texts: list[str], quality: np.ndarray, keep: int, try_all: bool) -> list[float]:
@@ -54,6 +63,7 @@ def measure(texts: list[str], quality: np.ndarray, keep: int, try_all: bool) -> 
     return scores
 
 
+@command
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -64,7 +74,7 @@ def main() -> int:
     data = Path(arguments.data) / "data"
     groups = read_groups(data / "diversity_sets/gpt")
     encode([text for group in groups for text in group])
-    captions = (data / "text/coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()[:_CAPTIONS]
+    captions = read_text_lines(data / "text/coco_captions_20k.txt")[:_CAPTIONS]
     for kind in ("equal", "random"):
         rng = np.random.default_rng(_SEED)
         rows = []

@@ -30,7 +30,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_models import DEFAULT_MODEL, PRECISIONS  # noqa: E402
-from scripts._files import write_jsonl, write_text  # noqa: E402
+from scripts._command import command  # noqa: E402
+from scripts._files import read_text, write_jsonl, write_text  # noqa: E402
 from scripts._meta_eval import pages, report  # noqa: E402
 from scripts._meta_eval.agreement import LEVEL  # noqa: E402
 from scripts._meta_eval.evaluation import (  # noqa: E402
@@ -141,14 +142,12 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
     return found
 
 
+@command
 def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
-    try:
-        found = evaluate_all(arguments)
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 1
+    more = read_text(arguments.append) if arguments.append else ""
+    found = evaluate_all(arguments)
     if found is None:
         return 0 if arguments.list_texts else 1
     print(report.terminal(found))
@@ -158,7 +157,6 @@ def main() -> int:
         write_text(arguments.html, pages.html(found))
     if arguments.markdown:
         text = pages.markdown(found, arguments.markdown, arguments.pictures)
-        more = arguments.append.read_text(encoding="utf-8") if arguments.append else ""
         write_text(arguments.markdown, f"{text}\n{more}" if more else text)
     return 1 if found["settings"]["failures"] else 0
 

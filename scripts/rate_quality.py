@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_results import VERSION  # noqa: E402
+from scripts._command import command  # noqa: E402
 from scripts._files import read_jsonl, write_jsonl  # noqa: E402
 from scripts._rate_quality.likelihood import LanguageModel  # noqa: E402
 from scripts._rate_quality.rating import Reference, per_token  # noqa: E402
@@ -38,6 +39,7 @@ def read_lines(path: Path) -> list[str]:
     return texts
 
 
+@command
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -47,16 +49,12 @@ def main() -> int:
     parser.add_argument("--start", metavar="TOKEN", help="the token before each text; the model's own by default")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="good texts of the same kind")
     arguments = parser.parse_args()
-    try:
-        texts = read_lines(arguments.texts)
-        known = read_lines(arguments.reference) if arguments.reference else []
-        model = LanguageModel(arguments.model, arguments.start)
-        unique = list(dict.fromkeys(texts))
-        found = model.score(unique, sys.stderr.isatty() or None)
-        ratings = Reference(model.score(known)).rate(found) if known else per_token(found)
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 1
+    texts = read_lines(arguments.texts)
+    known = read_lines(arguments.reference) if arguments.reference else []
+    model = LanguageModel(arguments.model, arguments.start)
+    unique = list(dict.fromkeys(texts))
+    found = model.score(unique, sys.stderr.isatty() or None)
+    ratings = Reference(model.score(known)).rate(found) if known else per_token(found)
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:8] if known else "none"
     signature = f"rate_quality|model:{found.identity}|start:{model.start}|reference:{digest}|version:{VERSION}"
     lines = {

@@ -6,10 +6,10 @@
     python scripts/score.py data.jsonl --metric vendi_embed --text-key generations --set rarefy=4
     python scripts/score.py data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
 
-Reads JSON lines, CSV, Parquet, or a folder that `datasets` saved. A row holds a set of texts, as a list; or a row holds
-one text, and consecutive rows with the same --group-key, or --set-size consecutive rows, make a set. gruen scores each
-text. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the extension of --out; the columns
-of rows that make a set become lists.
+Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved. A row holds a set of texts, as
+a list; or a row holds one text, and consecutive rows with the same --group-key, or --set-size consecutive rows, make a
+set. gruen scores each text. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the
+extension of --out; the columns of rows that make a set become lists.
 
 A summary goes to stdout and to <out>.summary.json: the numbers of the metric over the whole file, its signature, and
     n_scores, n_texts, n_bad    the numbers of scores, of texts scored, and of rows set aside
@@ -49,7 +49,7 @@ from scripts._score.by_row import ByRow  # noqa: E402
 from scripts._score.command import Command, UsageError, parse_command  # noqa: E402
 from scripts._score.one_set import OneSet  # noqa: E402
 from scripts._score.output import write_bad  # noqa: E402
-from scripts._score.progress import BadRowError, watch  # noqa: E402
+from scripts._score.progress import BadRowError, NothingGoodError, watch  # noqa: E402
 from scripts._score.ray_engine import OnRay  # noqa: E402
 from scripts._score.rows import Source  # noqa: E402
 from scripts._score.store import State, Store, written_whole  # noqa: E402
@@ -91,9 +91,12 @@ def run(command: Command) -> int:
     job = task.job()
     with _engine(command) as engine:
         found = engine.map(partial(read_batches, job, state.position), partial(task.open_work, job))
-        state = task.collect(watch(command, source, found, name, state), store, state)
-        if not state.merged:
-            raise UsageError(f"{command.data} has no row that can be scored.")
+        try:
+            state = task.collect(watch(command, source, found, name, state), store, state)
+        except NothingGoodError:
+            # The next command may have other settings.
+            store.remove()
+            raise
         numbers = task.score(store, state, engine)
     summary = task.finish(store, state, numbers, out)
     write_bad(store, state, out.with_name(f"{out.name}.bad.jsonl"))

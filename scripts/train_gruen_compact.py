@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics.gruen.gruen_compact import WEIGHTS_FILE  # noqa: E402
+from scripts._command import command  # noqa: E402
 from scripts._gruen_training.corpus import read_corpus  # noqa: E402
 from scripts._gruen_training.finishing import calibrate, count_tokens, fit_log_total, save  # noqa: E402
 from scripts._gruen_training.judging import teach  # noqa: E402
@@ -94,6 +95,7 @@ def train_all(trainer: Trainer, teacher: str, seed: int, checkpoints: Path | Non
         trainer.model.load_state_dict({name: torch.stack([end[name] for end in ends]).mean(0) for name in begun})
 
 
+@command
 def main() -> None:
     """Train, calibrate and write the weights."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -122,4 +124,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

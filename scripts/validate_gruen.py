@@ -8,8 +8,6 @@ is better"; and how often focus is lost in coherent text, and with a sentence of
 """
 
 import argparse
-import csv
-import json
 import random
 import sys
 import warnings
@@ -24,7 +22,8 @@ from sklearn.metrics import matthews_corrcoef
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts._files import write_text  # noqa: E402
+from scripts._command import command  # noqa: E402
+from scripts._files import read_csv, read_json, read_part, write_text  # noqa: E402
 from scripts._gruen_training.corpora import documents  # noqa: E402
 from scripts._gruen_training.corpus import read_cola, read_corpus  # noqa: E402
 
@@ -76,14 +75,30 @@ def corrupted_table(metric: Any, text: Path, cola: Path) -> list[str]:
 
 def read_ratings(folder: Path) -> dict[str, list[tuple[str, dict[str, float]]]]:
     """Read what people thought of what systems said: texts, each with its ratings by name."""
-    with (folder / "bagel_human_ratings.csv").open(encoding="utf-8", newline="") as file:
-        bagel = [(row["sys_ref"], {name: float(row[name]) for name in RATINGS}) for row in csv.DictReader(file)]
-    records = json.loads((folder / "sfhot_human_ratings.json").read_text(encoding="utf-8"))
-    hotels = [
-        (one["system_output"], {"naturalness": one["scores"]["naturalness"], "quality": one["scores"]["overall"]})
-        for one in records
+    bagel = [
+        (row["sys_ref"], {name: _number(row[name], where) for name in RATINGS})
+        for where, row in read_csv(folder / "bagel_human_ratings.csv", ("sys_ref", *RATINGS))
     ]
+    path = folder / "sfhot_human_ratings.json"
+    hotels = []
+    for i, one in enumerate(read_part(read_json(path), str(path), list)):
+        where = f"{path}, item {i}"
+        found = {
+            name: _number(read_part(one, where, object, "scores", key), where)
+            for name, key in (("naturalness", "naturalness"), ("quality", "overall"))
+        }
+        hotels.append((read_part(one, where, str, "system_output"), found))
     return {"BAGEL": bagel, "SFHOTEL": hotels}
+
+
+def _number(value: Any, where: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if not np.isfinite(number):
+        raise ValueError(f"{where}: a rating must be a number. Got {value!r:.80}.")
+    return number
 
 
 def people_table(metric: Any, folder: Path) -> list[str]:
@@ -121,7 +136,9 @@ def focus_table(metric: Any, text: Path) -> list[str]:
     draw = random.Random(SEED)
     whole: list[str] = []
     strange: list[str] = []
-    while len(whole) < WINDOWS:
+    for _ in range(100 * WINDOWS if len(pool) > 1 else 0):
+        if len(whole) == WINDOWS:
+            break
         document, other = draw.sample(pool, 2)
         at = draw.randrange(len(document) - 2)
         three = document[at : at + 3]
@@ -129,6 +146,8 @@ def focus_table(metric: Any, text: Path) -> list[str]:
         if min(map(len, [*three, stranger])) >= 6:
             whole.append(" ".join(word for sentence in three for word in sentence))
             strange.append(" ".join(word for sentence in (three[0], stranger, three[2]) for word in sentence))
+    if len(whole) < WINDOWS:
+        raise ValueError(f"{text} has too few documents of more than 20 sentences of six words or more.")
     lines = ["| three sentences | windows | lose focus |", "|---|---|---|"]
     for name, texts in (("as they stand", whole), ("with a stranger in the middle", strange)):
         found = metric.compute(predictions=texts, components=["focus"], details=True)["details"]
@@ -136,6 +155,7 @@ def focus_table(metric: Any, text: Path) -> list[str]:
     return lines
 
 
+@command
 def main() -> None:
     """Print the tables, and write them to a file too."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -162,4 +182,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -18,10 +18,12 @@ import argparse
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from scipy.stats import spearmanr
+from scipy.stats import pearsonr, spearmanr
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -44,6 +46,8 @@ from metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores  # 
 from metrics.probeval.probeval_soft import words  # noqa: E402
 from metrics.probeval.probeval_vectors import Embeddings, average_word_vectors  # noqa: E402
 from metrics.probeval.probeval_wordnet import load_wordnet  # noqa: E402
+from scripts._command import command  # noqa: E402
+from scripts._files import write_text  # noqa: E402
 from scripts._validate_probeval.pools import VIEWS, Pool, read  # noqa: E402
 from scripts._validate_probeval.schemes import SCHEMES, draw  # noqa: E402
 
@@ -58,10 +62,10 @@ def settings_for(clustering: str, matcher: str, parity: bool) -> Settings:
     return resolve(Settings(clustering=clustering, matcher=matcher, parity=parity), [])
 
 
-def correlations(
+def score_sets(
     pool: Pool, sets: list[np.ndarray], pipelines: dict[str, Settings], embeddings: Embeddings, wordnet: WordNetMatcher
-) -> dict[str, np.ndarray]:
-    """Correlate each pipeline's scores with people's, scheme by scheme.
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Score sets of answers by people's clusters and labels, and by each pipeline.
 
     Parameters
     ----------
@@ -69,8 +73,8 @@ def correlations(
 
     Returns
     -------
-    dict from a pipeline's name to an ndarray with a correlation for each scheme: 0 where its scores do not vary, NaN
-    where people's do not
+    truth : ndarray of shape (schemes, sets), by people
+    found : dict from a pipeline's name to an ndarray of the same shape; ProtoQA's scores have the sign changed
     """
     question = pool.question
     human = next(iter(pipelines.values()))._replace(clustering="human", matcher="human")
@@ -90,8 +94,22 @@ def correlations(
         won = [[ranked_scores(reached[ranking(row)], masses) for row in rows] for rows in sets]
         for rule in PROTOQA_RULES:
             found[f"ProtoQA {kind}, {rule}"] = [[-one[rule] for one in rows] for rows in won]
+    return np.array(truth), {name: np.array(rows) for name, rows in found.items()}
+
+
+def correlations(
+    scored: tuple[np.ndarray, dict[str, np.ndarray]], statistic: Callable[..., Any] = spearmanr
+) -> dict[str, np.ndarray]:
+    """Correlate each pipeline's scores of the sets of a question with people's, scheme by scheme.
+
+    Returns
+    -------
+    dict from a pipeline's name to an ndarray with a correlation for each scheme: 0 where its scores do not vary, NaN
+    where people's do not
+    """
+    truth, found = scored
     return {
-        name: np.array([correlate(ours, theirs) for ours, theirs in zip(rows, truth, strict=True)])
+        name: np.array([correlate(*pair, statistic) for pair in zip(rows, truth, strict=True)])
         for name, rows in found.items()
     }
 
@@ -102,11 +120,17 @@ def ranking(row: np.ndarray) -> np.ndarray:
     return order[row[order] > 0]
 
 
-def correlate(ours: list[float], theirs: list[float]) -> float:
-    """Compute Spearman's correlation: 0 if ours does not vary, NaN if theirs does not."""
+def correlate(ours: np.ndarray, theirs: np.ndarray, statistic: Callable[..., Any] = spearmanr) -> float:
+    """Compute a correlation, by default Spearman's: 0 if ours does not vary, NaN if theirs does not."""
     if np.ptp(theirs) == 0:
         return float("nan")
-    return 0.0 if np.ptp(ours) == 0 else float(spearmanr(ours, theirs).statistic)
+    return 0.0 if np.ptp(ours) == 0 else float(statistic(ours, theirs).statistic)
+
+
+def pool_questions(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Pool the sets of all questions and schemes: a pipeline's name to its scores and people's, each of shape (n,)."""
+    truth = np.concatenate([own.ravel() for own, _ in scored])
+    return {name: (np.concatenate([found[name].ravel() for _, found in scored]), truth) for name in scored[0][1]}
 
 
 def interval(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float, float]:
@@ -128,6 +152,38 @@ def table(found: dict[str, np.ndarray], seed: int) -> list[str]:
         cells = [interval(column, np.random.default_rng(seed)) for column in columns]
         lines.append(f"| {name} | " + " | ".join(f"{m:.3f} [{low:.3f}, {high:.3f}]" for m, low, high in cells) + " |")
     return lines
+
+
+def other_table(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], seed: int) -> list[str]:
+    """Format Pearson's correlation, over the sets of a question, and both correlations over all sets, as Markdown."""
+    by_question = [correlations(one, pearsonr) for one in scored]
+    lines = ["| pipeline | Pearson | Spearman, pooled | Pearson, pooled |", "|---" * 4 + "|"]
+    for name, pair in pool_questions(scored).items():
+        values = np.array([one[name] for one in by_question]).mean(axis=1)
+        mean, low, high = interval(values, np.random.default_rng(seed))
+        pooled = " | ".join(f"{correlate(*pair, statistic):.3f}" for statistic in (spearmanr, pearsonr))
+        lines.append(f"| {name} | {mean:.3f} [{low:.3f}, {high:.3f}] | {pooled} |")
+    return lines
+
+
+def plot_scatter(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], title: str, path: Path) -> None:
+    """Plot the scores of each pipeline against people's, a point for each set."""
+    from matplotlib.figure import Figure
+
+    pooled = pool_questions(scored)
+    width = 4
+    height = -(-len(pooled) // width)
+    figure = Figure(figsize=(3 * width, 2.6 * height), layout="constrained")
+    axes = figure.subplots(height, width, sharex=True, squeeze=False)
+    for panel, (name, (ours, theirs)) in zip(axes.flat, pooled.items(), strict=False):
+        panel.scatter(theirs, ours, s=2, alpha=0.2, linewidths=0, rasterized=True)
+        panel.set_title(f"{name}: Pearson {correlate(ours, theirs, pearsonr):.2f}", fontsize=8)
+    for panel in axes.flat[len(pooled) :]:
+        panel.axis("off")
+    figure.suptitle(title, fontsize=9)
+    figure.supxlabel("KL by people's clusters and labels, nats", fontsize=8)
+    figure.supylabel("score of the pipeline; of ProtoQA's rules, the negative", fontsize=8)
+    figure.savefig(path, dpi=120)
 
 
 def plot(tables: dict[str, dict[str, np.ndarray]], path: Path) -> None:
@@ -152,6 +208,7 @@ def plot(tables: dict[str, dict[str, np.ndarray]], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
+@command
 def main() -> int:
     """Run the command."""
     data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data" / "probeval"
@@ -169,7 +226,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--report", type=Path, help="write the tables to a file too")
     parser.add_argument("--plot", type=Path, help="draw them (needs matplotlib)")
+    parser.add_argument("--others", action="store_true", help="Pearson's correlation and pooled correlations too")
+    parser.add_argument("--scatter", type=Path, help="draw each pipeline's scores of all answers against people's")
     arguments = parser.parse_args()
+
+    for name in ("sets", "questions"):
+        if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
+            parser.error(f"--{name} must be at least 1. Got {getattr(arguments, name)}.")
 
     asked = read(arguments.targets, arguments.predictions, arguments.assessments)[: arguments.questions]
     answers = {text for question, labelled in asked for text in [*question.gold, *labelled]}
@@ -196,27 +259,32 @@ def main() -> int:
     tables: dict[str, dict[str, np.ndarray]] = {}
     for title, view in VIEWS.items():
         rng = np.random.default_rng(arguments.seed)
-        rows: list[dict[str, np.ndarray]] = []
+        scored = []
         shares = []
         for question, labelled in asked:
             pool = view(question, labelled, rng)
             if pool is None:
                 continue
             sets = [np.array([draw(pool, scheme, rng) for _ in range(arguments.sets)]) for scheme in SCHEMES]
-            rows.append(correlations(pool, sets, pipelines, embeddings, wordnet))
+            scored.append(score_sets(pool, sets, pipelines, embeddings, wordnet))
             equal = np.array([text in set(pool.question.gold) for text in pool.question.answers])
             shares.append(float(pool.question.counts[equal].sum() / pool.question.counts.sum()))
-        lines += ["", f"### {title.capitalize()}: {len(rows)} of {len(asked)} questions"]
-        if not rows:
+        lines += ["", f"### {title.capitalize()}: {len(scored)} of {len(asked)} questions"]
+        if not scored:
             lines += ["", "No question has enough such answers."]
             continue
+        rows = [correlations(one) for one in scored]
         tables[title] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         lines += ["", f"{100 * np.mean(shares):.0f} % of the answers in a pool equal a gold answer.", ""]
         lines += table(tables[title], arguments.seed)
+        if arguments.others:
+            lines += ["", "Other correlations:", "", *other_table(scored, arguments.seed)]
+        if arguments.scatter and len(tables) == 1:
+            plot_scatter(scored, title, arguments.scatter)
     text = "\n".join(lines) + "\n"
     print(text)
     if arguments.report:
-        arguments.report.write_text(text, encoding="utf-8")
+        write_text(arguments.report, text)
     if arguments.plot:
         plot(tables, arguments.plot)
     return 0

@@ -47,8 +47,8 @@ def encoded_texts(load, monkeypatch):
         seen.extend(texts)
         return encode
 
-    copies = [type(load(name))._compute.__globals__ for name in INPUTS]
-    copies = [(copy.get("embed_sets") or copy["encode"]).__globals__ for copy in copies] + [vars(core_encoder)]
+    copies = [type(load(name))._compute.__globals__["EncoderSettings"].__module__ for name in INPUTS]
+    copies = [vars(sys.modules[copy]) for copy in copies] + [vars(core_encoder)]
     for copy in copies:
         encode = copy["_encode_batches"]
         monkeypatch.setitem(
@@ -170,15 +170,15 @@ def test_combined_metrics_encode_once(encoded_texts, tmp_path):
 def test_texts_that_are_cut_are_counted_warm_too(encoded_texts, tmp_path):
     texts = [*LONG, "short", "short"]
     with pytest.warns(UserWarning, match="1 of 2 different texts"):
-        encode(texts[1:3], device="cpu", cache_dir=tmp_path)
+        encode(texts[1:3], device="cpu", cache_dir=tmp_path, long_texts="cut")
     for _ in range(2):
         with pytest.warns(UserWarning, match=r"2 of 3 different texts .* the 256 tokens .* longest has 402") as caught:
-            encode(texts, device="cpu", cache_dir=tmp_path)
+            encode(texts, device="cpu", cache_dir=tmp_path, long_texts="cut")
         assert len(caught) == 1
     assert encoded_texts == [LONG[1], "short", LONG[0]]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        encode(["short"], device="cpu", cache_dir=tmp_path)
+        encode(["short"], device="cpu", cache_dir=tmp_path, long_texts="cut")
 
 
 def test_gruen_keeps_the_scores_of_sentences(load, gruen_models, tmp_path):

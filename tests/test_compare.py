@@ -99,7 +99,7 @@ def test_items_without_a_score_are_left_out_on_both_sides(run, files):
     assert "self_bleu, 5 items (2 without a score)" in out
     alone = files("c.jsonl", [["one"]])
     code, _, shown = run(alone, alone, "--metric", "self_bleu", "--setting", "singletons=skip")
-    assert code == 1
+    assert code == 2
     assert "No item has a score by self_bleu on both sides." in shown
 
 
@@ -138,7 +138,7 @@ def test_answers_against_peoples(run, files):
 def test_bad_settings_are_named(run, files, extra, message):
     a, b = files("a.jsonl", SETS), files("b.jsonl", OTHER)
     code, _, shown = run(a, b, *extra)
-    assert code == 1
+    assert code == 2
     assert message in shown
 
 

@@ -33,7 +33,11 @@ def test_equals_sentence_transformers():
         for precision in (None, "float32"):
             encoded = encode(TEXTS, precision=precision, batch_size=batch_size, device="cpu")
             np.testing.assert_allclose(encoded.embeddings, expected, atol=1e-6)
-            assert encoded.signed == {"model": "all-MiniLM-L6-v2@1110a243", "precision": "float32"}
+            assert encoded.signed == {
+                "model": "all-MiniLM-L6-v2@1110a243",
+                "precision": "float32",
+                "long_texts": "windows",
+            }
 
 
 def test_an_embedding_does_not_depend_on_other_texts():
@@ -388,11 +392,11 @@ def test_a_folder_that_holds_no_model(load, tmp_path):
 
 def test_texts_that_are_cut_are_counted_once():
     with pytest.warns(UserWarning, match=r"2 of 3 different texts are longer than the 256 tokens") as caught:
-        encode(["word " * 400, "word " * 300, "short", "short"], device="cpu")
+        encode(["word " * 400, "word " * 300, "short", "short"], device="cpu", long_texts="cut")
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        encode(["word " * 200], device="cpu")
+        encode(["word " * 200], device="cpu", long_texts="cut")
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])

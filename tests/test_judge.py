@@ -285,7 +285,7 @@ def test_two_runs_do_not_share_a_journal(run, pairs, tmp_path):
     out = tmp_path / "judged.jsonl"
     with judge_diversity.Journal(tmp_path / "judged.jsonl.journal"):
         code, shown = run(judge_diversity, pairs, out, "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
-    assert code == 1
+    assert code == 2
     assert "judged.jsonl.journal is in use by another run" in shown
 
 
@@ -304,7 +304,7 @@ def test_bad_pairs_are_named_before_anything_is_asked(run, tmp_path, line, messa
     path = tmp_path / "bad.jsonl"
     path.write_text(line, encoding="utf-8")
     code, shown = run(judge_diversity, path, tmp_path / "out.jsonl", "--model", "m", "--base-url", "http://127.0.0.1:9")
-    assert code == 1
+    assert code == 2
     assert message in shown
     assert not (tmp_path / "out.jsonl").exists()
 
@@ -433,7 +433,7 @@ def test_bad_texts_are_named(run, tmp_path, change, message):
     path = tmp_path / "texts.jsonl"
     path.write_text(json.dumps({**RICH, **change}), encoding="utf-8")
     code, shown = run(candidate_sets, "pairs", path, tmp_path / "pairs.jsonl", "--no-noun-shuffle")
-    assert code == 1
+    assert code == 2
     assert message in shown
 
 

@@ -644,7 +644,8 @@ def test_the_report_is_written_in_all_forms(written):
     assert links == ["pictures/agreement.svg", "pictures/kappa.svg", "pictures/labels.svg"]
     assert all((folder / "docs" / link).is_file() for link in links)
     kappa = (folder / "docs/pictures/kappa.svg").read_text(encoding="utf-8")
-    assert "GRUEN × VS-Embed-0.5" in kappa
+    # What the backbone was trained on is said of each row that uses it.
+    assert "GRUEN × VS-Embed-0.5 †" in kappa
     for label in ("original", "Para-1", "Para-2", "Para-3", "nonsensical", "shuffled"):
         assert label in (folder / "docs/pictures/labels.svg").read_text(encoding="utf-8")
         assert label in text
@@ -661,13 +662,13 @@ def test_markup_in_names_stays_text(written):
 
 def test_a_file_that_is_not_there_or_a_model_or_a_metric():
     done = run("nowhere.jsonl")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.strip() == "nowhere.jsonl cannot be read: No such file or directory."
     done = run(OWN, "--model", "./nowhere")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "model must be a folder with a saved model. Got './nowhere'" in done.stderr
     done = run(OWN, "--metric", "no/such/metric")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "metric 'no/such/metric' cannot be loaded" in done.stderr
 
 

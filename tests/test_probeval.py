@@ -542,7 +542,46 @@ def test_every_form_is_brought_to_one(probeval, predictions, references):
 def test_features_are_canonical(probeval):
     features = probeval.features
     assert set(features["predictions"]) == {"id", "answers"}
-    assert set(features["references"]) == {"id", "question", "answers"}
+    assert set(features["references"]) == {"id", "question", "sentence", "slot", "answers"}
+
+
+def test_questions_without_a_partner_are_left_out_and_named(probeval):
+    predictions = {"a": ["kettle"], "b": ["pot", "pot", "cup"], "c": ["cup"]}
+    references = {"d": ["spoon"], "b": ["pot", "cup"], "c": ["cup"]}
+    settings = {"clustering": "none", "vectors": WORDS}
+    both = {"unknown": "skip", "missing": "skip"}
+    result = probeval.compute(predictions=predictions, references=references, **settings, **both)
+    assert result.pop("skipped") == {"unknown": ["a"], "missing": ["d"]}
+    kept = {
+        name: {key: side[key] for key in ("b", "c")}
+        for name, side in (("predictions", predictions), ("references", references))
+    }
+    assert result == probeval.compute(**kept, **settings)
+    with pytest.raises(ValueError, match=r"predictions\[0\] \(question 'a'\) has no reference. Pass unknown='skip'"):
+        probeval.compute(predictions=predictions, references=references, missing="skip")
+    with pytest.raises(ValueError, match=r"references\[0\] \(question 'd'\) has no prediction. Pass missing='skip'"):
+        probeval.compute(predictions=predictions, references=references, unknown="skip")
+    with pytest.raises(ValueError, match="no prediction has a reference: predictions has question 'x', for example"):
+        probeval.compute(predictions={"x": ["pot"]}, references=references, **both)
+    with pytest.raises(ValueError, match="missing must be one of 'error', 'skip'"):
+        probeval.compute(predictions=predictions, references=references, missing="drop")
+
+
+@pytest.mark.parametrize("number", [5000, 5000.0, np.float32(5000), np.float64(5000), np.int64(5000)])
+def test_counts_that_are_integers_may_be_floats(probeval, number):
+    people = [[{"text": "kettle", "count": number, "cluster": "1"}, {"text": "pot", "count": 1.0, "cluster": "2"}]]
+    result = probeval.compute(predictions=[{"kettle": number, "pot": 2}], references=people, vectors=WORDS)
+    plain = [[{"text": "kettle", "count": 5000, "cluster": "1"}, {"text": "pot", "count": 1, "cluster": "2"}]]
+    assert result == probeval.compute(predictions=[{"kettle": 5000, "pot": 2}], references=plain, vectors=WORDS)
+    assert result["n_answers"] == [5002]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 0.5])
+def test_counts_that_are_no_integers_are_errors(probeval, number):
+    with pytest.raises(TypeError, match=r"references\[0\], answer 0: the count must be an integer. Got float"):
+        probeval.compute(predictions=[["a"]], references=[{"a": number}])
+    with pytest.raises(ValueError, match=r"the count must be at least 1\. Got 0"):
+        probeval.compute(predictions=[{"a": 0.0}], references=[["a"]])
 
 
 def test_cluster_labels_may_be_numbers(probeval):
@@ -750,6 +789,47 @@ def test_cfc_plain_answers(probeval):
         probeval.from_cfc(TARGETS, {"q9": ["owner"]})
     with pytest.raises(ValueError, match=r"targets\[0\] is not a record of answer clusters"):
         probeval.from_cfc([{"id": 3}], given)
+    with pytest.raises(TypeError, match=r"predictions must be a JSON object .* Got int 3"):
+        probeval.from_cfc(TARGETS, 3)
+
+
+@pytest.mark.parametrize("read", ["from_cfc", "from_protoqa"])
+def test_predictions_without_a_target_are_left_out_and_named(probeval, read):
+    targets = TARGETS if read == "from_cfc" else PROTOQA_TARGETS
+    known = {"from_cfc": "q2", "from_protoqa": "r1q2"}[read]
+    given = {"q9": ["owner"], known: ["owner"], "q8": ["saw"]}
+    with pytest.warns(UserWarning, match=r"2 of 3 predicted questions are not among .* left out: 'q9', 'q8'"):
+        rows = getattr(probeval, read)(targets, given, unknown="skip")
+    assert [row["id"] for row in rows["predictions"]] == [row["id"] for row in rows["references"]] == [known]
+    with pytest.raises(ValueError, match="predictions has question 'q9', which is not among the targets"):
+        getattr(probeval, read)(targets, {"q9": ["owner"]}, unknown="skip")
+    with pytest.raises(ValueError, match=r"unknown must be one of .error., .skip.\. Got str .drop."):
+        getattr(probeval, read)(targets, given, unknown="drop")
+
+
+def test_cfc_reads_json_lines_of_answers(probeval, tmp_path):
+    file = tmp_path / "answers.jsonl"
+    file.write_text('{"q2": ["owner", "owner"]}\n\n{"q1": ["kettle"]}\n', encoding="utf-8")
+    assert [row["id"] for row in probeval.from_cfc(TARGETS, file)["predictions"]] == ["q2", "q1"]
+    with pytest.raises(ValueError, match="predictions has question 'q2' twice"):
+        probeval.from_cfc(TARGETS, [{"q2": ["owner"]}, {"q2": ["sister"]}])
+
+
+def test_cfc_keeps_the_sentence_the_slot_and_the_question(probeval):
+    about = {"original": "X. Who?", "normalized": "x. who?", "sentence": "X.", "slot": "Arg0", "question": "Who?"}
+    clusters = {"a.0": {"count": 2, "answers": ["me"]}, "a.1": {"count": 1, "answers": ["you"]}}
+    record = {
+        "metadata": {"id": "a"},
+        "question": about,
+        "answers": {"raw": {"me": 2.0, "you": 1}, "clusters": clusters},
+    }
+    rows = probeval.from_cfc([record], {"a": ["me"]})
+    answers = [{"text": "me", "count": 2, "cluster": "a.0"}, {"text": "you", "count": 1, "cluster": "a.1"}]
+    kept = {name: about[name] for name in ("question", "sentence", "slot")}
+    assert rows["references"] == [{"id": "a", **kept, "answers": answers}]
+    whole = probeval.compute(**rows)
+    probeval.add_batch(**rows)
+    assert probeval.compute() == whole
 
 
 def test_released_cfc_files(probeval, shared_data):
@@ -761,6 +841,24 @@ def test_released_cfc_files(probeval, shared_data):
     assert by_people["coverage"] == 1.0
     automatic = probeval.compute(**read)
     assert automatic["probeval"] == pytest.approx(by_people["probeval"], abs=0.005)
+
+
+@pytest.mark.parametrize("file", ["cfc_dev_predictions.json", "cfc_dev_gpt2_xl_predictions.json"])
+def test_released_predictions_name_a_question_without_a_target(probeval, shared_data, file):
+    folder = shared_data / "data" / "probeval"
+    with pytest.warns(UserWarning, match="not among the targets, and are left out: 'r3q21'"):
+        read = probeval.from_cfc(folder / "cfc_dev_targets.jsonl", folder / file, unknown="skip")
+    assert len(read["predictions"]) > 40
+
+
+def test_released_cfc_test_set(probeval, shared_data):
+    folder = shared_data / "data" / "probeval" / "cfc_test"
+    files = [folder / "human_predictions.json", *sorted((folder / "models").iterdir())]
+    for file in files:
+        read = probeval.from_cfc(folder / "targets.jsonl", file)
+        assert len(read["predictions"]) == 46
+        assert all(row["question"] and row["sentence"] and row["slot"] for row in read["references"])
+    assert len(files) == 9
 
 
 def test_protoqa_formats(probeval):
@@ -782,9 +880,12 @@ def test_protoqa_scores(probeval, wordnet):
             "max_answers_3": 64 / 69,
             "max_answers_5": 64 / 69,
             "max_answers_10": 1.0,
+            "max_answers_all": 1.0,
             "max_incorrect_1": 20 / 69,
             "max_incorrect_3": 64 / 69,
             "max_incorrect_5": 1.0,
+            "set_intersection": 1.0,
+            "dcg": (20 + 44 / np.log2(4) + 5 / np.log2(7)) / (44 + 20 / np.log2(3) + 5 / np.log2(4)),
         }
     )
     assert result["exact"]["max_answers_1"] == pytest.approx((20 / 44 + 2 / 3) / 2)
@@ -802,8 +903,79 @@ def test_protoqa_rules_equal_the_plain_definition(data):
     )
     scores = ranked_scores(matches, np.array(counts, dtype=float))
     for name, value in scores.items():
-        rule, _, k = name.rpartition("_")
-        assert value == pytest.approx(reference.protoqa_score(matches, counts, **{rule: int(k)})), name
+        assert value == pytest.approx(reference.protoqa_score(matches, counts, name)), name
+
+
+# The cases of tests/test_evaluator.py of iesl/protoqa-evaluator (commit 03b21056) whose matches follow from its text:
+# answers, clusters with their counts, and the values it expects: family_feud is max_incorrect_3, fast_money
+# max_answers_1, hard_lcsubseq max_answers_all.
+NUMBERS = {"10": 10, "60": 60, "30": 30}
+PRODUCE = {("apple", "banana", "fruit", "fruits"): 5, ("broccoli", "vegetable"): 3}
+SPACE = {("moon",): 1, ("earth", "planet"): 2, ("sun", "star"): 2, ("comet", "meteor", "asteroid"): 3}
+EVALUATOR = [
+    ("exact", "60 30 10", NUMBERS, {"max_incorrect_3": 1, "max_answers_1": 1, "set_intersection": 1}),
+    ("no match", "a b c d e", NUMBERS, {"max_incorrect_3": 0, "max_answers_1": 0, "set_intersection": 0}),
+    ("scale to max", "30 a b", NUMBERS, {"max_incorrect_3": 0.3, "max_answers_1": 0.5, "set_intersection": 1 / 3}),
+    ("wrong order", "10 30 60", NUMBERS, {"max_incorrect_3": 1, "max_answers_1": 1 / 6, "set_intersection": 1}),
+    ("no double", "60 60 60", NUMBERS, {"max_incorrect_3": 0.6, "max_answers_1": 1, "set_intersection": 1 / 3}),
+    ("three wrong", "30 X X 10 X 60", NUMBERS, {"max_incorrect_3": 0.4, "max_answers_1": 0.5, "set_intersection": 1}),
+    (
+        "three wrong right away",
+        "X X X 10 X 60",
+        NUMBERS,
+        {"max_incorrect_3": 0, "max_answers_1": 0, "max_incorrect_5": 0.7, "set_intersection": 2 / 3},
+    ),
+    ("two wrong", "30 X 10 X 60", NUMBERS, {"max_incorrect_3": 1, "set_intersection": 1}),
+    (
+        "repeats",
+        "30 30 30 30 30 30 60",
+        NUMBERS,
+        {"max_incorrect_3": 0.9, "max_incorrect_5": 0.9, "set_intersection": 2 / 3},
+    ),
+    (
+        "exact match",
+        "fruit vegetable",
+        PRODUCE,
+        {"max_incorrect_3": 1, "max_answers_1": 1, "set_intersection": 1, "max_answers_all": 1},
+    ),
+    ("one of four", "moon", SPACE, {"max_incorrect_3": 1 / 8, "max_answers_1": 1 / 3, "set_intersection": 1 / 4}),
+    (
+        "surface forms",
+        "apple banana fruit fruits",
+        PRODUCE,
+        {"max_incorrect_3": 5 / 8, "max_answers_1": 1, "set_intersection": 1 / 2, "max_answers_all": 5 / 8},
+    ),
+    ("no cluster", "space-rock", SPACE, {"max_incorrect_3": 0, "max_answers_1": 0, "max_answers_all": 0}),
+    ("crowd 1", "star galaxy dark-matter", SPACE, {"set_intersection": 1 / 4}),
+    ("crowd 2", "apple broccoli asparagus orange", PRODUCE, {"set_intersection": 1}),
+]
+
+
+@pytest.mark.parametrize(
+    ("answers", "clusters", "expected"), [case[1:] for case in EVALUATOR], ids=[c[0] for c in EVALUATOR]
+)
+def test_protoqa_rules_have_the_values_of_the_evaluator_s_own_tests(answers, clusters, expected):
+    matches = np.array(
+        [[answer in ((key,) if isinstance(key, str) else key) for key in clusters] for answer in answers.split()]
+    )
+    scores = ranked_scores(matches, np.array(list(clusters.values()), dtype=float))
+    assert {name: scores[name] for name in expected} == pytest.approx(expected)
+
+
+def test_an_answer_that_matches_two_clusters_wins_the_one_that_is_left():
+    """ "broccoli/banana" and "an apple", matched by common subsequences: 1.0 in the evaluator's own tests."""
+    assert ranked_scores(np.array([[True, True], [True, False]]), np.array([5.0, 3.0]))["max_answers_all"] == 1
+
+
+def test_dcg_is_against_the_best_order():
+    counts = np.array([10.0, 60.0, 30.0])
+    best, worst = np.eye(3, dtype=bool)[[1, 2, 0]], np.eye(3, dtype=bool)[[0, 2, 1]]
+    ideal = 60 + 30 / np.log2(3) + 10 / 2
+    assert ranked_scores(best, counts)["dcg"] == pytest.approx(1)
+    assert ranked_scores(worst, counts)["dcg"] == pytest.approx((10 + 30 / np.log2(3) + 60 / 2) / ideal)
+    # A wrong answer moves those after it down; repeats of a cluster win nothing.
+    wrong = np.vstack([np.zeros((1, 3), dtype=bool), best[:1], best[:1]])
+    assert ranked_scores(wrong, counts)["dcg"] == pytest.approx(60 / np.log2(3) / ideal)
 
 
 def test_protoqa_scores_without_answers(probeval, wordnet):
@@ -891,6 +1063,22 @@ def test_validation_runs_and_repeats_itself(validate, wordnet, tmp_path, monkeyp
     assert "| human + cosine | " in reports[0]
     assert "| ProtoQA wordnet, max_answers_10 | " in reports[0]
     assert "No question has enough such answers." in reports[0]
+
+
+def test_validation_correlates_in_other_ways(validate, tmp_path, monkeypatch, wordnet, capsys):
+    rng = np.random.default_rng(0)
+    truth = rng.uniform(size=(2, 6))
+    # Monotonic, but not linear; questions on scales of their own.
+    scored = [(truth, {"p": np.exp(5 * truth)}), (truth + 3, {"p": np.exp(5 * truth) - 1000})]
+    assert validate["correlations"](scored[0])["p"] == pytest.approx([1, 1])
+    assert (validate["correlations"](scored[0], validate["pearsonr"])["p"] < 0.99).all()
+    assert validate["correlate"](*validate["pool_questions"](scored)["p"]) < 0.5
+    arguments = ["--targets", str(TARGETS), "--predictions", str(PREDICTIONS), "--sets", "5", "--others"]
+    arguments += ["--clusterings", "human", "--matchers", "cosine", "--scatter", str(tmp_path / "scatter.png")]
+    monkeypatch.setattr("sys.argv", ["validate_probeval.py", *arguments])
+    assert validate["main"]() == 0
+    assert "| pipeline | Pearson | Spearman, pooled | Pearson, pooled |" in capsys.readouterr().out
+    assert (tmp_path / "scatter.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_validation_reads_protoqa_s_assessments(validate, wordnet, tmp_path, monkeypatch):

@@ -9,33 +9,7 @@ import pytest
 from scripts import rate_quality
 from scripts._rate_quality.likelihood import LanguageModel, Likelihood
 from scripts._rate_quality.rating import Reference, per_token
-
-TAUGHT = "the cat sat on the mat"
-
-
-@pytest.fixture(scope="module")
-def tiny_language_model(tmp_path_factory):
-    """A GPT-2 of two layers of 32 units, trained on one sentence: a folder."""
-    import torch
-    from tokenizers import ByteLevelBPETokenizer
-    from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
-
-    folder = tmp_path_factory.mktemp("gpt2")
-    trained = ByteLevelBPETokenizer()
-    trained.train_from_iterator([TAUGHT] * 3, vocab_size=300, special_tokens=["<|endoftext|>"])
-    trained.save_model(str(folder))
-    tokenizer = GPT2TokenizerFast(vocab=str(folder / "vocab.json"), merges=str(folder / "merges.txt"))
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=300, n_embd=32, n_layer=2, n_head=2, n_positions=48))
-    ids = torch.tensor([[tokenizer.bos_token_id, *tokenizer(TAUGHT)["input_ids"]]])
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(30):
-        optimizer.zero_grad()
-        model(input_ids=ids, labels=ids).loss.backward()
-        optimizer.step()
-    model.save_pretrained(folder)
-    return folder
+from tests.conftest import TAUGHT
 
 
 @pytest.fixture
@@ -116,7 +90,7 @@ def test_what_cannot_be_rated_is_named(run, tiny_language_model, tmp_path):
         in run(["a"], "--model", tiny_language_model, "--start", "<x>")[2]
     )
     code, _, shown = run(["a"], "--model", tmp_path / "nowhere")
-    assert (code, "--model must be a folder with a saved model" in shown) == (1, True)
+    assert (code, "--model must be a folder with a saved model" in shown) == (2, True)
     for name in ("one.gguf", "two.gguf"):
         (tmp_path / name).write_bytes(b"")
     assert "must name one GGUF file" in run(["a"], "--model", tmp_path)[2]

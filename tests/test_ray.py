@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,9 +21,20 @@ from scripts._score import second_pass as merging
 from scripts._score.by_row import ByRow
 from scripts._score.command import parse_command
 from scripts._score.rows import Source
+from scripts._score.store import Store
 from scripts._score.work import Scorer
 from tests.conftest import METRICS
-from tests.test_score import WORDS, command, make_rows, outputs, read_jsonl, run_and_die, write_jsonl
+from tests.test_score import (
+    WORDS,
+    command,
+    die_at,
+    make_rows,
+    outputs,
+    processes,
+    read_jsonl,
+    run_and_die,
+    write_jsonl,
+)
 
 PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
 ONE_SET = [
@@ -121,6 +133,39 @@ def test_one_set_goes_on_after_kills(load, tmp_path, tiny_model, metric):
     assert [row["row"] for row in read_jsonl(tmp_path / "out.json.bad.jsonl")] == list(BAD)
     # A finished job is not repeated.
     assert score.main(words) == score.EXIT_BAD_ROWS
+
+
+def die_with_small_tables(words, at):
+    merging._TABLE_ROWS = 300
+    die_at(words, at, before=False)
+
+
+@pytest.mark.parametrize("metric", ["vendi_embed", "chamfer_diversity", "self_bleu", "probeval"])
+def test_one_set_goes_on_from_the_statistics_on_the_disk(load, tmp_path, monkeypatch, tiny_model, metric):
+    monkeypatch.setattr(merging, "_TABLE_ROWS", 300)
+    settings = encoder(metric, tiny_model)
+    data = tmp_path / "data.jsonl"
+    texts = write_texts(data, 300)
+    words = one_set(data, metric, settings)
+    process = processes.Process(target=die_with_small_tables, args=(words, 8))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    store = Store(tmp_path / "out.json.parts", None)
+    state = store.last_state()
+    store._lock.close()
+    assert 0 < state.n_texts < 300
+    assert state.arrays
+    # What was read before the kill cannot be read again: the score is that of all texts all the same.
+    before = data.stat()
+    lines = data.read_bytes().splitlines()
+    lines[1 : state.position] = [b"x" * len(line) for line in lines[1 : state.position]]
+    data.write_bytes(b"\n".join(lines) + b"\n")
+    os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert score.main(words) == 0
+    summary = json.loads((tmp_path / "out.json").read_text())
+    assert_same_numbers(summary, expected_of(load, metric, settings, texts))
+    assert (summary["n_texts"], summary["n_bad"]) == (300, 0)
 
 
 def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypatch, tiny_model):
@@ -487,8 +532,10 @@ def test_what_is_wrong_is_said_by_a_worker_too(cluster, tmp_path, capsys):
 def test_a_cluster_that_is_started_for_the_job(load, tmp_path, monkeypatch):
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    # Workers find the code of the command, which is not in this folder.
+    monkeypatch.chdir(tmp_path)
     texts = write_texts(tmp_path / "data.jsonl", 300)
-    words = [*one_set(tmp_path / "data.jsonl", "self_bleu", {}), "--engine", "ray", "--workers", "1"]
+    words = [*one_set(Path("data.jsonl"), "self_bleu", {}), "--engine", "ray", "--workers", "1"]
     assert score.main(words) == 0
     summary = json.loads((tmp_path / "out.json").read_text())
     assert_same_numbers(summary, expected_of(load, "self_bleu", {}, texts))

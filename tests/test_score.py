@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scripts import score
+from scripts import _files, score
+from scripts._score import progress
 from scripts._score import store as keeping
 from scripts._score import summary as summing
 from scripts._score.command import parse_command
@@ -299,9 +300,9 @@ def test_bad_rows_of_csv_and_within_sets(tmp_path):
     [
         (["--set", "orders=2"], "--set orders: self_bleu has no such argument. It has max_order, aggregate, "),
         (["--set", "max_order"], "--set must be NAME=VALUE. Got 'max_order'"),
-        (["--set", "max_order=0"], "no row of the first batch can be scored: max_order must be at least 1. Got 0"),
+        (["--set", "max_order=0"], "no row can be scored: max_order must be at least 1. Got 0"),
         (["--set", "aggregate=corpus"], "aggregate='corpus' pools"),
-        (["--text-key", "generations"], "no row of the first batch can be scored: has no 'generations'"),
+        (["--text-key", "generations"], "no row can be scored: has no 'generations'"),
         (["--score-key", "id"], "column 'id' already: pass --score-key"),
         (["--confidence", "95"], "--confidence must be between 0 and 1"),
         (["--batch-size", "0"], "--batch-size must be at least 1. Got 0"),
@@ -517,3 +518,102 @@ def test_many_scores_have_the_normal_interval(tmp_path, monkeypatch):
     half = 1.959963985 * scores.std(ddof=1) / len(scores) ** 0.5
     assert summary["confidence_interval"] == pytest.approx([scores.mean() - half, scores.mean() + half])
     assert summary["confidence_method"] == "normal"
+
+
+# Files that are unusual, or damaged.
+
+
+def test_lines_of_csv_may_end_in_carriage_returns(load, tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_bytes(b'p,text\r1,a dog\r1,"two\rlines"\r2,the sea\r2,"a\nb"\r')
+    assert score.main(command(data, "--group-key", "p", key="text")) == 0
+    assert [row["text"] for row in read_jsonl(tmp_path / "out.jsonl")] == [["a dog", "two\rlines"], ["the sea", "a\nb"]]
+    lines = tmp_path / "lines.jsonl"
+    lines.write_bytes(b'{"texts": ["a", "b"]}\r{"texts": ["c", "d"]}\r')
+    assert score.main(command(lines, out="lines.out.jsonl")) == 0
+    assert len(read_jsonl(tmp_path / "lines.out.jsonl")) == 2
+    broken = tmp_path / "broken.csv"
+    broken.write_bytes(b'p,"text\rstill open\r')
+    assert score.main(command(broken, key="text")) == score.EXIT_USAGE
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_json_array(tmp_path, indent):
+    rows = make_rows(30)
+    (tmp_path / "data.json").write_text(json.dumps(rows, indent=indent))
+    assert score.main(command(tmp_path / "data.json")) == 0
+    lines = write_jsonl(tmp_path / "lines.jsonl", rows)
+    assert score.main(command(lines, out="lines.out.jsonl")) == 0
+    assert read_jsonl(tmp_path / "out.jsonl") == read_jsonl(tmp_path / "lines.out.jsonl")
+    rows[3] = "no object"
+    (tmp_path / "data.json").write_text(json.dumps(rows, indent=indent))
+    assert score.main(command(tmp_path / "data.json", "--restart")) == score.EXIT_BAD_ROWS
+    (bad,) = read_jsonl(tmp_path / "out.jsonl.bad.jsonl")
+    assert (bad["row"], bad["error"]) == (4, "must hold an object. Got str 'no object'")
+
+
+def test_a_json_array_is_resumed_after_a_kill(tmp_path):
+    rows = make_rows(60)
+    for name in ("once", "killed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "data.json").write_text(json.dumps(rows))
+    assert score.main(command(tmp_path / "once/data.json")) == 0
+    words = command(tmp_path / "killed/data.json")
+    assert run_and_die(words, 3, before=False) == -signal.SIGKILL
+    assert score.main(words) == 0
+    assert outputs(tmp_path / "killed") == outputs(tmp_path / "once")
+
+
+def test_damaged_files_are_named(tmp_path, capsys):
+    rows = [{**row, "texts": row["texts"] * 20} for row in make_rows(400)]
+    data = write_data(tmp_path, "parquet", rows)
+    whole = data.read_bytes()
+    # The footer stays whole, so that the damage is found only while rows are read.
+    data.write_bytes(whole[:200] + bytes(len(whole) // 2 - 200) + whole[len(whole) // 2 :])
+    assert score.main(command(data)) == score.EXIT_USAGE
+    message = capsys.readouterr().err
+    assert message.startswith(f"score.py: {data} is damaged after row ")
+    assert message.count("\n") == 1
+    data.write_bytes(whole[: len(whole) // 2])
+    assert score.main(command(data)) == score.EXIT_USAGE
+    assert f"{data} is no Parquet file, or a damaged one" in capsys.readouterr().err
+    (tmp_path / "data.json").write_text('[{"texts": ["a", "b"]},\n{"texts": ["a", ]}]')
+    assert score.main(command(tmp_path / "data.json")) == score.EXIT_USAGE
+    assert "data.json, line 2 is no JSON" in capsys.readouterr().err
+    folder = write_data(tmp_path, "folder", make_rows(5))
+    (folder / "dataset_info.json").write_text("{")
+    assert score.main(command(folder, out="folder.jsonl")) == score.EXIT_USAGE
+    assert f"{folder} is no folder that `datasets` saved, or a damaged one" in capsys.readouterr().err
+
+
+def test_a_line_that_is_too_long_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(_files, "LONGEST_LINE", 1000)
+    for end in ("\n", "\r"):
+        data = tmp_path / "data.jsonl"
+        data.write_text(end.join(['{"texts": ["a", "b"]}', json.dumps({"texts": ["a" * 2000, "b"]}), ""]))
+        assert score.main(command(data, "--restart")) == score.EXIT_USAGE
+        assert "data.jsonl, line 2 is longer than 1,000 bytes." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", [2, 5, 7, 1000])
+@pytest.mark.parametrize(("n_bad", "code"), [(5, 3), (19, 3), (20, 2)])
+def test_bad_rows_first_end_the_job_by_their_number_only(tmp_path, capsys, monkeypatch, size, n_bad, code):
+    monkeypatch.setattr(progress, "_HOPELESS_ROWS", 20)
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"texts": []}\n' * n_bad + '{"texts": ["a", "b"]}\n' * 3)
+    assert score.main(command(data, size=size)) == code
+    if code == score.EXIT_USAGE:
+        message = "data.jsonl: none of the first 20 rows can be scored: 'texts' is an empty list"
+        assert message in capsys.readouterr().err
+        # Nothing stands in the way of the next command.
+        assert not (tmp_path / "out.jsonl.parts").exists()
+    else:
+        assert summary_of(data)["n_bad"] == n_bad
+
+
+def test_a_file_of_bad_rows_only(tmp_path, capsys):
+    data = tmp_path / "data.jsonl"
+    data.write_text('{"texts": []}\n' * 12)
+    for size in (2, 100):
+        assert score.main(command(data, size=size)) == score.EXIT_USAGE
+        assert "data.jsonl: no row can be scored: 'texts' is an empty list" in capsys.readouterr().err

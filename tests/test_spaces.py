@@ -176,20 +176,28 @@ def score_program(place, name):
     )
 
 
+def assert_same_result(found, expected):
+    """Equal, but for the last digits of a float32 embedding, which follow the number of threads of a process."""
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        numeric = isinstance(value, float | list)
+        assert found[key] == (pytest.approx(value, abs=1e-6) if numeric else value), key
+
+
 @pytest.mark.slow
 @every_space
 def test_a_built_demo_is_a_metric_from_its_folder_and_from_the_hub(built, name, load, hub_server, tmp_path):
     expected = load(name).compute(**CASES[name].arguments)
     cache = {"HF_HOME": str(tmp_path / "home"), "HF_MODULES_CACHE": str(tmp_path / "modules")}
     offline = run_alone(score_program(f"./{name}", name), built, HF_HUB_OFFLINE="1", **cache)
-    assert offline == expected
+    assert_same_result(offline, expected)
     server = hub_server(built / name, "spaces", f"someone/{name}")
     address = f"http://127.0.0.1:{server.server_port}"
     cache = {"HF_HOME": str(tmp_path / "other"), "HF_MODULES_CACHE": str(tmp_path / "more")}
     online = run_alone(
         score_program(f"someone/{name}", name), tmp_path, HF_ENDPOINT=address, HF_HUB_OFFLINE="0", **cache
     )
-    assert online == expected
+    assert_same_result(online, expected)
 
 
 def test_a_folder_of_another_kind_is_not_built_over(tmp_path):

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from .core_inputs import TextSets, batches_by_size, describe, flatten
-from .core_spectra import BLOCK_ROWS, unit_rows
+from .core_similarity import Similarities, comparison
+from .core_spectra import BLOCK_ROWS
 
 GROUPINGS = ("complete", "greedy")
 
@@ -78,13 +79,18 @@ def distinct_items(ranks: np.ndarray, sizes: np.ndarray, grouping: str = "comple
 
 
 def similar_pairs(
-    embeddings: np.ndarray, items: Items, threshold: float, *, device: str = "cpu", block_rows: int = BLOCK_ROWS
+    compared: np.ndarray | Similarities,
+    items: Items,
+    threshold: float,
+    *,
+    device: str = "cpu",
+    block_rows: int = BLOCK_ROWS,
 ) -> np.ndarray:
-    """Find the pairs of items of one set whose cosine is at least a threshold.
+    """Find the pairs of items of one set whose similarity is at least a threshold.
 
     Parameters
     ----------
-    embeddings : ndarray of shape (n, d), of all texts, rows non-zero
+    compared : ndarray of shape (n, d), embeddings of all texts, rows non-zero; or similarities
 
     Returns
     -------
@@ -94,12 +100,12 @@ def similar_pairs(
     for _, rows in batches_by_size(items.sizes, block_rows):
         k = rows.shape[1]
         step = k if rows.size <= block_rows else max(1, _ENTRIES // k)
-        vectors = unit_rows(embeddings, items.first[rows], device)
+        compare = comparison(compared, items.first[rows], device)
         for start in range(0, k, step):
             part = rows[:, start : start + step]
             # Only rows up to the last of this part, so that each pair is compared once.
-            cosines = vectors[:, start : start + step] @ vectors[:, : start + step].mT
-            same = torch.tril(cosines >= threshold - _ROUNDING, diagonal=start - 1)
+            similarities = compare(slice(start, start + step), slice(start + step))
+            same = torch.tril(similarities >= threshold - _ROUNDING, diagonal=start - 1)
             which, i, j = (index.cpu().numpy() for index in torch.nonzero(same, as_tuple=True))
             found.append(np.stack([part[which, i], rows[which, j]], axis=1))
     return np.concatenate(found)

@@ -5,6 +5,7 @@ Every error names the parameter, the set and the text, and the value it got.
 
 import hashlib
 import math
+import numbers
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +18,15 @@ _BLOCK_ROWS = 8192
 _SUM_TOLERANCE = 1e-3
 # Squared norms outside this range lose digits in float64.
 _SAFE_SQUARES = (1e-200, 1e200)
+_INT64_MAX = 2**63 - 1
+_SHOWN = 80
+
+# In place of texts: a call with it raises SettingsCheckedError once all settings that need no texts are checked.
+NO_TEXTS = object()
+
+
+class SettingsCheckedError(Exception):
+    """The settings of a call are valid, as far as can be said without texts."""
 
 
 class TextSets(NamedTuple):
@@ -46,10 +56,16 @@ def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
 
 def describe(value: Any) -> str:
     """Format an invalid value for an error message: its type and its repr, cut to one line."""
-    if value is None:
-        return "None"
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 80 else text[:77] + '...'}"
+    return "None" if value is None else f"{type(value).__name__} {show(value)}"
+
+
+def show(value: Any) -> str:
+    """Format a value for an error message: its repr, cut to one line."""
+    try:
+        text = " ".join(map(str.strip, repr(value).splitlines()))
+    except Exception:  # such as an integer of too many digits, or a repr of the caller's
+        return "that cannot be printed"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
@@ -69,11 +85,11 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     ValueError
         If there is no text, a set is empty, or `set_size` does not divide the number of texts.
     """
-    items = _as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
-    if not items:
-        raise ValueError("predictions is empty: there is no text to score.")
     if set_size is not None:
         set_size = parse_count(set_size, "set_size")
+    items = as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
+    if not items:
+        raise ValueError("predictions is empty: there is no text to score.")
     if isinstance(items[0], str):
         _check_texts(items, lambda i: f"predictions[{i}]", "a string, like the first item")
         check_characters(items, lambda i: f"predictions[{i}]")
@@ -91,7 +107,7 @@ def parse_texts(predictions: Any) -> list[str]:
     ValueError
         If there is no text.
     """
-    texts = _as_list(predictions, "predictions", "a list of texts")
+    texts = as_list(predictions, "predictions", "a list of texts")
     if not texts:
         raise ValueError("predictions is empty: there is no text to score.")
     _check_texts(texts, lambda i: f"predictions[{i}]", "a text")
@@ -99,19 +115,27 @@ def parse_texts(predictions: Any) -> list[str]:
     return texts
 
 
-def _as_list(value: Any, name: str, expected: str) -> list:
+def as_list(value: Any, name: str, expected: str) -> list:
     """Convert an ordered sequence to a list; strings, mappings, sets and numbers raise a TypeError."""
     if isinstance(value, list):
         return value
+    if value is NO_TEXTS:
+        raise SettingsCheckedError
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name} must be {expected}. Got a bare string, {describe(value)}.")
     if hasattr(value, "tolist"):
-        listed = value.tolist()
-        if isinstance(listed, list):
-            return listed
+        value = unpack(value)
     if isinstance(value, Sequence):
         return list(value)
     raise TypeError(f"{name} must be {expected}. Got {describe(value)}.")
+
+
+def unpack(array: Any) -> Any:
+    """Convert an array or tensor to a list; one that holds no data, such as a meta tensor, stays what it is."""
+    try:
+        return array.tolist()
+    except (RuntimeError, TypeError):
+        return array
 
 
 def _check_texts(items: list, name: Callable[[int], str], expected: str) -> None:
@@ -147,7 +171,7 @@ def _join(items: list, set_size: int | None) -> TextSets:
     for i, item in enumerate(items):
         if isinstance(item, str):
             raise TypeError(f"predictions[{i}] must be a list of texts, like the first item. Got {describe(item)}.")
-        members = _as_list(item, f"predictions[{i}]", "a text or a list of texts")
+        members = as_list(item, f"predictions[{i}]", "a text or a list of texts")
         if not members:
             raise ValueError(f"predictions[{i}] is an empty set: a set holds at least one text.")
         if set_size is not None and len(members) != set_size:
@@ -167,27 +191,56 @@ def _join(items: list, set_size: int | None) -> TextSets:
     return TextSets(texts, sizes, nested=True)
 
 
-def parse_count(value: Any, name: str) -> int:
-    """Read an integer >= 1."""
+def parse_count(value: Any, name: str, low: int = 1, high: int = _INT64_MAX) -> int:
+    """Read an integer in [low, high]."""
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer. Got {describe(value)}.") from None
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1. Got {number}.")
+    if number < low:
+        raise ValueError(f"{name} must be at least {low}. Got {show(number)}.")
+    if number > high:
+        raise ValueError(f"{name} must be at most {high}. Got {show(number)}.")
     return number
+
+
+def to_float(value: Any) -> float:
+    """Convert a real number; one beyond the range of floats becomes infinite.
+
+    Raises
+    ------
+    TypeError
+        If it is no real number, or a bool.
+    """
+    is_real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    if not is_real:
+        raise TypeError
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def parse_number(value: Any, name: str, low: float, high: float = math.inf) -> float:
     """Read a finite number in [low, high]."""
-    if not isinstance(value, (int, float, np.number)) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number. Got {describe(value)}.")
-    if not (low <= value <= high and math.isfinite(value)):
-        bounds = f"at least {low:g}" if math.isinf(high) else f"in [{low:g}, {high:g}]"
-        raise ValueError(f"{name} must be {bounds}. Got {value!r}.")
-    return float(value)
+    try:
+        number = to_float(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a number. Got {describe(value)}.") from None
+    if not (low <= number <= high and math.isfinite(number)):
+        least = "finite" if number == math.inf else f"at least {low:g}"
+        bounds = least if math.isinf(high) else f"in [{low:g}, {high:g}]"
+        raise ValueError(f"{name} must be {bounds}. Got {show(value)}.")
+    return number
+
+
+def parse_flag(value: Any, name: str) -> bool:
+    """Read True or False, also as numpy's or as 1 and 0: any other value would be taken for one of them."""
+    if isinstance(value, (bool, int, np.bool_, np.integer)) and value in (0, 1):
+        return bool(value)
+    raise TypeError(f"{name} must be True or False. Got {describe(value)}.")
 
 
 def parse_choice(value: Any, name: str, choices: Sequence[str]) -> str:
@@ -240,7 +293,7 @@ def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
     ValueError
         If its shape is not that of the predictions.
     """
-    rows = _as_list(values, name, f"one {noun} for each text, shaped like predictions")
+    rows = as_list(values, name, f"one {noun} for each text, shaped like predictions")
     if not sets.nested:
         if len(rows) != len(sets.texts):
             raise ValueError(f"{name} must have one {noun} for each of the {len(sets.texts)} texts. Got {len(rows)}.")
@@ -249,7 +302,7 @@ def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
         raise ValueError(f"{name} must have one list for each of the {len(sets.sizes)} sets. Got {len(rows)}.")
     flat: list = []
     for i, (row, size) in enumerate(zip(rows, sets.sizes.tolist(), strict=True)):
-        members = _as_list(row, f"{name}[{i}]", f"one {noun} for each text of its set")
+        members = as_list(row, f"{name}[{i}]", f"one {noun} for each text of its set")
         if len(members) != size:
             raise ValueError(f"{name}[{i}] must have {size} {noun}s, one for each text of set {i}. Got {len(members)}.")
         flat += members
@@ -257,7 +310,7 @@ def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
 
 
 def _is_number_type(kind: type) -> bool:
-    return issubclass(kind, (int, float, np.number)) and not issubclass(kind, bool)
+    return issubclass(kind, (int, float, np.integer, np.floating)) and not issubclass(kind, bool)
 
 
 def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
@@ -334,15 +387,14 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
 
 def parse_matrix(values: Any, n_rows: int, name: str) -> np.ndarray:
     """Read an array of floats of shape (n_rows, d), without the checks of its rows in `parse_embeddings`."""
-    if hasattr(values, "detach"):
-        tensor = values.detach().cpu()
-        values = tensor.float().numpy() if tensor.element_size() < 4 else tensor.numpy()
     try:
-        matrix = np.asarray(values)
+        matrix = to_array(values)
         if matrix.dtype not in (np.float32, np.float64):
             if matrix.dtype.kind not in "fiu":
                 raise TypeError
             matrix = matrix.astype(np.float64)
+    except MaskedError:
+        raise ValueError(f"{name} has masked entries: fill them, or leave out their texts.") from None
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be an (n, d) array of numbers. Got {describe(values)}.") from None
     if matrix.ndim != 2 or matrix.shape[1] == 0 or matrix.shape[0] != n_rows:
@@ -350,6 +402,34 @@ def parse_matrix(values: Any, n_rows: int, name: str) -> np.ndarray:
             f"{name} must have shape (n, d), with a row for each of the {n_rows} texts. Got shape {matrix.shape}."
         )
     return matrix
+
+
+class MaskedError(ValueError):
+    """An array has masked entries, which stand for no number."""
+
+
+def to_array(values: Any) -> np.ndarray:
+    """Convert lists, arrays and tensors, also those on another device or with gradients, to an array.
+
+    Raises
+    ------
+    MaskedError
+        If an entry is masked: numpy would use what is under the mask.
+    TypeError, ValueError
+        If it makes no array.
+    """
+    if hasattr(values, "detach"):
+        try:
+            tensor = values.detach().cpu()
+            narrow = tensor.is_floating_point() and tensor.element_size() < 4  # bfloat16 is unknown to numpy
+            return tensor.float().numpy() if narrow else tensor.numpy()
+        except (RuntimeError, AttributeError) as error:  # such as a tensor that holds no data
+            raise TypeError(str(error)) from error
+    if isinstance(values, (list, tuple)) and any(hasattr(v, "detach") or hasattr(v, "mask") for v in values):
+        values = [to_array(value) for value in values]
+    if np.ma.is_masked(values):
+        raise MaskedError
+    return np.asarray(values)
 
 
 def find_scored_sets(sets: TextSets, singletons: str, metric: str) -> np.ndarray:

@@ -7,14 +7,38 @@ import torch
 
 from .core_inputs import batches_by_size
 from .core_rarefaction import nearest_chances
-from .core_spectra import BLOCK_ROWS, unit_rows
+from .core_similarity import Similarities, comparison
+from .core_spectra import BLOCK_ROWS
 
 # Similarities held at a time, of one large set.
 _ENTRIES = 2**22
 
 
+def nearest_by_similarity(
+    similarities: Similarities, *, device: str = "cpu", block_rows: int = BLOCK_ROWS
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest other text of the same set, as `nearest_neighbours` does by cosine.
+
+    Parameters
+    ----------
+    similarities : of sets of at least two texts
+
+    Returns
+    -------
+    distances : ndarray of shape (n,), 1 - similarity, in [0, 2]
+    neighbours : ndarray of shape (n,), the neighbour's index within the set
+    """
+    distances = np.empty(len(similarities))
+    neighbours = np.empty(len(similarities), dtype=np.int64)
+    for _, rows in batches_by_size(similarities.sizes, block_rows):
+        for part, found in _similarities(similarities, rows, device, block_rows):
+            nearest, places = (own.cpu().numpy() for own in found.max(dim=-1))
+            distances[part], neighbours[part] = np.clip(1.0 - nearest, 0.0, 2.0), places
+    return distances, neighbours
+
+
 def nearest_without(
-    embeddings: np.ndarray,
+    compared: np.ndarray | Similarities,
     sizes: np.ndarray,
     factors: np.ndarray | None = None,
     *,
@@ -27,7 +51,7 @@ def nearest_without(
 
     Parameters
     ----------
-    embeddings : ndarray of shape (n, d), rows non-zero, all sets in turn
+    compared : ndarray of shape (n, d), embeddings, rows non-zero, all sets in turn; or similarities
     sizes : ndarray of shape (m,)
     factors : ndarray of shape (n,), by which the distance of each text is multiplied, such as its quality; 1 if None
 
@@ -35,12 +59,12 @@ def nearest_without(
     -------
     ndarray of shape (n,), in [0, 2]; NaN in a set of fewer than three texts
     """
-    scores = np.full(len(embeddings), np.nan)
+    scores = np.full(len(compared), np.nan)
     for _, rows in batches_by_size(sizes, block_rows):
         size = rows.shape[1]
         if size < 3:
             continue
-        distances, neighbours = _two_nearest(embeddings, rows, device, block_rows)
+        distances, neighbours = _two_nearest(compared, rows, device, block_rows)
         own = np.ones(rows.shape) if factors is None else factors[rows]
         first, second = own * distances[:, :, 0], own * distances[:, :, 1]
         slots = neighbours + np.arange(len(rows))[:, None] * size
@@ -50,7 +74,12 @@ def nearest_without(
 
 
 def expected_nearest(
-    embeddings: np.ndarray, sizes: np.ndarray, k: int, *, device: str = "cpu", block_rows: int = BLOCK_ROWS
+    compared: np.ndarray | Similarities,
+    sizes: np.ndarray,
+    k: int,
+    *,
+    device: str = "cpu",
+    block_rows: int = BLOCK_ROWS,
 ) -> np.ndarray:
     """Find the expected distance of each text to its nearest neighbour, in the subsets of k texts that it is in.
 
@@ -58,7 +87,7 @@ def expected_nearest(
 
     Parameters
     ----------
-    embeddings : ndarray of shape (n, d), rows non-zero, all sets in turn
+    compared : ndarray of shape (n, d), embeddings, rows non-zero, all sets in turn; or similarities
     sizes : ndarray of shape (m,), all >= k
     k : at least 2
 
@@ -66,10 +95,10 @@ def expected_nearest(
     -------
     ndarray of shape (n,), in [0, 2]
     """
-    expected = np.empty(len(embeddings))
+    expected = np.empty(len(compared))
     for _, rows in batches_by_size(sizes, block_rows):
         chances = torch.from_numpy(nearest_chances(rows.shape[1], k)).to(device)
-        for part, similarities in _similarities(embeddings, rows, device, block_rows):
+        for part, similarities in _similarities(compared, rows, device, block_rows):
             # A text comes last in its own row.
             nearest = similarities.sort(dim=-1, descending=True).values[..., :-1]
             expected[part] = ((1.0 - nearest).clamp(0.0, 2.0) @ chances).cpu().numpy()
@@ -77,11 +106,11 @@ def expected_nearest(
 
 
 def _two_nearest(
-    embeddings: np.ndarray, rows: np.ndarray, device: str, block_rows: int
+    compared: np.ndarray | Similarities, rows: np.ndarray, device: str, block_rows: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find the distances (b, k, 2) to the two nearest other texts of the set, and the index (b, k) of the nearest."""
     distances, neighbours = [], []
-    for _, similarities in _similarities(embeddings, rows, device, block_rows):
+    for _, similarities in _similarities(compared, rows, device, block_rows):
         nearest, places = (part.cpu().numpy() for part in similarities.topk(2))
         distances.append(np.clip(1.0 - nearest, 0.0, 2.0))
         neighbours.append(places[..., 0])
@@ -89,19 +118,19 @@ def _two_nearest(
 
 
 def _similarities(
-    embeddings: np.ndarray, rows: np.ndarray, device: str, block_rows: int
+    compared: np.ndarray | Similarities, rows: np.ndarray, device: str, block_rows: int
 ) -> Iterator[tuple[np.ndarray, torch.Tensor]]:
     """Compare texts with all texts of their set, in blocks of rows of a large one.
 
     Yields
     ------
     part : ndarray of shape (b, p), some of `rows`
-    similarities : tensor of shape (b, p, k), cosines; -inf for a text with itself
+    similarities : tensor of shape (b, p, k); -inf for a text with itself
     """
     size = rows.shape[1]
     step = size if rows.size <= block_rows else max(1, _ENTRIES // size)
-    vectors = unit_rows(embeddings, rows, device)
+    compare = comparison(compared, rows, device)
     for start in range(0, size, step):
-        similarities = vectors[:, start : start + step] @ vectors.mT
+        similarities = compare(slice(start, start + step), slice(None))
         torch.diagonal(similarities, offset=start, dim1=-2, dim2=-1).fill_(-torch.inf)
         yield rows[:, start : start + step], similarities

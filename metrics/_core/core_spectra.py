@@ -6,14 +6,13 @@ of rows, so that memory is bounded by the block and does not grow with the squar
 
 import itertools
 import math
-import numbers
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from .core_inputs import batches_by_size, describe
+from .core_inputs import batches_by_size, describe, show, to_array, to_float
 
 # Rows held in float64 at a time: 6 MB at 384 dimensions.
 BLOCK_ROWS = 2048
@@ -49,14 +48,14 @@ def parse_orders(q: Any) -> list[float]:
 def _parse_order(value: Any, name: str) -> float:
     if isinstance(value, str) and value == "inf":
         return math.inf
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number in [0, inf], or 'inf'. Got {describe(value)}.")
     try:
-        order = float(value)
-    except OverflowError:
-        raise ValueError(f"{name} is too large: pass 'inf' for the limit. Got {describe(value)}.") from None
+        order = to_float(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a number in [0, inf], or 'inf'. Got {describe(value)}.") from None
     if not order >= 0:
-        raise ValueError(f"{name} must be in [0, inf]. Got {value}.")
+        raise ValueError(f"{name} must be in [0, inf]. Got {show(value)}.")
+    if math.isinf(order) and not isinstance(value, (float, np.floating)):
+        raise ValueError(f"{name} is too large: pass 'inf' for the limit. Got {describe(value)}.")
     return order
 
 
@@ -488,12 +487,11 @@ def kernels_from_function(
 
 
 def _square(kernel: Any, n: int, set_index: int) -> np.ndarray:
-    if hasattr(kernel, "detach"):
-        kernel = kernel.detach().cpu()
     try:
-        if np.iscomplexobj(kernel):
+        matrix = to_array(kernel)
+        if matrix.dtype.kind not in "biuf":
             raise TypeError
-        matrix = np.asarray(kernel, dtype=np.float64)
+        matrix = matrix.astype(np.float64)
     except (TypeError, ValueError):
         raise TypeError(
             f"kernel (set {set_index}) must return an (n, n) array of numbers. Got {describe(kernel)}."

@@ -8,8 +8,9 @@ import numpy as np
 
 from .chamfer_diversity_parts import ChamferParts
 from .core_cache import TextCache as TextCache
-from .core_encoder import EncoderSettings, embed_sets
+from .core_encoder import EncoderSettings
 from .core_inputs import (
+    NO_TEXTS,
     find_scored_sets,
     mean_by_set,
     mean_over_sets,
@@ -23,13 +24,16 @@ from .core_inputs import (
 )
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
-from .core_neighbours import expected_nearest, nearest_without
+from .core_neighbours import expected_nearest, nearest_by_similarity, nearest_without
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
+from .core_rewards import RewardFunction as RewardFunction
+from .core_similarity import Similarities, check_source, parse_source
 from .core_spectra import mean_pairwise_distances, nearest_neighbours
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
+from .core_windows import Windows as Windows
 
 _DESCRIPTION = """\
 How far is each text of a set, in meaning, from its nearest neighbour in the set? Chamfer diversity is the mean of these
@@ -55,6 +59,11 @@ Args:
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
     embeddings (array of shape (n, d)): embeddings of all texts, in the order of the concatenated sets. No encoder
         runs. Their norms do not matter.
+    similarity (`list` of (k, k) matrices): in place of an encoder, similarities computed elsewhere: a matrix for each
+        set, for its k texts in order, or one matrix if `predictions` is one flat set. The texts may then be mere names,
+        such as those of molecules or images. The distance of two texts is 1 - similarity. Each matrix must be
+        symmetric, with unit diagonal, to within 1e-4, and positive semi-definite, to within 1e-4 of its largest
+        eigenvalue. Cannot be combined with `embeddings`.
     quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
     min_quality (`float` in [0, 1]): requires `quality`. Texts of lower quality are left out of all results, as in
         effective semantic diversity (arXiv 2504.12522). A set scores 0 if fewer than two texts are left.
@@ -74,12 +83,16 @@ Args:
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
+    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
+        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
+        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
+        combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision and
-        the text. Processes can share it. It does not change scores or signatures. If all embeddings are cached, the
-        model is not loaded. Cannot be combined with an encoder object. Not to be confused with the `cache_dir` of
-        `evaluate.load`, which holds the code of the module.
+    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision,
+        `long_texts` and the text. Processes can share it. It does not change scores or signatures. If all embeddings
+        are cached, the model is not loaded. Cannot be combined with an encoder object. Not to be confused with the
+        `cache_dir` of `evaluate.load`, which holds the code of the module.
     details (`bool`, default `False`): also return, for each set, the mean pairwise distance, and the nearest
         neighbour of each text with its distance.
     progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
@@ -153,6 +166,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         predictions: Any,
         set_size: int | None = None,
         embeddings: Any = None,
+        similarity: Any = None,
         quality: Any = None,
         min_quality: float | None = None,
         singletons: str = "error",
@@ -161,42 +175,52 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         confidence: float | None = None,
         model: Any = DEFAULT_MODEL,
         precision: str | None = None,
+        long_texts: str | None = None,
         batch_size: int | None = None,
         device: str | None = None,
         cache_dir: Any = None,
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
+        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
+        check_source(embeddings, similarity, encoder)
+        check_rarefy(rarefy, contributions=contributions)
+        parse_choice(singletons, "singletons", ("error", "skip"))
+        level = parse_confidence(confidence)
+        if predictions is NO_TEXTS:
+            encoder.check_found()
+            parse_min_quality(min_quality, None if quality is None else np.empty(0))
         sets = parse_sets(predictions, set_size)
-        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
         qualities = None if quality is None else parse_values(quality, sets, "quality")
         counted = parse_min_quality(min_quality, qualities)
         counts = sets.sizes if counted is None else sum_by_set(counted.astype(np.int64), sets.sizes)
-        check_rarefy(rarefy, contributions=contributions)
         k = parse_rarefy(rarefy, counts, least=2)
-        parse_choice(singletons, "singletons", ("error", "skip"))
         scored = find_scored_sets(sets, singletons, "chamfer_diversity") if k is None else counts >= k
-        level = parse_confidence(confidence)
-        vectors, settings = embed_sets(sets, embeddings, encoder)
+        compared, settings = parse_source(sets, embeddings, similarity, encoder).compared(sets)
 
         where = matrix_device(device)
         # A set of which fewer than two texts count has nothing to compare, and scores 0.
-        compared = scored & (counts > 1)
-        texts = np.repeat(compared, sets.sizes)
-        rows, sizes = np.flatnonzero(texts if counted is None else texts & counted), counts[compared]
-        if len(rows) < len(vectors):
-            vectors = vectors[rows]
-        if k is None:
-            distances, neighbours = nearest_neighbours(vectors, sizes, device=where)
+        several = scored & (counts > 1)
+        texts = np.repeat(several, sets.sizes)
+        rows, sizes = np.flatnonzero(texts if counted is None else texts & counted), counts[several]
+        if len(rows) < len(compared):
+            compared = compared[rows]
+        if k is not None:
+            distances = expected_nearest(compared, sizes, k, device=where)
+        elif isinstance(compared, Similarities):
+            distances, neighbours = nearest_by_similarity(compared, device=where)
         else:
-            distances = expected_nearest(vectors, sizes, k, device=where)
+            distances, neighbours = nearest_neighbours(compared, sizes, device=where)
 
         def of_scored(values: np.ndarray) -> np.ndarray:
             found = np.zeros(len(sets.sizes))
-            found[compared] = values
+            found[several] = values
             return found[scored]
 
-        pairwise = of_scored(mean_pairwise_distances(vectors, sizes, device=where))
+        if isinstance(compared, Similarities):
+            pairwise = of_scored(compared.mean_pairwise_distances())
+        else:
+            pairwise = of_scored(mean_pairwise_distances(compared, sizes, device=where))
         scores = of_scored(mean_by_set(distances, sizes))
 
         result: dict[str, Any] = {
@@ -215,7 +239,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         if contributions:
 
             def added(factors: np.ndarray | None, scores: np.ndarray) -> list[list[float | None]]:
-                without = nearest_without(vectors, sizes, factors, device=where)
+                without = nearest_without(compared, sizes, factors, device=where)
                 return _contributions(spread(scores.tolist(), scored), without, rows, sets.sizes)
 
             result["contributions"] = added(None, scores)

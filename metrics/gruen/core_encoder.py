@@ -13,10 +13,14 @@ import numpy as np
 
 from .core_cache import TextCache, parse_cache_dir, through_cache
 from .core_inputs import TextSets, describe, parse_choice, parse_count, parse_embeddings, parse_matrix
-from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_model, load_encoder
+from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_device, find_model, load_encoder
 from .core_tokens import count_tokens, token_batches, warn_of_cut, warn_of_unread
+from .core_windows import split_windows
 
 logger = logging.getLogger(__name__)
+
+# What is done with texts that are longer than the model reads; the first is the default.
+LONG_TEXTS = ("windows", "cut")
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class EncoderSettings:
     device : a torch device; the fastest available if None
     cache_dir : path of a folder in which embeddings are kept between runs, or None
     progress : show a progress bar; if None, only where logging is at INFO or below
+    long_texts : "windows": a text that is longer than the model reads is embedded in windows; "cut": its end is cut
+        off; None for the default
 
     Raises
     ------
@@ -45,15 +51,18 @@ class EncoderSettings:
     device: str | None = None
     cache_dir: Any = None
     progress: bool | None = None
+    long_texts: str | None = None
 
     def __post_init__(self) -> None:
+        if self.long_texts is not None:
+            parse_choice(self.long_texts, "long_texts", LONG_TEXTS)
         if self.precision is not None:
             parse_choice(self.precision, "precision", PRECISIONS)
         if self.batch_size is not None:
             object.__setattr__(self, "batch_size", parse_count(self.batch_size, "batch_size"))
         object.__setattr__(self, "cache_dir", parse_cache_dir(self.cache_dir))
         if self.is_given:
-            for name in ("precision", "cache_dir"):
+            for name in ("precision", "cache_dir", "long_texts"):
                 self._refuse(name, None, f"model is an encoder of your own ({type(self.model).__name__})")
 
     @property
@@ -61,9 +70,22 @@ class EncoderSettings:
         """Whether `model` is an encoder of the caller's."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
 
+    @property
+    def in_windows(self) -> bool:
+        """Whether long texts are embedded in windows."""
+        return (self.long_texts or LONG_TEXTS[0]) == "windows"
+
+    def check_found(self) -> None:
+        """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
+        if self.device is not None:
+            find_device(self.device)
+        if not self.is_given and self.model != DEFAULT_MODEL:
+            find_model(self.model)
+
     def check_unused(self, reason: str) -> None:
         """Raise an error if a setting asks something of an encoder that does not run."""
-        for name, default in (("model", DEFAULT_MODEL), ("precision", None), ("cache_dir", None)):
+        defaults = {"model": DEFAULT_MODEL, "precision": None, "cache_dir": None, "long_texts": None}
+        for name, default in defaults.items():
             self._refuse(name, default, reason)
 
     def _refuse(self, name: str, default: Any, reason: str) -> None:
@@ -90,7 +112,7 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     Warns
     -----
     UserWarning
-        Once each, with the count, if texts are longer than the model reads, and if texts consist of words that it does
+        Once each, with the count, if the ends of texts are cut off, and if texts consist of words that it does
         not know: a quarter of the tokens is unknown, or half of them are single letters of another script. Once, if the
         cache cannot be written to for lack of space.
 
@@ -153,10 +175,16 @@ def _encode_given(texts: list[str], encoder: Any) -> Encoded:
 def _encode_unique(texts: list[str], settings: EncoderSettings, bar: Any) -> Encoded:
     """Encode different texts."""
     loaded, identity = load_encoder(settings.model, settings.precision, settings.device)
-    embeddings, cut, unread = _encode_batches(loaded, texts, settings.batch_size, bar)
+    embeddings, cut, unread = _encode_batches(loaded, texts, settings, bar)
     warn_of_cut(cut, loaded.token_limit)
     warn_of_unread(unread, len(texts))
-    return Encoded(embeddings, {"model": identity, "precision": loaded.precision})
+    return Encoded(embeddings, _signed(identity, loaded.precision, settings))
+
+
+def _signed(identity: str, precision: str, settings: EncoderSettings) -> dict[str, str]:
+    """Make the entries of a signature; texts are cut where nothing is said about them."""
+    windows = {"long_texts": "windows"} if settings.in_windows else {}
+    return {"model": identity, "precision": precision, **windows}
 
 
 def _encode_through_cache(texts: list[str], settings: EncoderSettings, bar: Any) -> Encoded:
@@ -180,42 +208,56 @@ def _encode_through_cache(texts: list[str], settings: EncoderSettings, bar: Any)
             loaded, found = load_encoder(settings.model, settings.precision, settings.device)
             if (found, loaded.precision) != (identity, precision):
                 raise ValueError(f"model: its files changed while they were in use, from {identity} to {found}.")
-            embeddings, cut, found_unread = _encode_batches(loaded, part, settings.batch_size, bar)
+            embeddings, cut, found_unread = _encode_batches(loaded, part, settings, bar)
             unread += found_unread
             if cut.any() and limit is None:
                 limit = str(loaded.token_limit)
                 cache.keep_setting("tokens", limit)
             return embeddings, cut
 
-        embeddings, cut = through_cache(cache, texts, precision, encode_part, bar.update)
+        kind = f"{precision} in windows" if settings.in_windows else precision
+        embeddings, cut = through_cache(cache, texts, kind, encode_part, bar.update)
     warn_of_cut(cut, limit)
     warn_of_unread(unread, len(texts))
-    return Encoded(embeddings, {"model": identity, "precision": precision})
+    return Encoded(embeddings, _signed(identity, precision, settings))
 
 
 def _encode_batches(
-    loaded: LoadedEncoder, texts: list[str], batch_size: int | None, bar: Any
+    loaded: LoadedEncoder, texts: list[str], settings: EncoderSettings, bar: Any
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Encode different texts.
 
     Returns
     -------
     embeddings : ndarray of shape (n, d), float32
-    cut : ndarray of shape (n,), int64: the tokens of each text that is longer than the model reads; 0 for the others
+    cut : ndarray of shape (n,), int64: the tokens of each text whose end is cut off; 0 for the others
     unread : the number of texts whose words the model does not know
     """
-    model, limit = loaded.model, loaded.token_limit
+    model, limit, windows = loaded.model, loaded.token_limit, None
     with loaded.lock:
         lengths, unread = count_tokens(model, texts)
-    embeddings = np.empty((len(texts), 0), dtype=np.float32)
+        is_long = np.zeros(len(texts), dtype=bool) if limit is None else lengths > limit
+        if settings.in_windows and limit is not None and is_long.any():
+            windows = split_windows(model.tokenizer, texts, lengths, limit)
+    if windows is not None:
+        bar.total += len(windows.parts) - len(texts)
+        embeddings = windows.average(_run_batches(loaded, windows.parts, windows.lengths, settings.batch_size, bar))
+        return embeddings, np.zeros_like(lengths), unread
     read = lengths if limit is None else np.minimum(lengths, limit)
-    for batch in token_batches(read, str(model.device), batch_size):
+    return _run_batches(loaded, texts, read, settings.batch_size, bar), lengths * is_long, unread
+
+
+def _run_batches(
+    loaded: LoadedEncoder, texts: list[str], lengths: np.ndarray, batch_size: int | None, bar: Any
+) -> np.ndarray:
+    """Encode texts of known numbers of tokens, batch by batch: (n, d), float32."""
+    embeddings = np.empty((len(texts), 0), dtype=np.float32)
+    for batch in token_batches(lengths, str(loaded.model.device), batch_size):
         # The lock is released between batches, so that a short call need not wait for the end of a long one.
         with loaded.lock:
-            encoded = model.encode([texts[i] for i in batch], batch_size=len(batch), show_progress_bar=False)
+            encoded = loaded.model.encode([texts[i] for i in batch], batch_size=len(batch), show_progress_bar=False)
         if not embeddings.shape[1]:
             embeddings = np.empty((len(texts), encoded.shape[1]), dtype=np.float32)
         embeddings[batch] = encoded
         bar.update(len(batch))
-    cut = np.zeros(len(texts), dtype=np.int64) if limit is None else lengths * (lengths > limit)
-    return embeddings, cut, unread
+    return embeddings

@@ -4,20 +4,59 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .core_inputs import describe
+from .core_inputs import describe, to_array
 from .core_models import model_registry
 from .core_results import format_callable
 
+# Larger numbers have no square in float64.
+_LARGEST = 1e100
 
-class WordVectors(NamedTuple):
-    """Vectors by word, and their name: that of the file with its digest."""
 
-    table: Any
-    identity: str
+class WordVectors:
+    """Vectors of one length by word, and their name: that of the file with its digest."""
+
+    def __init__(self, table: Any, identity: str) -> None:
+        self._table, self.identity = table, identity
+        self._first: tuple[str, int] | None = None
+
+    def __getitem__(self, word: str) -> np.ndarray | None:
+        """Look up the vector of a word, as written or in lower case; None if there is none.
+
+        Raises
+        ------
+        ValueError
+            If it is no vector of finite numbers, or not as long as the first one that was looked up.
+        """
+        # fastText's `in` is true for any word with a known n-gram, from which its lookup builds the vector.
+        for form in (word, word.lower()):
+            if form in self._table:
+                return self._check(form, self._table[form])
+        return None
+
+    def _check(self, word: str, value: Any) -> np.ndarray:
+        try:
+            vector = to_array(value)
+            vector = vector.astype(np.float64) if vector.dtype.kind in "iuf" else np.empty(0)
+        except (TypeError, ValueError):
+            vector = np.empty(0)
+        # NaN is not below the bound either.
+        if vector.ndim != 1 or not len(vector) or not (np.abs(vector) <= _LARGEST).all():
+            raise ValueError(
+                f"vectors must hold an array of shape (d,) for each word, of finite numbers up to {_LARGEST:g}. "
+                f"Got {describe(value)} for {word!r}."
+            )
+        if self._first is None:
+            self._first = (word, len(vector))
+        first, length = self._first
+        if len(vector) != length:
+            raise ValueError(
+                f"vectors must all have one length. Got {length} for {first!r}, and {len(vector)} for {word!r}."
+            )
+        return vector
 
 
 def load_vectors(vectors: Any) -> WordVectors:
@@ -56,15 +95,6 @@ def load_vectors(vectors: Any) -> WordVectors:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()[:12]
             registry.models[key] = WordVectors(_read(path), f"{path.name}@{digest}")
         return registry.models[key]
-
-
-def word_vector(table: Any, word: str) -> Any:
-    """Look up the vector of a word, as written or in lower case; None if there is none."""
-    # fastText's `in` is true for any word with a known n-gram, from which its lookup builds the vector.
-    for form in (word, word.lower()):
-        if form in table:
-            return np.asarray(table[form], dtype=np.float64)
-    return None
 
 
 def _read(path: Path) -> Any:

@@ -11,13 +11,15 @@ import numpy as np
 
 from .core_cache import TextCache as TextCache
 from .core_encoder import EncoderSettings, encode
-from .core_inputs import parse_texts
+from .core_inputs import NO_TEXTS, parse_texts
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL
 from .core_results import TEXTS, confidence_interval, confidence_settings, parse_confidence, signature
+from .core_rewards import RewardFunction as RewardFunction
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors
+from .core_windows import Windows as Windows
 from .gruen_backbone import Backbone, OrderBackbone
 from .gruen_bert import BertBackbone, BertSettings
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone
@@ -194,11 +196,13 @@ class Gruen(TextMetric, evaluate.Metric):
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
-        texts = parse_texts(predictions)
         level = parse_confidence(confidence)
         run = EncoderSettings(DEFAULT_MODEL, precision, batch_size, device, cache_dir, progress)
         bert = BertSettings(likelihood, lm_model, cola_model, sop_model)
         settings = Settings(backbone, components, parity, bert, focus, focus_threshold, vectors, model, run, markup)
+        if predictions is NO_TEXTS:
+            settings.encoder.check_found()
+        texts = parse_texts(predictions)
         judge = self._load_backbone(settings)
         mover = WordMover(vectors, load_vectors) if settings.focus_kind == "wms" else None
         sentences = split(texts, parity, settings.reading)

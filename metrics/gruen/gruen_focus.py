@@ -13,7 +13,7 @@ import numpy as np
 
 from .core_inputs import describe
 from .core_models import model_registry
-from .core_vectors import WordVectors, word_vector
+from .core_vectors import WordVectors
 
 # The least tie that keeps the focus of a text of two sentences: a cosine there, but for the bonus of short sentences.
 FOCUS_THRESHOLD = 0.108
@@ -228,7 +228,8 @@ class WordMover:
             from nltk.tokenize import NLTKWordTokenizer
             from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-            self._table, self.identity = read(vectors)
+            self._vectors = read(vectors)
+            self.identity = self._vectors.identity
             self._tokenizer, self._stop_words = NLTKWordTokenizer(), ENGLISH_STOP_WORDS
             self._pipeline = None
 
@@ -262,7 +263,7 @@ class WordMover:
             for word in self._tokenizer.tokenize(sentence)
             if word.isalpha() and word.lower() not in self._stop_words
         )
-        found = ((word_vector(self._table, word), math.log1p(n)) for word, n in counted.items())
+        found = ((self._vectors[word], math.log1p(n)) for word, n in counted.items())
         return [(vector, weight) for vector, weight in found if vector is not None]
 
     def _distance(self, first: list[tuple[np.ndarray, float]], second: list[tuple[np.ndarray, float]]) -> float:

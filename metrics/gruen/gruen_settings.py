@@ -103,7 +103,8 @@ class Settings:
         """
         if self._is_given and self.judged:
             return dataclasses.replace(self.run, model=self.model, precision=None, cache_dir=None)
-        return dataclasses.replace(self.run, model=self.model)
+        # A sentence that is longer than the encoder reads is cut, as when the thresholds were calibrated.
+        return dataclasses.replace(self.run, model=self.model, long_texts=None if self._is_given else "cut")
 
     def signed(self) -> dict[str, object]:
         """Return the signature's entries on what is scored and how texts are split."""

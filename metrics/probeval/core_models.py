@@ -54,6 +54,10 @@ class FairLock:
     """A fair lock: a thread that releases it and asks for it again waits for those that asked before."""
 
     def __init__(self) -> None:
+        self.free()
+
+    def free(self) -> None:
+        """Release the lock, whoever holds it: only for a process in which no other thread exists."""
         self._next, self._held = threading.Lock(), threading.Lock()
 
     def __enter__(self) -> None:
@@ -82,7 +86,19 @@ def model_registry() -> Any:
     """Return the registry of this process, which all copies of this file share."""
     fresh: Any = types.ModuleType(_REGISTRY)
     fresh.lock, fresh.models, fresh.identities = threading.RLock(), {}, {}
-    return sys.modules.setdefault(_REGISTRY, fresh)
+    registry = sys.modules.setdefault(_REGISTRY, fresh)
+    if registry is fresh and hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_free_locks)
+    return registry
+
+
+def _free_locks() -> None:
+    """Release the locks that other threads held when this process was forked: they do not exist here."""
+    registry = model_registry()
+    registry.lock = threading.RLock()
+    for loaded in registry.models.values():
+        if hasattr(loaded, "lock"):
+            loaded.lock.free()
 
 
 def load_encoder(model: str | os.PathLike[str], precision: str | None, device: str | None) -> tuple[LoadedEncoder, str]:
@@ -107,7 +123,7 @@ def find_device(device: str | None) -> str:
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         named = torch.device(device)
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError, ValueError, OverflowError):
         named = None
     if named is None or named.type not in _DEVICE_TYPES:
         raise ValueError(f"device must be a torch device: 'cpu', 'cuda', 'cuda:1', 'mps'. Got {describe(device)}.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from .core_cache import TextCache as TextCache
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import TextSets
+from .core_inputs import NO_TEXTS, TextSets
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL
 from .core_parts import SetParts as SetParts
@@ -21,18 +21,19 @@ from .core_results import (
     parse_confidence,
     signature,
 )
+from .core_rewards import RewardFunction as RewardFunction
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors
+from .core_windows import Windows as Windows
 from .probeval_clusters import compare_clusterings
 from .probeval_formats import (
-    from_cfc,
-    from_protoqa,
-    labels_from_cfc,
+    pair_rows,
     parse_labels,
     parse_rows,
     questions,
 )
+from .probeval_linkage import weighted_linkage as weighted_linkage
 from .probeval_matching import WordNetMatcher, cluster_maximum
 from .probeval_parts import AnswerParts
 from .probeval_pipeline import (
@@ -47,6 +48,7 @@ from .probeval_pipeline import (
     texts_to_embed,
 )
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
+from .probeval_released import from_cfc, from_protoqa, labels_from_cfc
 from .probeval_scores import mean
 from .probeval_soft import same_probability as same_probability
 from .probeval_vectors import Embeddings, average_word_vectors
@@ -78,8 +80,8 @@ Args:
         counted; a list of `{"text", "count"}`; a dict from answers to counts; or `{"id", "answers"}` with one of
         these. All predictions can be a dict from question ids to answers. A flat list of strings is one question.
     references (`list`): people's answers to each question, in the same forms. An answer may have a `"cluster"`, a
-        string or an integer; an item may have the text of its `"question"`. References are matched to predictions by
-        id, or by position if there are no ids.
+        string or an integer; an item may have the text of its `"question"`, the `"sentence"` that it is about and the
+        `"slot"` that it asks for. References are matched to predictions by id, or by position if there are no ids.
     clustering (`str`, default `"auto"`): `"human"`: people's clusters. `"soft"`: clusters to which
         an answer belongs by degrees, by the probability that people put it with their answers. `"hac"`: agglomerative
         clustering of normalized embeddings. `"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: one
@@ -106,6 +108,9 @@ Args:
     seed (`int`, default 0): for `"xmeans"` and `"gmeans"`.
     labels (`dict`): for `matcher="human"`: people's cluster of each answer of the model, as a mapping from question
         ids (or positions `"0"`, `"1"`, ... if there are no ids) to mappings from answers to clusters or `"wrong"`.
+    unknown (`str`, default `"error"`): a prediction without a reference is an error. With `"skip"`, it is left out and
+        named in `skipped`. It applies to what is passed to `compute`, not to `add_batch`.
+    missing (`str`, default `"error"`): the same for a reference without a prediction.
     confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over questions: 1000
         resamples with a fixed seed.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
@@ -115,12 +120,16 @@ Args:
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
+    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
+        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
+        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
+        combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision and
-        the text. Processes can share it. It does not change scores or signatures. If all embeddings are cached, the
-        model is not loaded. Cannot be combined with an encoder object. Not to be confused with the `cache_dir` of
-        `evaluate.load`, which holds the code of the module.
+    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision,
+        `long_texts` and the text. Processes can share it. It does not change scores or signatures. If all embeddings
+        are cached, the model is not loaded. Cannot be combined with an encoder object. Not to be confused with the
+        `cache_dir` of `evaluate.load`, which holds the code of the module.
     vectors (`str`, path or mapping): word vectors to use in place of `model`, averaged over the words of an answer: a
         fastText or word2vec file (requires gensim), or a mapping from words to vectors. An answer without a known
         word matches only itself.
@@ -142,6 +151,8 @@ Returns:
         more diverse.
     n_answers (`list[int]`): number of the model's answers to each question. The score depends on it.
     n_empty (`int`): number of questions without an answer of the model. Its distribution is then uniform.
+    skipped (`dict`): only with `unknown="skip"` or `missing="skip"`. The ids of the questions that are left out:
+        `"unknown"` and `"missing"`.
     clustering_quality (`dict`): only if people's clusters are given but others are used. Agreement of the two: the
         mean over questions of BLANC and V-measure, in [0, 1], and of the adjusted Rand index, in [-0.5, 1]. Higher is
         better.
@@ -189,6 +200,8 @@ class Probeval(TextMetric, evaluate.Metric):
                     "references": {
                         "id": text,
                         "question": text,
+                        "sentence": text,
+                        "slot": text,
                         "answers": [{"text": text, "count": count, "cluster": text}],
                     },
                 }
@@ -215,23 +228,33 @@ class Probeval(TextMetric, evaluate.Metric):
         distance: float = 0.95,
         seed: int = 0,
         labels: Any = None,
+        unknown: str = "error",
+        missing: str = "error",
         confidence: float | None = None,
         model: Any = DEFAULT_MODEL,
         vectors: Any = None,
         precision: str | None = None,
+        long_texts: str | None = None,
         batch_size: int | None = None,
         device: str | None = None,
         cache_dir: Any = None,
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
-        asked = questions(*parse_rows(predictions, references))
         level = parse_confidence(confidence)
-        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
+        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
         chosen = Settings(clustering, matcher, threshold, linkage, distance, seed, smoothing, debias, parity)
-        settings = resolve(chosen, asked)
+        # Once before the answers are read, and once with them.
+        resolve(chosen, [])
         if (labels is not None) != (matcher == "human"):
             raise ValueError(f"labels go with matcher='human', and only with it. Got matcher={matcher!r}.")
+        if predictions is NO_TEXTS:
+            encoder.check_found()
+            if vectors is not None:
+                load_vectors(vectors)
+        given, gold, skipped = pair_rows(predictions, references, unknown, missing)
+        asked = questions(given, gold)
+        settings = resolve(chosen, asked)
         by_people = parse_labels(labels, asked) if matcher == "human" else [None] * len(asked)
         if vectors is not None or not needs_embeddings(settings):
             encoder.check_unused("no encoder runs")
@@ -255,10 +278,10 @@ class Probeval(TextMetric, evaluate.Metric):
             clusters_of.append(cluster(question, settings, embeddings))
             weights_of.append(match(question, clusters_of[-1], settings, embeddings, wordnet, own))
             scored.append(score(question.counts, weights_of[-1], clusters_of[-1], settings))
-            if np.isinf(scored[-1].score):
+            if not np.isfinite(scored[-1].score):
                 raise ValueError(
                     f"smoothing is {smoothing}, and the model gives no answer in some cluster of question "
-                    f"{question.name!r}: the divergence is infinite. Pass smoothing > 0."
+                    f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
                 )
 
         sizes = np.array([int(question.counts.sum()) for question in asked])
@@ -276,6 +299,8 @@ class Probeval(TextMetric, evaluate.Metric):
             "n_answers": sizes.tolist(),
             "n_empty": int((sizes == 0).sum()),
         }
+        if "skip" in (unknown, missing):
+            result["skipped"] = skipped._asdict()
         if level is not None:
             result["confidence_interval"] = confidence_interval(level, np.array(scores))
         if settings.clustering != "human" and all(question.clusters for question in asked):
@@ -312,8 +337,8 @@ class Probeval(TextMetric, evaluate.Metric):
         Returns
         -------
             A dict with `exact` and `wordnet`, for equal texts and for WordNet scores above 0.5: in each, the mean over
-            questions of max_answers_1, _3, _5, _10 and max_incorrect_1, _3, _5, in [0, 1], higher is better; `scores`,
-            the same for each question; and `signature`.
+            questions of max_answers_1, _3, _5, _10, _all, max_incorrect_1, _3, _5, set_intersection and dcg, in
+            [0, 1], higher is better; `scores`, the same for each question; and `signature`.
 
         Raises
         ------

@@ -8,13 +8,15 @@ from scipy.stats import norm
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, v_measure_score
 
+from .probeval_linkage import WEIGHTED, weighted_linkage
+
 LINKAGES = ("average", "complete", "single", "weighted", "ward", "centroid", "median")
 _MAX_CLUSTERS = 20  # as in the original
 # Anderson-Darling's statistic at significance 0.0001, the level of the paper of G-means.
 _GMEANS_CRITICAL = 1.8692
 
 
-def hac(embeddings: np.ndarray, method: str, distance: float) -> np.ndarray:
+def hac(embeddings: np.ndarray, method: str, distance: float, times: np.ndarray | None = None) -> np.ndarray:
     """Cluster agglomeratively: cut scipy's linkage of Euclidean distances at `distance`.
 
     Parameters
@@ -22,6 +24,7 @@ def hac(embeddings: np.ndarray, method: str, distance: float) -> np.ndarray:
     embeddings : ndarray of shape (n, d), unit rows
     method : one of LINKAGES
     distance : > 0; two unit vectors are at most 2 apart
+    times : ndarray of shape (n,), how often each row stands in the linkage; once if None
 
     Returns
     -------
@@ -29,7 +32,11 @@ def hac(embeddings: np.ndarray, method: str, distance: float) -> np.ndarray:
     """
     if len(embeddings) == 1:
         return np.zeros(1, dtype=np.int64)
-    return fcluster(linkage(embeddings, method), distance, criterion="distance") - 1
+    if times is None or (times == 1).all() or method not in WEIGHTED:
+        tree = linkage(embeddings, method)
+    else:
+        tree = weighted_linkage(embeddings, times, method)
+    return fcluster(tree, distance, criterion="distance") - 1
 
 
 def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:

@@ -2,21 +2,23 @@
 
 The canonical form is a row for each question, in the same order on both sides:
 predictions `{"id", "answers": [{"text", "count"}]}` and
-references `{"id", "question", "answers": [{"text", "count", "cluster"}]}`, with "" for an id, a question or a cluster
-that is not there.
+references `{"id", "question", "sentence", "slot", "answers": [{"text", "count", "cluster"}]}`,
+with "" for a string that is not there.
 """
 
-import json
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import check_characters, describe, parse_count
+from .core_inputs import NO_TEXTS, SettingsCheckedError, check_characters, describe, parse_choice, parse_count, unpack
 
 WRONG = "wrong"
+# Above it, floats skip integers.
+_MOST = 2**53
+# What to do with a prediction without a reference, or the reverse.
+PARTNERLESS = ("error", "skip")
+_GOLD_FIELDS = ("id", "question", "sentence", "slot", "answers")
 
 
 class Question(NamedTuple):
@@ -38,6 +40,17 @@ class Question(NamedTuple):
     clusters: list[str] | None
 
 
+class Skipped(NamedTuple):
+    """Ids of questions that are left out.
+
+    unknown : of predictions without a reference
+    missing : of references without a prediction
+    """
+
+    unknown: list[str]
+    missing: list[str]
+
+
 def parse_rows(predictions: Any, references: Any) -> tuple[list[dict], list[dict]]:
     """Convert predictions and references to the canonical form: a row per question, in the order of the predictions.
 
@@ -45,7 +58,8 @@ def parse_rows(predictions: Any, references: Any) -> tuple[list[dict], list[dict
     ----------
     predictions : a question each: a list of answers, or `{"id", "answers"}`; or a mapping from ids to answers; or the
         answers to one question. An answer is a string, or `{"text", "count"}`; answers may be a mapping to counts.
-    references : the same, with an optional "cluster" (str or int) for an answer and "question" for a question
+    references : the same, with an optional "cluster" (str or int) for an answer, and optional "question", "sentence"
+        and "slot" for a question
 
     Raises
     ------
@@ -54,11 +68,40 @@ def parse_rows(predictions: Any, references: Any) -> tuple[list[dict], list[dict
     ValueError
         If an id comes twice or has no partner, a count is below 1, or a gold answer is blank.
     """
+    return pair_rows(predictions, references)[:2]
+
+
+def pair_rows(
+    predictions: Any, references: Any, unknown: str = "error", missing: str = "error"
+) -> tuple[list[dict], list[dict], Skipped]:
+    """Convert as `parse_rows` does, and leave out questions without a partner where `unknown` or `missing` is "skip".
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `parse_rows` does, or if no question is left.
+    """
+    parse_choice(unknown, "unknown", PARTNERLESS)
+    parse_choice(missing, "missing", PARTNERLESS)
     given = _items(predictions, "predictions", ("id", "answers"), ("text", "count"))
-    gold = _items(references, "references", ("id", "question", "answers"), ("text", "count", "cluster"))
+    gold = _items(references, "references", _GOLD_FIELDS, ("text", "count", "cluster"))
     for name, rows in (("predictions", given), ("references", gold)):
         _check_ids(name, rows)
-    return given, _align(given, gold)
+    skipped = Skipped([], [])
+    if given[0]["id"] and gold[0]["id"]:
+        names, gold_names = {row["id"] for row in given}, {row["id"] for row in gold}
+        if unknown == "skip":
+            skipped.unknown.extend(row["id"] for row in given if row["id"] and row["id"] not in gold_names)
+        if missing == "skip":
+            skipped.missing.extend(row["id"] for row in gold if row["id"] and row["id"] not in names)
+        given = [row for row in given if row["id"] not in set(skipped.unknown)]
+        gold = [row for row in gold if row["id"] not in set(skipped.missing)]
+        if not (given and gold):
+            raise ValueError(
+                f"no prediction has a reference: predictions has question {next(iter(names))!r}, for example, and "
+                f"references has {next(iter(gold_names))!r}."
+            )
+    return given, _align(given, gold), skipped
 
 
 def questions(given: list[dict], gold: list[dict]) -> list[Question]:
@@ -96,6 +139,8 @@ def _question(place: int, given: dict, gold: dict) -> Question:
 
 
 def _items(value: Any, name: str, fields: tuple[str, ...], answer_fields: tuple[str, ...]) -> list[dict]:
+    if value is NO_TEXTS:
+        raise SettingsCheckedError
     if value is None:
         raise ValueError(f"{name} is None: probeval compares a model's answers with people's, and needs both.")
     if isinstance(value, Mapping):
@@ -115,7 +160,7 @@ def _list(value: Any, name: str, expected: str) -> list:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name} must be {expected}. Got a bare string, {describe(value)}.")
     if hasattr(value, "tolist"):
-        value = value.tolist()
+        value = unpack(value)
     try:
         return list(value)
     except TypeError:
@@ -139,11 +184,11 @@ def _row(item: Any, where: str, fields: tuple[str, ...], answer_fields: tuple[st
     if row["id"]:
         where = f"{where} (question {row['id']!r})"
     _check_fields(item, fields, where)
-    if "question" in fields:
-        question = item.get("question")
-        if question is not None and not isinstance(question, str):
-            raise TypeError(f"{where}: the question must be a string. Got {describe(question)}.")
-        row["question"] = question or ""
+    for field in fields[1:-1]:
+        text = item.get(field)
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"{where}: the {field} must be a string. Got {describe(text)}.")
+        row[field] = text or ""
     answers = item["answers"]
     if isinstance(answers, Mapping):
         answers = [{"text": text, "count": count} for text, count in answers.items()]
@@ -167,12 +212,19 @@ def _answer(answer: Any, where: str, fields: tuple[str, ...]) -> dict:
         raise TypeError(f"{where}: the text must be a string. Got {describe(text)}.")
     check_characters([text], lambda _: where)
     count = answer.get("count")
-    parsed: dict[str, Any] = {"text": text, "count": 1 if count is None else parse_count(count, f"{where}: the count")}
+    parsed: dict[str, Any] = {"text": text, "count": 1 if count is None else _count(count, f"{where}: the count")}
     if "cluster" in fields:
         if not text.strip():
             raise ValueError(f"{where} is blank: a gold answer must hold a word. Got {text!r}.")
         parsed["cluster"] = _label(answer.get("cluster"), where)
     return parsed
+
+
+def _count(value: Any, name: str) -> int:
+    """Read an integer >= 1; JSON and pandas write some integers as floats."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    return parse_count(value, name, high=_MOST)
 
 
 def _label(label: Any, where: str) -> str:
@@ -218,13 +270,15 @@ def _align(given: list[dict], gold: list[dict]) -> list[dict]:
     partners = {row["id"]: row for row in gold}
     for i, row in enumerate(given):
         if row["id"] not in partners:
-            raise ValueError(f"predictions[{i}] (question {row['id']!r}) has no reference.")
+            raise ValueError(
+                f"predictions[{i}] (question {row['id']!r}) has no reference. Pass unknown='skip' to leave it out."
+            )
     answered = {row["id"] for row in given}
     for i, row in enumerate(gold):
         if row["id"] not in answered:
             raise ValueError(
-                f"references[{i}] (question {row['id']!r}) has no prediction. Leave it out, or pass "
-                "'answers': [] to score it as unanswered."
+                f"references[{i}] (question {row['id']!r}) has no prediction. Pass missing='skip' to leave it "
+                "out, or 'answers': [] to score it as unanswered."
             )
     return [partners[row["id"]] for row in given]
 
@@ -261,140 +315,3 @@ def parse_labels(labels: Any, asked: list[Question]) -> list[list[str]]:
             row.append(str(label))
         rows.append(row)
     return rows
-
-
-def from_cfc(targets: Any, predictions: Any) -> dict[str, list[dict]]:
-    """Read Commonsense Frame Completion's files, as released with arXiv 2406.04145.
-
-    Parameters
-    ----------
-    targets : path of a JSON Lines file, or its objects: `metadata.id`, `question.normalized`, `answers.raw` and
-        `answers.clusters`. Counts come from `raw`, since those stored with clusters are not always right; an answer in
-        two clusters counts in both, as in the original.
-    predictions : path of a JSON file, or its object: `annotated_prediction_data` (id to text to `{"cluster",
-        "count"}`) and `model_answers` (id to texts), or either of them. Counts are used if there are any.
-
-    Returns
-    -------
-    dict with "predictions" and "references", for `compute(**from_cfc(...))`: the questions that have predictions
-
-    Raises
-    ------
-    ValueError
-        If a record lacks what it must have, or a predicted question has no target.
-    """
-    data = _load(predictions)
-    if not isinstance(data, Mapping):
-        raise TypeError(f"predictions must be a JSON object from question ids to answers. Got {describe(data)}.")
-    by_question = data.get("annotated_prediction_data") or data.get("model_answers") or data
-    given = {}
-    for identity, answers in by_question.items():
-        if isinstance(answers, Mapping):
-            answers = {text: entry["count"] if isinstance(entry, Mapping) else entry for text, entry in answers.items()}
-        given[str(identity)] = answers
-    return _convert(_records(targets), given)
-
-
-def labels_from_cfc(predictions: Any) -> dict[str, dict[str, str]]:
-    """Read people's cluster for each predicted answer from `annotated_prediction_data`: id to text to label."""
-    data = _load(predictions)
-    annotated = data.get("annotated_prediction_data", data)
-    return {
-        str(identity): {text: str(entry["cluster"]) for text, entry in answers.items()}
-        for identity, answers in annotated.items()
-    }
-
-
-def from_protoqa(targets: Any, predictions: Any) -> dict[str, list[dict]]:
-    """Read ProtoQA's files: the answer-cluster format, in its old form too, and ranked predictions.
-
-    Parameters
-    ----------
-    targets : path of a JSON Lines file, or its objects: as for `from_cfc`, or with `questionid`,
-        `normalized-question` and `answers-cleaned`, a list of `{"count", "answers"}`. The answers in `raw` were
-        cleaned before they were clustered, so an answer's count is that in `raw` where it has one, and the rest of its
-        cluster's count is spread evenly over the others, each at least 1.
-    predictions : path of a JSON or JSON Lines file, or its object: ids to ranked answers, or records
-        `{"question_id", "ranked_answers"}`
-
-    Returns
-    -------
-    dict with "predictions" and "references", for `compute(**from_protoqa(...))`: the questions that have predictions
-
-    Raises
-    ------
-    ValueError
-        If a record lacks what it must have, or a predicted question has no target.
-    """
-    data = _load(predictions)
-    if not isinstance(data, Mapping):
-        merged: dict[str, Any] = {}
-        for record in data:
-            own = {record["question_id"]: record["ranked_answers"]} if "question_id" in record else record
-            for identity in own:
-                if identity in merged:
-                    raise ValueError(f"predictions has question {identity!r} twice.")
-            merged.update(own)
-        data = merged
-    elif "question_id" in data:
-        data = {data["question_id"]: data["ranked_answers"]}
-    return _convert(_records(targets), {str(identity): answers for identity, answers in data.items()})
-
-
-def _convert(records: list[dict], given: dict[str, Any]) -> dict[str, list[dict]]:
-    targets = {}
-    for i, record in enumerate(records):
-        reference = _reference(record, i)
-        if reference["id"] in targets:
-            raise ValueError(f"targets has question {reference['id']!r} twice.")
-        targets[reference["id"]] = reference
-    for identity in given:
-        if identity not in targets:
-            raise ValueError(f"predictions has question {identity!r}, which is not among the targets.")
-    predictions, references = parse_rows(given, [targets[identity] for identity in given])
-    return {"predictions": predictions, "references": references}
-
-
-def _reference(record: dict, place: int) -> dict:
-    try:
-        identity = str(record["metadata"]["id"] if "metadata" in record else record["questionid"])
-        if "answers" in record:
-            raw, clusters = record["answers"]["raw"], record["answers"]["clusters"]
-        else:
-            raw, cleaned = record.get("raw-answers-cleaned", {}), record["answers-cleaned"]
-            if isinstance(cleaned, Mapping):  # the oldest form: a cluster is one answer
-                cleaned = [{"count": count, "answers": [text]} for text, count in cleaned.items()]
-            clusters = {f"{identity}.{i}": cluster for i, cluster in enumerate(cleaned)}
-        question = record.get("question", "")
-        if isinstance(question, Mapping):
-            question = question.get("normalized") or question.get("normalized-question") or ""
-        answers = []
-        for label, cluster in clusters.items():
-            known = {text: raw[text] for text in cluster["answers"] if text in raw}
-            unknown = [text for text in dict.fromkeys(cluster["answers"]) if text not in raw]
-            left = cluster["count"] - sum(known.values()) if unknown else 0
-            for i, text in enumerate(unknown):
-                share, more = divmod(max(left, 0), len(unknown))
-                known[text] = max(share + (i < more), 1)
-            answers += [{"text": text, "count": count, "cluster": label} for text, count in known.items()]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"targets[{place}] is not a record of answer clusters: {error!r} in {describe(record)}."
-        ) from error
-    return {"id": identity, "question": question, "answers": answers}
-
-
-def _records(targets: Any) -> list[dict]:
-    records = _load(targets)
-    return list(records) if not isinstance(records, dict) else [records]
-
-
-def _load(source: Any) -> Any:
-    """Read a path as JSON or JSON Lines; return anything else unchanged."""
-    if not isinstance(source, (str, os.PathLike)):
-        return source
-    text = Path(source).read_text(encoding="utf-8")
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]

@@ -19,6 +19,9 @@ MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human", "soft", "auto")
 THRESHOLDS = {"soft": 0.5, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
 CASCADE_WORDNET = 0.5
 _PARITY_WORDNET = 0.0
+_LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
+# Larger numbers, times the number of clusters, are infinite in float64.
+_LARGEST_SMOOTHING = 1e300
 
 
 class Settings(NamedTuple):
@@ -107,7 +110,10 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
         )
     if matcher == "human" and clustering != "human":
         raise ValueError(f"matcher='human' goes with clustering='human': its labels are people's. Got {clustering!r}.")
-    if settings.debias and settings.smoothing == 0:
+    smoothing = parse_number(settings.smoothing, "smoothing", 0)
+    if smoothing > _LARGEST_SMOOTHING:
+        raise ValueError(f"smoothing must be at most {_LARGEST_SMOOTHING:g}. Got {settings.smoothing}.")
+    if settings.debias and smoothing == 0:
         raise ValueError("debias needs smoothing > 0: without it, leaving out an answer can make a score infinite.")
     threshold = settings.threshold
     if threshold is None:
@@ -119,8 +125,8 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
         threshold=parse_number(threshold, "threshold", 0, 1),
         linkage=parse_choice(settings.linkage, "linkage", LINKAGES),
         distance=parse_number(settings.distance, "distance", 0),
-        seed=0 if settings.seed == 0 else parse_count(settings.seed, "seed"),
-        smoothing=parse_number(settings.smoothing, "smoothing", 0),
+        seed=parse_count(settings.seed, "seed", low=0, high=_LARGEST_SEED),
+        smoothing=smoothing,
         debias=settings.debias,
         parity=settings.parity,
     )
@@ -163,9 +169,7 @@ def cluster(question: Question, settings: Settings, embeddings: Embeddings | Non
             found = soft_groups(probability)
         elif settings.clustering == "hac":
             # In the original, an answer counts in the linkage as often as it was given.
-            times = counts.astype(np.int64) if settings.parity else np.ones(len(counts), dtype=np.int64)
-            found = hac(np.repeat(vectors, times, axis=0), settings.linkage, settings.distance)
-            found = found[np.cumsum(times) - times]
+            found = hac(vectors, settings.linkage, settings.distance, counts if settings.parity else None)
         else:
             found = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, settings.seed)
     table = np.zeros((len(counts), int(found.max()) + 1))
@@ -254,7 +258,8 @@ def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings:
         less_model = kl_divergence(gold, smooth(np.maximum(model_counts - weights, 0.0), settings.smoothing))
         bias = jackknife_bias(divergence, less_gold, times)
         bias += jackknife_bias(divergence, less_model, counts)
-        divergence = max(divergence - bias, 0.0)
+        # A smoothing that underflows makes the scores without an answer infinite.
+        divergence = max(divergence - bias, 0.0) if np.isfinite(bias) else np.inf
     # An answer reaches the cluster to which it belongs the most, or several if they tie.
     shares = weights[:, :-1]
     reached = ((shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)).any(axis=0)

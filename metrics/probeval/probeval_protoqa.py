@@ -10,10 +10,10 @@ MAX_INCORRECT = (1, 3, 5)
 
 
 def ranked_scores(matches: np.ndarray, counts: np.ndarray) -> dict[str, float]:
-    """Score ranked answers against clusters by ProtoQA's seven rules.
+    """Score ranked answers against clusters by ProtoQA's rules.
 
     Each answer may win one cluster and each cluster is won once, by the assignment that is worth most; the result is
-    the share of what the best answers would win under the same rule.
+    the share of what the best answers, the clusters in order of size, would win under the same rule.
 
     Parameters
     ----------
@@ -22,17 +22,24 @@ def ranked_scores(matches: np.ndarray, counts: np.ndarray) -> dict[str, float]:
 
     Returns
     -------
-    dict from "max_answers_k" (only the first k answers count) and "max_incorrect_k" (answers count up to the k-th
-    that matches nothing) to a score in [0, 1]; higher is better
+    dict from a rule to a score in [0, 1]; higher is better. "max_answers_k": only the first k answers count.
+    "max_answers_all": all answers count. "max_incorrect_k": answers count up to the k-th that matches nothing.
+    "set_intersection": all answers and all clusters count 1. "dcg": discounted cumulative gain; what the answer of
+    rank r wins is divided by log2(r + 1).
     """
     scores = {}
     best = np.sort(counts)[::-1]
     for k in MAX_ANSWERS:
         scores[f"max_answers_{k}"] = _won(matches[:k], counts) / float(best[:k].sum())
+    scores["max_answers_all"] = _won(matches, counts) / float(best.sum())
     wrong = np.flatnonzero(~matches.any(axis=1))
     for k in MAX_INCORRECT:
         end = wrong[k - 1] if len(wrong) >= k else len(matches)
         scores[f"max_incorrect_{k}"] = _won(matches[:end], counts) / float(best.sum())
+    scores["set_intersection"] = _won(matches, np.ones(len(counts))) / len(counts)
+    discounts = 1 / np.log2(np.arange(max(matches.shape)) + 2)
+    gains = matches * counts * discounts[: len(matches), None]
+    scores["dcg"] = _won(gains, np.ones(len(counts))) / float(best @ discounts[: len(best)])
     return scores
 
 

@@ -26,7 +26,8 @@ def smooth(counts: np.ndarray, smoothing: float) -> np.ndarray:
 def kl_divergence(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """KL(p ‖ q) in nats, over the last axis; infinite if p has mass where q has none."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(p > 0, p * np.log(p / q), 0.0)
+        # The ratio of a common and a very rare cluster may overflow.
+        terms = np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0)
     return np.maximum(terms.sum(axis=-1), 0.0)
 
 

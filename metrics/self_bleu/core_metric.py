@@ -1,12 +1,21 @@
-"""The mixin of all metrics: input checks before `evaluate` runs, scoring in memory, `for_trainer`."""
+"""The mixin of all metrics: input checks before `evaluate` runs, scoring in memory, `for_trainer`, `for_rewards`."""
 
-from collections.abc import Callable, Mapping
+import inspect
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import datasets
 
-from .core_inputs import parse_sets
+from .core_inputs import NO_TEXTS, SettingsCheckedError, parse_flag, parse_sets
+from .core_rewards import RewardFunction
 from .core_trainer import TrainerMetric
+
+# Each metric has its own copy of this file, so the process that first computed is noted outside all of them.
+_NOTE = "_text_metric_process"
 
 
 class TextMetric:
@@ -46,11 +55,27 @@ class TextMetric:
         stored = self.writer is not None
         if predictions is None and not stored:
             raise ValueError("predictions is None and nothing was added before: there is no text to score.")
-        if not stored and self.num_process == 1:
-            if "references" in self._feature_names():
-                kwargs["references"] = references
-            return self._compute(predictions=predictions, **kwargs)
-        return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
+        compared = {"references": references} if "references" in self._feature_names() else {}
+        self._check_flags(kwargs)
+        with _one_thread_in_fork():
+            if not stored and self.num_process == 1:
+                return self._compute(predictions=predictions, **compared, **kwargs)
+            # evaluate discards what was added once it calls `_compute`, also if that fails.
+            self._check_settings(kwargs)
+            return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
+
+    def _check_flags(self, settings: Mapping[str, Any]) -> None:
+        """Raise a TypeError for a setting that is neither True nor False, where the default is one of them."""
+        known = inspect.signature(self._compute).parameters
+        for name, value in settings.items():
+            if name in known and (isinstance(known[name].default, bool) or (name == "progress" and value is not None)):
+                parse_flag(value, name)
+
+    def _check_settings(self, settings: Mapping[str, Any]) -> None:
+        """Raise the error of `compute` for settings that are invalid whatever the texts are."""
+        compared = {"references": None} if "references" in self._feature_names() else {}
+        with suppress(SettingsCheckedError):
+            self._compute(predictions=NO_TEXTS, **compared, **settings)
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
         """Keep a batch of texts, or of sets of texts, for a later `compute`.
@@ -119,9 +144,58 @@ class TextMetric:
             tokenizer = compute_kwargs.pop("tokenizer", None)
         return TrainerMetric(self, tokenizer, self._items, set_size, group_by, prefix, compute_kwargs)
 
+    def for_rewards(
+        self,
+        set_size: int | None = None,
+        reward: str | None = None,
+        quality: Callable[..., Any] | None = None,
+        **compute_kwargs: Any,
+    ) -> RewardFunction:
+        """Make a reward function for reinforcement learning, such as by GRPOTrainer of TRL.
+
+        Args:
+            set_size: number of completions of a prompt, the trainer's `num_generations`. Not for `gruen`.
+            reward: `"contribution"`, of each text to the diversity of its set; `"quality_times_contribution"`; or for
+                `gruen` `"quality"`.
+            quality: for `"quality_times_contribution"`, another reward function, with values in [0, 1], such as
+                `gruen.for_rewards()`.
+            **compute_kwargs: settings of `compute`, such as `device`.
+
+        Returns
+        -------
+            A function of `prompts`, `completions` and further keyword arguments that returns a float for each text.
+
+        """
+        return RewardFunction(self, set_size, reward, quality, compute_kwargs)
+
     def _n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
         return sum(score is not None for score in result["scores"])
 
     def _check_parts(self, settings: Mapping[str, Any]) -> None:
         """Raise a ValueError for settings under which the scores of parts do not determine that of the whole."""
+
+
+@contextmanager
+def _one_thread_in_fork() -> Iterator[None]:
+    """Compute with one thread in a process that was forked after a metric computed.
+
+    There, OpenMP waits forever for threads that the fork did not copy. The settings of torch are restored.
+    """
+    note: Any = types.ModuleType(_NOTE)
+    note.process = os.getpid()
+    torch: Any = sys.modules.get("torch")
+    if sys.modules.setdefault(_NOTE, note).process == os.getpid() or torch is None:  # type: ignore[attr-defined]
+        yield
+        return
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    # It comes with scikit-learn, whose clustering uses OpenMP too.
+    pools: Any = sys.modules.get("threadpoolctl")
+    others = pools.threadpool_limits(1) if pools else None
+    try:
+        yield
+    finally:
+        if others is not None:
+            others.restore_original_limits()
+        torch.set_num_threads(n_threads)

@@ -10,8 +10,8 @@ Arrays = Mapping[str, np.ndarray]
 
 # Given text by text, or for many sets: meaningless for one set that is read in parts.
 _NOT_FOR_PARTS = (
-    *("embeddings", "weights", "quality", "min_quality", "singletons"),
-    *("classes", "contexts", "patience", "contributions", "rarefy"),
+    *("embeddings", "similarity", "weights", "quality", "min_quality", "singletons"),
+    *("classes", "contexts", "patience", "contributions", "rarefy", "repetition"),
 )
 
 

@@ -58,7 +58,9 @@ def parse_rarefy(value: Any, sizes: np.ndarray, least: int = 1) -> int | None:
 
 
 def check_rarefy(rarefy: Any, **others: Any) -> None:
-    """Raise an error if a setting is given that has no meaning for subsets drawn at random."""
+    """Raise an error if the size is none, or a setting is given that has no meaning for subsets drawn at random."""
+    if rarefy is not None:
+        parse_count(rarefy, "rarefy")
     for name, value in others.items():
         if rarefy is not None and value is not None and value is not False:
             raise ValueError(
@@ -80,7 +82,7 @@ def chance_of_none(holders: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray
     sizes : ndarray of shape (c,), n: the number of texts of the set, >= k
     """
     chance = np.ones(len(holders))
-    for i in range(k):
+    for i in range(k if len(holders) else 0):
         chance *= np.maximum(sizes - holders - i, 0) / (sizes - i)
     return chance
 

@@ -15,7 +15,7 @@ from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, confidence_inter
 _GROUPS = ("inputs", "labels")
 # Settings for single texts, which are not known before training; and `details`, which a log cannot hold.
 _NOT_IN_TRAINING = {
-    *("predictions", "embeddings", "weights", "quality", "min_quality", "labels", "details"),
+    *("predictions", "embeddings", "similarity", "weights", "quality", "min_quality", "labels", "details"),
     *("classes", "contexts", "patience", "contributions"),
 }
 
@@ -36,6 +36,16 @@ class _Rows(NamedTuple):
     gold: list[str]
     keys: list[bytes]
     questions: list[str]
+
+
+def check_settings(metric: Any, settings: Mapping[str, Any], caller: str) -> None:
+    """Raise an error for a setting that the metric does not have, or that needs the texts themselves."""
+    known = inspect.signature(metric._compute).parameters
+    for key in settings:
+        if key not in known:
+            raise TypeError(f"{metric.name} has no argument {key!r}: it has {', '.join(known)}.")
+        if key in _NOT_IN_TRAINING:
+            raise ValueError(f"{key} cannot be given to {caller}: the texts are not there yet.")
 
 
 class TrainerMetric:
@@ -64,12 +74,7 @@ class TrainerMetric:
             raise TypeError(f"tokenizer must have batch_decode, to turn ids into texts. Got {describe(tokenizer)}.")
         if prefix is not None and not isinstance(prefix, str):
             raise TypeError(f"prefix must be a string. Got {describe(prefix)}.")
-        known = inspect.signature(metric._compute).parameters
-        for key in settings:
-            if key not in known:
-                raise TypeError(f"{name} has no argument {key!r}: it has {', '.join(known)}.")
-            if key in _NOT_IN_TRAINING:
-                raise ValueError(f"{key} cannot be given to for_trainer: the texts are not there yet.")
+        check_settings(metric, settings, "for_trainer")
         if set_size is not None:
             set_size = parse_count(set_size, "set_size")
         if group_by is not None:
@@ -190,7 +195,7 @@ class TrainerMetric:
         if "input_ids" not in given:
             raise ValueError(f"inputs has no 'input_ids', to tell the examples apart. It has {', '.join(given)}.")
         own = given["input_ids"]
-        if is_batch and _n_processes() > 1:
+        if is_batch and count_processes() > 1:
             from accelerate.utils import gather, pad_across_processes
 
             own = gather(pad_across_processes(own, dim=1, pad_index=-100))
@@ -215,7 +220,7 @@ class TrainerMetric:
         compute_result: bool | None,
     ) -> int:
         """Count the examples, without the repeats that complete the last batch of several processes."""
-        n_processes = _n_processes()
+        n_processes = count_processes()
         if compute_result is None:
             length, self._dataset_length = self._dataset_length, None
             if n_processes == 1:
@@ -392,7 +397,8 @@ def _ends_as_it_begins(examples: list[tuple[bytes, ...]]) -> bool:
     return any(examples[-m:] == examples[:m] for m in starts)
 
 
-def _n_processes() -> int:
+def count_processes() -> int:
+    """Count the processes of torch.distributed; 1 where it is not in use."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return 1

@@ -32,12 +32,17 @@ from .core_ngrams import (
     number_tokens,
 )
 from .core_parts import SetParts as SetParts
-from .core_rarefaction import parse_rarefy, rarefaction_settings
+from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
+from .core_rewards import RewardFunction as RewardFunction
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
 from .self_bleu_rarefied import SetMeasure, rarefied_columns
+from .self_bleu_repetition import COMPRESSION, compression_ratio, compression_ratios, self_repetition
 from .self_bleu_tokenizers import tokenize
+
+# Each order is a pass over all tokens, and three numbers of the result.
+_LONGEST = 100
 
 _DESCRIPTION = """\
 How much do the texts of a set repeat each other's n-grams? Self-BLEU is the BLEU of each text with the other texts of
@@ -61,7 +66,7 @@ _KWARGS_DESCRIPTION = """
 Args:
     predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`,
         consecutive sets. Lists, tuples and numpy arrays are accepted.
-    max_order (`int`, default 4): length of the longest n-grams.
+    max_order (`int`, default 4): length of the longest n-grams, at most 100.
     aggregate (`"set"`, `"corpus"` or `"sentence"`, default `"set"`): how the n-gram counts of the texts are combined.
         The references of a text are always the other texts of its own set. `"set"` pools the counts within each set,
         scores each set and averages over sets. `"corpus"` pools the counts over all sets and computes one score,
@@ -77,9 +82,11 @@ Args:
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
     singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has no references. Either raise an error,
         or leave the set out of all means and return None as its score.
+    repetition (`bool`, default `False`): also return the compression ratio and the self-repetition, as in
+        arXiv 2403.00553.
     rarefy (`int`, at least 2): return expected scores of this many texts, drawn from each set without replacement, so
         that sets of different sizes can be compared. Distinct-n is the expected number of distinct n-grams, which is
-        exact, over the expected number of n-grams. Self-BLEU and Entropy-n are means over all subsets if there are at
+        exact, over the expected number of n-grams. All other scores are means over all subsets if there are at
         most 200, and over 200 seeded draws if there are more. A smaller set has no score. Cannot be combined with
         `aggregate="corpus"`.
     confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
@@ -94,6 +101,11 @@ Returns:
         diverse.
     distinct_1, distinct_2, ... (`float`): Distinct-n, in [0, 1]. Higher is more diverse.
     entropy_1, entropy_2, ... (`float`): Entropy-n in nats, at least 0. Higher is more diverse.
+    compression_ratio (`float`): only with `repetition=True`. Size of the texts of a set, joined by spaces, over their
+        size compressed by gzip, above 0. Higher is less diverse.
+    self_repetition_1, self_repetition_2, ... (`float`): only with `repetition=True`. Mean over texts of log(1 + N),
+        where N sums, over the different n-grams of the text, the number of other texts of its set that contain the
+        n-gram; at least 0. Higher is less diverse.
     scores (`list[float]`): self-BLEU of order `max_order` of each set. None for a set that is left out, or smaller
         than `rarefy`.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `self_bleu`. None for fewer than two
@@ -151,23 +163,25 @@ class SelfBleu(TextMetric, evaluate.Metric):
         tokenizer: str | Callable[[str], Any] = "whitespace",
         set_size: int | None = None,
         singletons: str = "error",
+        repetition: bool = False,
         rarefy: int | None = None,
         confidence: float | None = None,
         details: bool = False,
     ) -> dict[str, Any]:
-        sets = parse_sets(predictions, set_size)
-        max_order = parse_count(max_order, "max_order")
+        max_order = parse_count(max_order, "max_order", high=_LONGEST)
         parse_choice(aggregate, "aggregate", ("set", "corpus", "sentence"))
         if smoothing is None:
             smoothing = default_smoothing(aggregate)
         parse_choice(smoothing, "smoothing", SMOOTHINGS)
         level = parse_confidence(confidence)
-        k = parse_rarefy(rarefy, sets.sizes, least=2)
-        if k is not None and aggregate == "corpus":
+        check_rarefy(rarefy)
+        if rarefy is not None and aggregate == "corpus":
             raise ValueError(
                 "rarefy has no effect with aggregate='corpus', which pools all sets: leave one of them out."
             )
         parse_choice(singletons, "singletons", ("error", "skip"))
+        sets = parse_sets(predictions, set_size)
+        k = parse_rarefy(rarefy, sets.sizes, least=2)
         scored = find_scored_sets(sets, singletons, "self_bleu") if k is None else sets.sizes >= k
         kept, rows = select_sets(sets, scored)
         sizes = kept.sizes
@@ -188,12 +202,18 @@ class SelfBleu(TextMetric, evaluate.Metric):
 
             columns = {f"self_bleu_{i}": row for i, row in enumerate(by_set, 1)}
             means = {f"self_bleu_{i}": mean_over_sets(row) for i, row in enumerate(whole, 1)}
-            for name, measure in (("distinct", distinct), ("entropy", entropy)):
+            measures = {"distinct": distinct, "entropy": entropy}
+            if repetition:
+                measures["self_repetition"] = self_repetition
+            for name, measure in measures.items():
                 for i, table in enumerate(tables, 1):
                     columns[f"{name}_{i}"] = measure(table, sizes)
                     means[f"{name}_{i}"] = mean_over_sets(measure(table, sizes, pooled=pooled))
+            if repetition:
+                ratios = columns["compression_ratio"] = compression_ratios(kept.texts, sizes)
+                means["compression_ratio"] = compression_ratio(kept.texts) if pooled else mean_over_sets(ratios)
         else:
-            measure_set = SetMeasure(max_order, aggregate, smoothing)
+            measure_set = SetMeasure(max_order, aggregate, smoothing, kept.texts if repetition else None)
             columns, errors = rarefied_columns(tokens, content_ranks(kept.texts), sizes, k, measure_set)
             means = {name: mean_over_sets(column) for name, column in columns.items()}
 
@@ -224,6 +244,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
             aggregate=aggregate,
             smoothing=smoothing,
             tokenizer=tokenizer_name,
+            **({"compression": COMPRESSION} if repetition else {}),
             set_size=format_sizes(sets.sizes),
             **rarefaction_settings(k),
             **confidence_settings(level),

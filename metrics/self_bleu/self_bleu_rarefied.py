@@ -14,14 +14,19 @@ from .core_ngrams import (
     ngram_tables,
 )
 from .core_rarefaction import expected_distinct, expected_over_subsets
+from .self_bleu_repetition import compression_ratios, self_repetition
 
 
 class SetMeasure(NamedTuple):
-    """How the self-BLEU of a set is measured: as by the arguments of the same names."""
+    """How a set is measured: as by the arguments of the same names.
+
+    repeating : list of n strings, the texts, to measure their repetition too; None not to
+    """
 
     max_order: int
     aggregate: str
     smoothing: str
+    repeating: list[str] | None = None
 
 
 def rarefied_columns(
@@ -37,11 +42,11 @@ def rarefied_columns(
 
     Returns
     -------
-    columns : self-BLEU and Entropy-n, from all subsets or a sample of them; Distinct-n, the expected number of distinct
-        n-grams over the expected number of n-grams; each of shape (m,)
-    errors : the standard errors of self-BLEU and Entropy-n, each of shape (m,)
+    columns : Distinct-n, the expected number of distinct n-grams over the expected number of n-grams; the others, from
+        all subsets or a sample of them; each of shape (m,)
+    errors : the standard errors of all but Distinct-n, each of shape (m,)
     """
-    max_order, aggregate, smoothing = measure
+    max_order, aggregate, smoothing, repeating = measure
     ends = np.cumsum(tokens.lengths)
 
     def score(rows: np.ndarray) -> np.ndarray:
@@ -56,15 +61,26 @@ def rarefied_columns(
             by_set = mean_by_set(bleu(statistics, smoothing), own_sizes)
         else:
             by_set = bleu(statistics.pooled(own_sizes), smoothing)
-        return np.stack([*by_set, *(entropy(table, own_sizes) for table in tables)], axis=1)
+        found = [*by_set, *(entropy(table, own_sizes) for table in tables)]
+        if repeating is not None:
+            found += [self_repetition(table, own_sizes) for table in tables]
+            found.append(compression_ratios([repeating[i] for i in texts.tolist()], own_sizes))
+        return np.stack(found, axis=1)
 
     expected = expected_over_subsets(score, ranks, sizes, k)
-    drawn = [f"{name}_{i}" for name in ("self_bleu", "entropy") for i in range(1, max_order + 1)]
+    drawn = _names(max_order, "self_bleu", "entropy")
+    order = _names(max_order, "self_bleu", "distinct", "entropy")
+    if repeating is not None:
+        more = [*_names(max_order, "self_repetition"), "compression_ratio"]
+        drawn, order = drawn + more, order + more
     means, errors = (dict(zip(drawn, values.T, strict=False)) for values in expected)
     for i, table in enumerate(ngram_tables(tokens, sizes, max_order), 1):
         means[f"distinct_{i}"] = _expected_distinct(table, sizes, k)
-    order = [f"{name}_{i}" for name in ("self_bleu", "distinct", "entropy") for i in range(1, max_order + 1)]
     return {name: means.get(name, np.empty(0)) for name in order}, errors
+
+
+def _names(max_order: int, *measures: str) -> list[str]:
+    return [f"{measure}_{i}" for measure in measures for i in range(1, max_order + 1)]
 
 
 def _expected_distinct(table: NgramTable, sizes: np.ndarray, k: int) -> np.ndarray:

@@ -32,7 +32,7 @@ def tokenize(
     """
     if callable(tokenizer):
         return _by_function(texts, tokenizer, where), format_callable(tokenizer)
-    if tokenizer == WHITESPACE:
+    if isinstance(tokenizer, str) and tokenizer == WHITESPACE:
         return [text.split() for text in texts], WHITESPACE
     return _by_sacrebleu(texts, tokenizer)
 
@@ -53,7 +53,7 @@ def _by_sacrebleu(texts: list[str], name: Any) -> tuple[list[list[str]], str]:
     except ImportError as error:
         raise ImportError(f"tokenizer {name!r} needs sacreBLEU: pip install sacrebleu") from error
     known = tuple(sacrebleu.BLEU.TOKENIZERS)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         names = ", ".join(map(repr, (WHITESPACE, *known)))
         raise ValueError(f"tokenizer must be one of {names}, or a callable. Got {describe(name)}.")
     try:

@@ -1,12 +1,11 @@
 """What a result is made of: its signature, its confidence interval, and the merging of the results of parts."""
 
-import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from .core_inputs import describe
+from .core_inputs import describe, show, to_float
 
 VERSION = "0.2.0"
 
@@ -78,11 +77,12 @@ def parse_confidence(value: Any) -> float | None:
     """Read the level of a confidence interval, in (0, 1); None for no interval."""
     if value is None:
         return None
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise TypeError(f"confidence must be a number between 0 and 1, such as 0.95. Got {describe(value)}.")
-    level = float(value)
+    try:
+        level = to_float(value)
+    except TypeError:
+        raise TypeError(f"confidence must be a number between 0 and 1, such as 0.95. Got {describe(value)}.") from None
     if not 0 < level < 1:
-        raise ValueError(f"confidence must be between 0 and 1, such as 0.95. Got {value}.")
+        raise ValueError(f"confidence must be between 0 and 1, such as 0.95. Got {show(value)}.")
     return level
 
 

@@ -12,7 +12,15 @@ from .core_class_scores import Relation as Relation
 from .core_classes import Classes as Classes
 from .core_contributions import embedding_without as embedding_without
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import TextSets, describe, mean_over_sets, parse_embeddings, parse_sets, spread
+from .core_inputs import (
+    NO_TEXTS,
+    TextSets,
+    describe,
+    mean_over_sets,
+    parse_min_quality,
+    parse_sets,
+    spread,
+)
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_ngrams import Tokens as Tokens
@@ -28,11 +36,14 @@ from .core_results import (
     parse_confidence,
     signature,
 )
+from .core_rewards import RewardFunction as RewardFunction
+from .core_similarity import Similarities, Source, check_source, parse_source
 from .core_spectra import parse_orders
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
+from .core_windows import Windows as Windows
 from .vendi_embed_classes import ClassSettings, make_classes
-from .vendi_embed_kernels import ClassKernel, EmbeddingKernel, FunctionKernel, Kernel, NgramKernel
+from .vendi_embed_kernels import ClassKernel, EmbeddingKernel, FunctionKernel, GivenKernel, Kernel, NgramKernel
 from .vendi_embed_kernels import word_kernels as word_kernels
 from .vendi_embed_nli import LoadedNli as LoadedNli
 from .vendi_embed_parts import VendiParts
@@ -71,6 +82,12 @@ Args:
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
     embeddings (array of shape (n, d)): embeddings of all texts, in the order of the concatenated sets. No encoder
         runs. Their norms do not matter.
+    similarity (`list` of (k, k) matrices): in place of an encoder, similarities computed elsewhere: a matrix for each
+        set, for its k texts in order, or one matrix if `predictions` is one flat set. The texts may then be mere names,
+        such as those of molecules or images. Each matrix must be symmetric, with unit diagonal, to within 1e-4, and
+        positive semi-definite, to within 1e-4 of its largest eigenvalue. With `kernel="classes"`, `same` is the
+        similarity from which on two texts are the same, and has no default. Cannot be combined with `embeddings` or
+        with other kernels.
     weights (shaped like `predictions`): probability of each text within its set. Each set sums to 1. Default:
         uniform.
     quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
@@ -107,12 +124,16 @@ Args:
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
+    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
+        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
+        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
+        combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision and
-        the text. Processes can share it. It does not change scores or signatures. If all embeddings are cached, the
-        model is not loaded. Cannot be combined with an encoder object. Not to be confused with the `cache_dir` of
-        `evaluate.load`, which holds the code of the module.
+    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision,
+        `long_texts` and the text. Processes can share it. It does not change scores or signatures. If all embeddings
+        are cached, the model is not loaded. Cannot be combined with an encoder object. Not to be confused with the
+        `cache_dir` of `evaluate.load`, which holds the code of the module.
     details (`bool`, default `False`): also return the size, the score at each order and the eigenvalues of each set,
         and with `kernel="classes"` the class of each text.
     progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
@@ -194,6 +215,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         kernel: str | Callable[[np.ndarray], Any] = "embedding",
         set_size: int | None = None,
         embeddings: Any = None,
+        similarity: Any = None,
         weights: Any = None,
         quality: Any = None,
         min_quality: float | None = None,
@@ -207,24 +229,35 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         confidence: float | None = None,
         model: Any = DEFAULT_MODEL,
         precision: str | None = None,
+        long_texts: str | None = None,
         batch_size: int | None = None,
         device: str | None = None,
         cache_dir: Any = None,
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
-        sets = parse_sets(predictions, set_size)
-        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress)
+        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
         orders = parse_orders(q)
-        weighting = parse_weighting(sets, weights, quality, min_quality)
         if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram", "classes")):
             raise ValueError(f"kernel must be 'embedding', 'ngram', 'classes' or a callable. Got {describe(kernel)}.")
+        check_source(embeddings, similarity, encoder)
+        if similarity is not None and kernel not in ("embedding", "classes"):
+            raise ValueError(
+                f"similarity is given, but kernel={describe(kernel)} makes similarities of its own: pass one or the "
+                "other."
+            )
         class_settings = ClassSettings(classes, same, grouping, contexts, patience)
-        class_settings.check(kernel, weighting.qualities)
+        class_settings.check(kernel, quality)
         level = parse_confidence(confidence)
         check_rarefy(rarefy, weights=weights, contributions=contributions, patience=patience)
+        if predictions is NO_TEXTS:
+            encoder.check_found()
+            parse_min_quality(min_quality, None if quality is None else np.empty(0))
+        sets = parse_sets(predictions, set_size)
+        weighting = parse_weighting(sets, weights, quality, min_quality)
         k = parse_rarefy(rarefy, weighting.sizes(sets.sizes))
-        compared, settings = _make_kernel(kernel, sets, weighting, class_settings, embeddings, encoder)
+        source = parse_source(sets, embeddings, similarity, encoder)
+        compared, settings = _make_kernel(kernel, sets, weighting, class_settings, source)
 
         eigenvalues: list[np.ndarray] = []
         if k is None:
@@ -233,8 +266,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             errors = np.zeros_like(by_order)
             quality_scores = None if quality is None else mean_quality(weighting, sets.sizes) * by_order[:, 0]
         else:
-            given = None if embeddings is None else parse_embeddings(embeddings, sets)
-            by_order, errors = rarefied(compared, orders, k, sets, given, weighting)
+            by_order, errors = rarefied(compared, orders, k, source.ranks(sets), weighting)
             quality_scores = None if quality is None else by_order[:, -1]
         scores, scored = by_order[:, 0], ~np.isnan(by_order[:, 0])
 
@@ -295,22 +327,24 @@ class VendiEmbed(TextMetric, evaluate.Metric):
 
 
 def _make_kernel(
-    kernel: Any, sets: TextSets, weighting: Weighting, classes: ClassSettings, embeddings: Any, encoder: EncoderSettings
+    kernel: Any, sets: TextSets, weighting: Weighting, classes: ClassSettings, source: Source
 ) -> tuple[Kernel, dict[str, Any]]:
     """Compare the texts as the caller asks; returns the entries of a signature, too."""
-    where = matrix_device(encoder.device)
+    where = matrix_device(source.encoder.device)
     if callable(kernel):
-        vectors, signed = embed_sets(sets, embeddings, encoder)
+        vectors, signed = embed_sets(sets, source.embeddings, source.encoder)
         return FunctionKernel(sets.sizes, where, vectors, kernel), {"kernel": format_callable(kernel), **signed}
     if kernel == "embedding":
-        vectors, signed = embed_sets(sets, embeddings, encoder)
-        return EmbeddingKernel(sets.sizes, where, vectors), {"kernel": "embedding", **signed}
+        compared, signed = source.compared(sets)
+        if isinstance(compared, Similarities):
+            return GivenKernel(where, compared), signed
+        return EmbeddingKernel(sets.sizes, where, compared), {"kernel": "embedding", **signed}
     if kernel == "classes":
         rows = weighting.present(sets.sizes)
-        found, relation, signed = make_classes(sets, rows, classes, embeddings, encoder)
+        found, relation, signed = make_classes(sets, rows, classes, source)
         return ClassKernel(sets.sizes, rows, found, relation), {"kernel": "classes", **signed}
-    encoder.check_unused("kernel='ngram' compares words")
-    if embeddings is not None:
+    source.encoder.check_unused("kernel='ngram' compares words")
+    if source.embeddings is not None:
         raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
     import nltk
 

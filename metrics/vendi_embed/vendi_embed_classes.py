@@ -18,7 +18,6 @@ from .core_classes import (
     parse_classes,
     similar_pairs,
 )
-from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import (
     TextSets,
     check_characters,
@@ -26,9 +25,11 @@ from .core_inputs import (
     describe,
     parse_choice,
     parse_number,
+    to_array,
 )
 from .core_models import matrix_device
 from .core_results import format_callable
+from .core_similarity import Similarities, Source
 from .vendi_embed_nli import mutual_entailment
 
 # Chosen by scripts/calibrate_classes.py for the default model.
@@ -57,7 +58,7 @@ class ClassSettings:
     contexts: Any = None
     patience: float | None = None
 
-    def check(self, kernel: Any, qualities: np.ndarray | None) -> None:
+    def check(self, kernel: Any, quality: Any) -> None:
         """Raise an error that names the setting that is invalid, or has no effect."""
         for name in ("classes", "same", "grouping", "contexts", "patience"):
             if kernel != "classes" and getattr(self, name) is not None:
@@ -78,7 +79,7 @@ class ClassSettings:
             raise ValueError("contexts has no effect without same='nli:<model>'.")
         if self.patience is not None:
             parse_number(self.patience, "patience", 0, 1)
-            if qualities is None:
+            if quality is None:
                 raise ValueError("patience needs quality: a number for each text, for the utility of a set.")
 
     @property
@@ -93,14 +94,14 @@ class ClassSettings:
 
 
 def make_classes(
-    sets: TextSets, rows: np.ndarray, settings: ClassSettings, embeddings: Any, encoder: EncoderSettings
+    sets: TextSets, rows: np.ndarray, settings: ClassSettings, source: Source
 ) -> tuple[Classes, Relation | None, dict[str, Any]]:
     """Group texts that say the same into classes.
 
     Parameters
     ----------
     rows : ndarray of shape (k,), the texts that take part, in order: the others are as if they were not there
-    embeddings : those of all texts, given by the caller; or None
+    source : where the similarities of all texts come from, for a threshold
 
     Returns
     -------
@@ -112,21 +113,31 @@ def make_classes(
     present = TextSets([sets.texts[i] for i in rows.tolist()], counts[counts > 0], sets.nested)
     if not settings.by_cosine:
         who = "classes are given" if settings.classes is not None else "same says which texts are the same"
+        encoder = source.encoder
         replace(encoder, precision=None if settings.by_entailment else encoder.precision).check_unused(who)
-        if embeddings is not None:
-            raise ValueError(f"embeddings have no effect where {who}: leave them out.")
+        for given, name in ((source.embeddings, "embeddings have"), (source.similarity, "similarity has")):
+            if given is not None:
+                raise ValueError(f"{name} no effect where {who}: leave one of the two out.")
+    elif source.similarity is not None and settings.same is None:
+        raise ValueError(
+            "similarity with kernel='classes' needs same: its default is for cosines of the default model."
+        )
     if settings.classes is not None:
-        given = parse_classes(settings.classes, sets)
-        return number_classes(given.of_text[rows], present.sizes), None, {"classes": "given"}
+        labels = parse_classes(settings.classes, sets)
+        return number_classes(labels.of_text[rows], present.sizes), None, {"classes": "given"}
     grouping = settings.grouping or "complete"
     signed: dict[str, Any]
     if settings.by_cosine:
-        vectors, encoded = embed_sets(sets, embeddings, encoder)
-        vectors = vectors[rows] if len(rows) < len(vectors) else vectors
-        ranks = content_ranks(present.texts, None if embeddings is None else vectors)
+        compared, encoded = source.compared(sets)
+        compared = compared[rows] if len(rows) < len(compared) else compared
+        if isinstance(compared, Similarities):
+            # Texts that are equal need not be alike, so each is an item.
+            ranks = np.argsort(np.argsort(compared.ranks(present.texts), kind="stable"))
+        else:
+            ranks = content_ranks(present.texts, None if source.embeddings is None else compared)
         items = distinct_items(ranks, present.sizes, grouping)
         threshold = DEFAULT_SAME if settings.same is None else float(settings.same)
-        pairs = similar_pairs(vectors, items, threshold, device=matrix_device(encoder.device))
+        pairs = similar_pairs(compared, items, threshold, device=matrix_device(source.encoder.device))
         signed = {"same": threshold, "grouping": grouping, **encoded}
     else:
         ranks = content_ranks(present.texts)
@@ -143,7 +154,7 @@ def make_classes(
             texts = [f"{contexts[owner]} {text}" for owner, text in zip(owners, texts, strict=True)]
         asked = [(texts[i], texts[j]) for i, j in items.first[pairs].tolist()]
         if settings.by_entailment:
-            found, signed = mutual_entailment(asked, settings.same.removeprefix(_NLI), encoder)
+            found, signed = mutual_entailment(asked, settings.same.removeprefix(_NLI), source.encoder)
         else:
             found, signed = _call(settings.same, asked), {"same": format_callable(settings.same)}
         pairs = np.concatenate([equal, pairs[found]])
@@ -175,7 +186,7 @@ def _call(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, st
         left, right = map(list, zip(*ordered[start : start + _PAIRS_AT_ONCE], strict=True))
         answer = same(left, right)
         try:
-            array = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer)
+            array = to_array(answer)
         except (TypeError, ValueError):
             array = np.empty(0, dtype=object)
         if array.shape != (len(left),) or array.dtype != np.bool_:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from .core_classes import Classes, number_classes
 from .core_contributions import embedding_without, function_without, kernel_without
 from .core_inputs import TextSets, split_by_set
 from .core_ngrams import NgramTable, ngram_kernels, ngram_tables, number_tokens
+from .core_similarity import Kernels, Similarities
 from .core_spectra import (
     BLOCK_ROWS,
     Matrices,
@@ -110,16 +112,17 @@ class FunctionKernel(MatrixKernel):
         return vendi_scores(kernel_matrices(kernels, sizes, device=self.device), len(rows), orders)
 
 
-class NgramKernel(MatrixKernel):
-    """Mean of the cosines of 1- to 4-gram counts."""
+class KnownKernel(MatrixKernel):
+    """Matrices that are known, whatever is asked of them."""
 
-    def __init__(self, sets: TextSets, device: str) -> None:
-        super().__init__(sets.sizes, device)
-        self._tables = _word_tables(sets)
-        self._entries: np.ndarray | None = None
+    @property
+    @abstractmethod
+    def similarities(self) -> Similarities:
+        """The matrices of all sets."""
 
-    def _kernels(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        return ngram_kernels(self._tables, self.sizes, BLOCK_ROWS)
+    def _kernels(self) -> Kernels:
+        """Make the matrices in batches of sets of equal size."""
+        return self.similarities.kernels()
 
     def _matrices(self, weights: np.ndarray | None) -> Iterator[Matrices]:
         return kernel_matrices(self._kernels(), self.sizes, weights, device=self.device)
@@ -130,20 +133,38 @@ class NgramKernel(MatrixKernel):
 
     def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
         """Select the subsets from the kernels of their sets."""
-        ends = np.cumsum(self.sizes**2)
-        if self._entries is None:
-            self._entries = np.empty(ends[-1])
-            for members, kernels in self._kernels():
-                for member, kernel in zip(members.tolist(), kernels, strict=True):
-                    self._entries[ends[member] - kernel.size : ends[member]] = kernel.ravel()
-        sets = np.searchsorted(np.cumsum(self.sizes), rows[:, 0], side="right")
-        sizes = self.sizes[sets, None, None]
-        places = rows - (np.cumsum(self.sizes) - self.sizes)[sets, None]
-        kernels = self._entries[(ends[sets, None, None] - sizes**2) + places[:, :, None] * sizes + places[:, None]]
-        batch = [(np.arange(len(rows)), kernels)]
-        return vendi_scores(
-            kernel_matrices(batch, np.full(len(rows), rows.shape[1]), device=self.device), len(rows), orders
-        )
+        sizes = np.full(len(rows), rows.shape[1])
+        batch = [(np.arange(len(rows)), self.similarities.between(rows, rows))]
+        return vendi_scores(kernel_matrices(batch, sizes, device=self.device), len(rows), orders)
+
+
+class GivenKernel(KnownKernel):
+    """A caller's similarities."""
+
+    def __init__(self, device: str, similarities: Similarities) -> None:
+        super().__init__(similarities.sizes, device)
+        self._given = similarities
+
+    @property
+    def similarities(self) -> Similarities:
+        """The matrices of all sets."""
+        return self._given
+
+
+class NgramKernel(KnownKernel):
+    """Mean of the cosines of 1- to 4-gram counts."""
+
+    def __init__(self, sets: TextSets, device: str) -> None:
+        super().__init__(sets.sizes, device)
+        self._tables = _word_tables(sets)
+
+    def _kernels(self) -> Kernels:
+        return ngram_kernels(self._tables, self.sizes, BLOCK_ROWS)
+
+    @cached_property
+    def similarities(self) -> Similarities:
+        """The matrices of all sets, kept once they are needed together."""
+        return Similarities(self._kernels(), self.sizes)
 
 
 def word_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -6,7 +6,6 @@ import numpy as np
 
 from .core_inputs import (
     TextSets,
-    content_ranks,
     parse_min_quality,
     parse_probabilities,
     parse_values,
@@ -115,21 +114,19 @@ def _positive(values: np.ndarray) -> np.ndarray:
     return np.where(values > 0, values, 1.0)
 
 
-def rarefied(
-    kernel: Kernel, orders: list[float], k: int, sets: TextSets, vectors: Any, weighting: Weighting
-) -> Expected:
+def rarefied(kernel: Kernel, orders: list[float], k: int, ranks: np.ndarray, weighting: Weighting) -> Expected:
     """Find the expected scores of k texts that count, drawn without replacement.
 
     Parameters
     ----------
-    vectors : ndarray of shape (n, d), the caller's own embeddings, or None
+    ranks : ndarray of shape (n,), of the texts by content
 
     Returns
     -------
     Expected, with a column for each order; and one more, with quality, for mean quality times the score at the first
     """
-    rows = np.arange(len(sets.texts)) if weighting.counted is None else np.flatnonzero(weighting.counted)
-    sizes = weighting.sizes(sets.sizes)
+    rows = np.arange(len(ranks)) if weighting.counted is None else np.flatnonzero(weighting.counted)
+    sizes = weighting.sizes(kernel.sizes)
     qualities = weighting.qualities
 
     def score(places: np.ndarray) -> np.ndarray:
@@ -139,14 +136,12 @@ def rarefied(
             return scores
         return np.column_stack([scores, qualities[drawn].mean(axis=1) * scores[:, 0]])
 
-    texts = [sets.texts[i] for i in rows.tolist()]
     exact = isinstance(kernel, ClassKernel) and set(orders) == {0.0} and qualities is None
     if exact:
         means = np.full((len(sizes), len(orders)), np.nan)
         expected = Expected(means, means.copy())
     else:
-        ranks = content_ranks(texts, None if vectors is None else vectors[rows])
-        expected = expected_over_subsets(score, ranks, sizes, k)
+        expected = expected_over_subsets(score, ranks[rows], sizes, k)
     if isinstance(kernel, ClassKernel) and 0.0 in orders:
         large = sizes >= k
         holders, owners = kernel.members()

@@ -99,7 +99,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a setting of the encoder: model, precision, batch_size, device or cache_dir",
+        help="a setting of the encoder: model, precision, long_texts, batch_size, device or cache_dir",
     )
     parser.add_argument("--out", type=Path, help=".parquet, .jsonl or .csv; by default <data>.chosen.parquet")
     parser.add_argument("--batch-size", type=int, default=4096, help="texts embedded and kept at a time")
@@ -110,7 +110,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     own = {name: options.pop(name) for name in _OWN}
     try:
         settings = parse_settings(options.pop("set"), "--set")
-        known = ("model", "precision", "batch_size", "device", "cache_dir")
+        known = ("model", "precision", "long_texts", "batch_size", "device", "cache_dir")
         for name in settings:
             if name not in known:
                 raise UsageError(f"--set {name}: the encoder has no such setting. It has {', '.join(known)}.")

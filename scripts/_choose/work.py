@@ -14,9 +14,11 @@ from scripts._choose.greedy import choose, subset_score
 from scripts._score.command import UsageError
 from scripts._score.rows import SHOWN, Source
 from scripts._score.units import Reader, Unit, batches
-from scripts._score.work import Batch
+from scripts._score.work import Batch, count_bad_first
 
 _SEED = 0
+# What the encoder reports of itself.
+_SIGNED = ("model", "precision", "long_texts")
 
 
 def read_groups(command: ChooseCommand, start: int) -> Iterator[tuple[list[Unit], int]]:
@@ -49,10 +51,11 @@ class Chooser:
             except ValueError as error:
                 bad.append((unit.number, str(error), json.dumps(unit.texts)[:SHOWN]))
         n_texts = sum(len(unit.texts) for unit in units)
+        n_bad_first = count_bad_first(bad, good)
         if not good:
-            return Batch([], [], None, sorted(bad), units[-1].end, n_texts, done)
+            return Batch([], [], None, sorted(bad), units[-1].end, n_texts, done, n_bad_first)
         rows, result = self._choose(good, qualities)
-        return Batch(good, rows, result, sorted(bad), units[-1].end, n_texts, done)
+        return Batch(good, rows, result, sorted(bad), units[-1].end, n_texts, done, n_bad_first)
 
     def _quality(self, unit: Unit) -> np.ndarray:
         """Read the quality of each text of a group."""
@@ -125,7 +128,7 @@ def add_up(merged: Mapping[str, Any] | None, result: Mapping[str, Any] | None) -
     """Add the sums of a batch to those of the batches before."""
     if merged is None or result is None:
         return dict(result or merged or {}) or None
-    for name in ("model", "precision"):
+    for name in _SIGNED:
         if merged.get(name, result.get(name)) != result.get(name, merged.get(name)):
             raise UsageError(f"{name} changed since the job was begun, from {merged[name]} to {result[name]}.")
     found = {**merged, **result}
@@ -139,4 +142,4 @@ def summary_of(merged: Mapping[str, Any]) -> dict[str, Any]:
     n = merged["n_groups"]
     scores = {f"{name}_score": merged[name] / n for name in ("chosen", "random")}
     counts = {name: merged[name] for name in ("n_groups", "n_texts", "n_chosen")}
-    return {**counts, **scores, **{name: merged[name] for name in ("model", "precision") if name in merged}}
+    return {**counts, **scores, **{name: merged[name] for name in _SIGNED if name in merged}}

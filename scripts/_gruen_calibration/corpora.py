@@ -2,7 +2,6 @@
 
 import random
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from metrics.gruen.gruen_text import split_texts
+from scripts._files import read_archive
 
 CORPORA = ("Brown", "ABC", "State of the Union", "film reviews")
 SIZES = (3, 5, 10, 20, 40)
@@ -79,10 +79,8 @@ def _cut(documents: list[tuple[str, str]], spans: int, per_size: int, draw: rand
 
 
 def _members(archive: Path, pattern: str, encoding: str) -> Iterator[str]:
-    with zipfile.ZipFile(archive) as opened:
-        for name in sorted(opened.namelist()):
-            if re.search(pattern, name):
-                yield opened.read(name).decode(encoding).replace("\r", "")
+    for _, data in read_archive(archive, pattern):
+        yield data.decode(encoding, errors="replace").replace("\r", "")
 
 
 def _brown(folder: Path) -> Iterator[str]:

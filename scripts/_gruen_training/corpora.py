@@ -1,9 +1,10 @@
 """Documents of public corpora, as lists of sentences, which are lists of words."""
 
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from scripts._files import read_archive
 
 # The white space between two sentences.
 _END = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[\"'(]*[A-Z])")
@@ -17,28 +18,23 @@ def split_words(text: str) -> list[str]:
 
 def read_brown(path: Path) -> Iterator[list[list[list[tuple[str, str]]]]]:
     """Yield the documents of the tagged Brown corpus: paragraphs of sentences of (word, tag)."""
-    with zipfile.ZipFile(path) as archive:
-        for name in sorted(archive.namelist()):
-            if not re.fullmatch(r"brown/c[a-r]\d\d", name):
-                continue
-            paragraphs: list[list[list[tuple[str, str]]]] = [[]]
-            for line in archive.read(name).decode("utf-8").split("\n"):
-                pairs = [token.rsplit("/", 1) for token in line.split()]
-                if pairs:
-                    sentence = [(word, tag) for word, tag in pairs if word not in ("``", "''")]
-                    if sentence:
-                        paragraphs[-1].append(sentence)
-            yield [paragraph for paragraph in paragraphs if paragraph]
+    for name, data in read_archive(path, r"^brown/c[a-r]\d\d$"):
+        paragraphs: list[list[list[tuple[str, str]]]] = [[]]
+        for number, line in enumerate(data.decode("utf-8", errors="replace").split("\n"), 1):
+            tagged = [token.rsplit("/", 1) for token in line.split()]
+            if any(len(pair) != 2 for pair in tagged):
+                raise ValueError(f"{path}: {name}, line {number} has a word without a tag.")
+            sentence = [(word, tag) for word, tag in tagged if word not in ("``", "''")]
+            if sentence:
+                paragraphs[-1].append(sentence)
+        yield [paragraph for paragraph in paragraphs if paragraph]
 
 
 def read_plain(path: Path, pattern: str, tokenized: bool = False) -> Iterator[list[str]]:
     """Yield documents as lists of sentences, from the files of an archive whose names match."""
-    with zipfile.ZipFile(path) as archive:
-        for name in sorted(archive.namelist()):
-            if re.search(pattern, name):
-                text = archive.read(name).decode("utf-8", errors="replace")
-                lines = [" ".join(line.split()) for line in text.split("\n")]
-                yield [sentence for line in lines if line for sentence in ([line] if tokenized else _END.split(line))]
+    for _, data in read_archive(path, pattern):
+        lines = [" ".join(line.split()) for line in data.decode("utf-8", errors="replace").split("\n")]
+        yield [sentence for line in lines if line for sentence in ([line] if tokenized else _END.split(line))]
 
 
 def documents(folder: Path) -> list[list[list[str]]]:

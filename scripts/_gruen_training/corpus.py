@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from scripts._files import read_text_lines
 from scripts._gruen_training.corpora import documents, split_words
 from scripts._gruen_training.corruptions import Corruptor
 from scripts._gruen_training.lexicon import is_clean, learn_lexicon
 from scripts._gruen_training.names import Renamer
+from scripts._gruen_training.sense import SenseCorruptor
 
 HELD_OUT = 1500  # clean sentences
 COLA_HELD_OUT = 800
@@ -30,7 +32,7 @@ class Corpus(NamedTuple):
     cola: list[tuple[str, int]]
     cola_held_out: list[tuple[str, int]]
     held_out: list[list[str]]
-    corruptor: Callable[[int], Corruptor]
+    corruptor: Callable[[int], Corruptor | SenseCorruptor]
     renamer: Callable[[int, float], Renamer]
 
 
@@ -47,7 +49,7 @@ def read_corpus(text: Path, cola: Path) -> Corpus:
     rest = [sentence for i, sentence in enumerate(rest) if len(sentence) <= 20 or i % 6 == 0]
     cola_held_out, rows = rows[:COLA_HELD_OUT], rows[COLA_HELD_OUT:]
     examples = [words for sentence, label in rows if label for words in [split_words(sentence)] if len(words) >= 4]
-    captions = [split_words(line) for line in (text / "coco_captions_20k.txt").open(encoding="utf-8")]
+    captions = [split_words(line) for line in read_text_lines(text / "coco_captions_20k.txt")]
     masked = rest + [sentence for sentence in sentences if 5 <= len(sentence) <= 26][::3] + captions[::2]
     return Corpus(
         rest + examples * 2,
@@ -63,5 +65,10 @@ def read_corpus(text: Path, cola: Path) -> Corpus:
 
 def read_cola(path: Path) -> list[tuple[str, int]]:
     """Read sentences and labels, 1 if acceptable."""
-    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    return [(row[3], int(row[1])) for row in rows]
+    found = []
+    for number, line in enumerate(read_text_lines(path), 1):
+        fields = line.split("\t")
+        if len(fields) < 4 or fields[1] not in ("0", "1"):
+            raise ValueError(f"{path}, line {number} must be source, 0 or 1, a mark and a sentence, between tabs.")
+        found.append((fields[3], int(fields[1])))
+    return found

@@ -1,6 +1,5 @@
 """The report as Markdown, and as a page with its pictures inside."""
 
-import base64
 import html as markup
 import os
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import Any
 from scripts._files import write_text
 from scripts._meta_eval.blocks import wrap
 from scripts._meta_eval.pictures import pictures
-from scripts._meta_eval.report import MARK, NOTE, TRAINING, WORSE, Table, sections
+from scripts._meta_eval.report import MARK, NOTE, TRAINING, WORSE, sections
+from scripts._pages import Table, html_page, html_picture, html_table, markdown_table
 
 TITLE = "Which diversity metric to believe"
 INTRODUCTION = (
@@ -35,16 +35,10 @@ def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
             link = os.path.relpath(folder / f"{section.picture}.svg", path.parent)
             lines += ["", f"![{section.title}]({Path(link).as_posix()})"]
         for i, (caption, table) in enumerate(section.tables):
-            block = "\n".join([*_table(table), *_notes(table)])
+            block = "\n".join([*markdown_table(table), *_notes(table)])
             lines += ["", caption] if caption else []
             lines += ["", wrap(section.block, block) if section.block and i == 0 else block]
     return "\n".join(lines) + "\n"
-
-
-def _table(table: Table) -> list[str]:
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in table]
-    head = [f"| {' | '.join(cells[0])} |", "|---" * len(cells[0]) + "|"]
-    return head + [f"| {' | '.join(row)} |" for row in cells[1:]]
 
 
 def _notes(table: Table) -> list[str]:
@@ -56,17 +50,6 @@ def _notes(table: Table) -> list[str]:
     return ["", " ".join(notes)] if notes else []
 
 
-_STYLE = """
-:root { color-scheme: light dark }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem }
-.wide { overflow-x: auto }
-table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
-th, td { padding: .2rem .6rem; text-align: left; border-bottom: 1px solid #8885; white-space: nowrap }
-td.long { white-space: normal; overflow-wrap: anywhere }
-img { max-width: 100%; background: white }
-"""
-
-
 def html(report: dict[str, Any]) -> str:
     """Write the report as a page with its pictures inside."""
     drawn = pictures(report)
@@ -74,20 +57,9 @@ def html(report: dict[str, Any]) -> str:
     for section in sections(report):
         parts.append(f"<h2>{markup.escape(section.title)}</h2><p>{markup.escape(section.text)}</p>")
         if section.picture in drawn:
-            data = base64.b64encode(drawn[section.picture].encode()).decode()
-            parts.append(f'<img alt="{markup.escape(section.title)}" src="data:image/svg+xml;base64,{data}">')
+            parts.append(html_picture(section.title, drawn[section.picture]))
         for caption, table in section.tables:
-            head = "".join(f"<th>{markup.escape(cell)}</th>" for cell in table[0])
-            rows = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in table[1:])
             note = "".join(f"<p>{markup.escape(line)}</p>" for line in _notes(table) if line)
             line = f"<p>{markup.escape(caption)}</p>" if caption else ""
-            parts.append(f'{line}<div class="wide"><table><tr>{head}</tr>{rows}</table></div>{note}')
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{TITLE}</title>'
-        '<meta name="viewport" content="width=device-width">'
-        f"<style>{_STYLE}</style></head><body><h1>{TITLE}</h1><p>{INTRODUCTION}</p><p>{TRAINING}</p>{''.join(parts)}</body></html>\n"
-    )
-
-
-def _cell(text: str) -> str:
-    return f"<td{' class=long' if len(text) > 60 else ''}>{markup.escape(text)}</td>"
+            parts.append(f"{line}{html_table(table)}{note}")
+    return html_page(TITLE, [INTRODUCTION, TRAINING], "".join(parts))

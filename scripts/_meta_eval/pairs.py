@@ -1,5 +1,6 @@
 """Read judged pairs of sets: a judge's verdicts, and the verdicts of people."""
 
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,9 +140,7 @@ def read_people(paths: list[Path], sets: Sets) -> People | None:
     for path in paths:
         for where, record in read_objects(path):
             first, second = map(sets.add, read_members(record, where))
-            votes = record.get("human_diversity")
-            if not isinstance(votes, list) or not votes or any(vote not in (0, 1) for vote in votes):
-                raise ValueError(f"{where}: human_diversity must be a list of 0 and 1. Got {votes!r:.80}.")
+            votes = read_votes(record, where)
             if rows and len(votes) != len(rows[0][2]):
                 raise ValueError(
                     f"{where}: human_diversity must hold the votes of as many people as in the other pairs, "
@@ -152,6 +151,14 @@ def read_people(paths: list[Path], sets: Sets) -> People | None:
             concept = concepts.setdefault(read_topic(record) or len(rows), len(concepts))
             rows.append((first, second, votes, judge, concept))
     return People(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def read_votes(record: dict[str, Any], where: str) -> list[int]:
+    """Read the verdicts of people."""
+    votes = record.get("human_diversity")
+    if not isinstance(votes, list) or not votes or any(vote not in (0, 1) for vote in votes):
+        raise ValueError(f"{where}: human_diversity must be a list of 0 and 1. Got {votes!r:.80}.")
+    return votes
 
 
 def read_members(record: dict[str, Any], where: str) -> list[list[str]]:
@@ -174,9 +181,9 @@ def read_verdict(record: dict[str, Any], where: str) -> int | None:
     first, second = record.get("Diversity_Set1"), record.get("Diversity_Set2")
     if first is None or second is None:
         raise ValueError(f"{where} has no verdict: neither llm_diversity nor Diversity_Set1 and Diversity_Set2.")
-    if not all(isinstance(score, (int, float)) and np.isfinite(score) for score in (first, second)):
+    if not np.isfinite([_rating(score) for score in (first, second)]).all():
         raise ValueError(f"{where}: Diversity_Set1 and Diversity_Set2 must be numbers. Got {first!r} and {second!r}.")
-    return int(first < second) if _is_clear(record) else None
+    return int(_rating(first) < _rating(second)) if _is_clear(record) else None
 
 
 def _is_clear(record: dict[str, Any]) -> bool:
@@ -185,7 +192,8 @@ def _is_clear(record: dict[str, Any]) -> bool:
 
 
 def _rating(value: Any) -> float:
-    return float(value) if isinstance(value, (int, float)) else float("nan")
+    # Python's integers may be larger than any float.
+    return float(value) if isinstance(value, (int, float)) and abs(value) <= sys.float_info.max else float("nan")
 
 
 def _part(labels: list[str]) -> str:

@@ -1,6 +1,5 @@
 """The pictures of the report, as SVG that is the same for the same numbers: no date, no random identifiers."""
 
-import io
 from typing import Any
 
 import matplotlib
@@ -9,6 +8,7 @@ from matplotlib.figure import Figure
 
 from scripts._meta_eval.kinds import POORER
 from scripts._meta_eval.report import LABELS, labels_of, shown, with_signature
+from scripts._pages import to_svg
 
 matplotlib.rcParams.update({"svg.hashsalt": "meta-evaluation", "svg.fonttype": "none", "font.size": 9})
 
@@ -21,16 +21,10 @@ def pictures(report: dict[str, Any]) -> dict[str, str]:
     if "people" in report:
         drawn["people"] = _people(report)
     if "metrics" in report:
-        drawn |= {"agreement": _agreement(report), "kappa": _heat_maps(report["kappa"])}
+        drawn |= {"agreement": _agreement(report), "kappa": _heat_maps(report)}
     if labels_of(report):
         drawn["labels"] = _boxes(report)
-    found = {}
-    for name, figure in drawn.items():
-        file = io.StringIO()
-        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
-        # Without the declaration, the text can stand in a page too.
-        found[name] = file.getvalue()[file.getvalue().index("<svg") :]
-    return found
+    return {name: to_svg(figure) for name, figure in drawn.items()}
 
 
 def _qualities(kinds: dict[str, Any]) -> Figure:
@@ -103,8 +97,9 @@ def _agreement(report: dict[str, Any]) -> Figure:
     return figure
 
 
-def _heat_maps(kappa: dict[str, Any]) -> Figure:
-    names = kappa["names"]
+def _heat_maps(report: dict[str, Any]) -> Figure:
+    kappa = report["kappa"]
+    names = [shown(with_signature({"name": name}, report)) for name in kappa["names"]]
     size = 1.2 + 0.3 * len(names)
     parts = list(kappa["matrices"])
     figure = Figure(figsize=(size * len(parts) + 1.5, size + 1), layout="constrained")

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from scripts._meta_eval.agreement import FIRST_RULE, JUDGE
 from scripts._meta_eval.kinds import POORER
 from scripts._meta_eval.people import PERSON
+from scripts._pages import Table
 
 # Accuracies that the paper prints, in percent. It names the encoder, SimCSE on RoBERTa-large, but not the checkpoint.
 _PAPER_CELLS = {
@@ -61,8 +62,6 @@ TRAINING = (
     "kinds below, shuffled nouns and shuffled words, are corruptions of its training; fluent nonsense is not. No text "
     "and no verdict of these files was trained on."
 )
-
-Table = list[list[str]]
 
 
 class Section(NamedTuple):
@@ -299,7 +298,8 @@ def _kappa_section(report: dict[str, Any]) -> Section:
         "reports that form and content disagree on sets of low quality. Pooled over all pairs, and by quality."
     )
     tables = [("", groups)] if keys else []
-    tables += [(f"{part.capitalize()}:", _kappa_table(kappa["names"], kappa["matrices"][part])) for part in parts]
+    names = [shown(with_signature({"name": name}, report)) for name in kappa["names"]]
+    tables += [(f"{part.capitalize()}:", _kappa_table(names, kappa["matrices"][part])) for part in parts]
     return Section("Cohen's kappa", text, tables, "kappa")
 
 

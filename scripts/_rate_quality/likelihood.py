@@ -1,16 +1,14 @@
 """Log-probabilities of texts by a causal language model."""
 
-import hashlib
 import os
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from metrics._core.core_encoder import progress_bar
-from metrics._core.core_models import ModelFiles, find_device, find_transformer
 from metrics._core.core_tokens import token_batches
+from scripts._causal import load_causal
 
 
 class Likelihood(NamedTuple):
@@ -41,15 +39,7 @@ class LanguageModel:
     """
 
     def __init__(self, model: str | os.PathLike[str], start: str | None = None) -> None:
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-
-        files, gguf = _find(model)
-        options: dict[str, Any] = {"gguf_file": gguf} if gguf else {"local_files_only": True}
-        self.identity = files.identity
-        self.device = find_device(None)
-        self._tokenizer: Any = AutoTokenizer.from_pretrained(files.path, **options)
-        loaded = AutoModelForCausalLM.from_pretrained(files.path, dtype=torch.float32, **options)
-        self._model = cast(Any, loaded).to(self.device).eval()
+        self.identity, self.device, self._tokenizer, self._model = load_causal(model)
         self.start = start or self._tokenizer.bos_token or self._tokenizer.eos_token
         vocabulary = self._tokenizer.get_vocab()
         if self.start not in vocabulary:
@@ -82,18 +72,3 @@ class LanguageModel:
                 logits.transpose(1, 2), labels.to(self.device), ignore_index=-100, reduction="none"
             )
         return -losses.sum(dim=1).double().cpu().numpy()
-
-
-def _find(model: str | os.PathLike[str]) -> tuple[ModelFiles, str | None]:
-    """Find a model's files, and the name of its GGUF file if it is one."""
-    path = Path(model).expanduser()
-    found = (
-        [path] if path.suffix == ".gguf" and path.is_file() else sorted(path.glob("*.gguf")) if path.is_dir() else []
-    )
-    if not found or (path / "config.json").is_file():
-        return find_transformer(model, "--model"), None
-    if len(found) > 1:
-        raise ValueError(f"--model must name one GGUF file. {path} has {', '.join(file.name for file in found)}.")
-    with found[0].open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return ModelFiles(found[0].parent, f"{found[0].stem}@{digest[:8]}"), found[0].name

@@ -59,11 +59,11 @@ class OnRay:
             "log_to_driver": not quiet,
             "logging_level": "warning",
         }
+        # Workers of a cluster on this machine do not find the code either, unless it is in the current folder.
+        others = [f"/{path.name}" for path in ROOT.iterdir() if path.name not in _SHIPPED]
+        options["runtime_env"] = {"working_dir": str(ROOT), "excludes": [*others, "__pycache__"]}
         if address is None:
             options["include_dashboard"] = False
-        else:
-            others = [f"/{path.name}" for path in ROOT.iterdir() if path.name not in _SHIPPED]
-            options["runtime_env"] = {"working_dir": str(ROOT), "excludes": [*others, "__pycache__"]}
         try:
             ray.init(**options)
         except (ConnectionError, RuntimeError, ValueError) as error:

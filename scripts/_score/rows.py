@@ -4,20 +4,23 @@ Nothing here imports torch, so that the process that reads for a cluster starts 
 """
 
 import csv
-import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from metrics._core.core_inputs import describe
+from scripts._files import open_file, parse_json, read_json, split_lines
 from scripts._score.command import UsageError
 
 # Rows of a table read at a time.
 _ROWS = 1024
 _CSV_FIELD = 1_000_000
+# Bytes in which the first character of a JSON file is looked for.
+_SNIFFED = 1024
 # Characters of a bad row that are set aside with it.
 SHOWN = 1000
 
@@ -55,22 +58,20 @@ class Source:
         kind = "folder" if path.is_dir() else path.suffix.lower()
         readers: dict[str, Callable[[int], Iterator[Row]]] = {
             ".jsonl": self._json_rows,
-            ".json": self._json_rows,
+            ".json": self._array_rows if _is_array(path) else self._json_rows,
             ".ndjson": self._json_rows,
             ".csv": self._csv_rows,
             ".parquet": self._parquet_rows,
             "folder": self._dataset_rows,
         }
         if kind not in readers:
-            raise UsageError(f"{path} must be .jsonl, .csv, .parquet or a folder of `datasets`. Got {kind!r}.")
+            raise UsageError(f"{path} must be .jsonl, .json, .csv, .parquet or a folder of `datasets`. Got {kind!r}.")
         if split is not None and kind != "folder":
             raise UsageError("--split is for a folder of `datasets`.")
         self._read = readers[kind]
         if kind == ".parquet":
-            try:
+            with _named(path, "is no Parquet file, or a damaged one"):
                 file = pq.ParquetFile(path)
-            except pa.ArrowInvalid as error:
-                raise UsageError(f"{path} is no Parquet file: {error}") from None
             self.schema, self.total, self.unit = file.schema_arrow, file.metadata.num_rows, "row"
         elif kind == "folder":
             self._dataset = _open_dataset(path, split)
@@ -82,67 +83,80 @@ class Source:
         """Read the rows from index `start`."""
         return self._read(start)
 
+    def _lines(self) -> Iterator[bytes]:
+        try:
+            with open_file(self.path) as file:
+                for line in split_lines(file, self.path):
+                    self.done += len(line)
+                    yield line
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+
     def _json_rows(self, start: int) -> Iterator[Row]:
-        with self.path.open("rb") as file:
-            for i, line in enumerate(file):
-                self.done += len(line)
-                if i < start:
+        for i, line in enumerate(self._lines()):
+            if i < start:
+                continue
+            try:
+                text = line.decode("utf-8-sig" if i == 0 else "utf-8")
+                if not text.strip():
+                    yield Row(i + 1, None, "", "")
                     continue
-                try:
-                    text = line.decode("utf-8-sig" if i == 0 else "utf-8")
-                    if not text.strip():
-                        yield Row(i + 1, None, "", "")
-                        continue
-                    # NaN is not valid JSON, but common.
-                    values = json.loads(text, parse_constant=lambda _: None)
-                    # A lone surrogate cannot be written as UTF-8 again.
-                    json.dumps(values, ensure_ascii=False).encode()
-                except (ValueError, RecursionError) as error:
-                    yield Row(i + 1, None, f"is no JSON: {error}", _show(line))
-                    continue
-                if isinstance(values, dict):
-                    yield Row(i + 1, values, "", "")
-                else:
-                    yield Row(i + 1, None, f"must hold an object. Got {describe(values)}", _show(line))
+                values = parse_json(text)
+            except ValueError as error:
+                yield Row(i + 1, None, f"is no JSON: {error}", _show(line))
+                continue
+            yield _object(i + 1, values, line)
+
+    def _array_rows(self, start: int) -> Iterator[Row]:
+        try:
+            values = read_json(self.path)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        for i, value in enumerate(values):
+            self.done = self.total * (i + 1) // len(values)
+            if i >= start:
+                yield _object(i + 1, value, describe(value))
 
     def _csv_rows(self, start: int) -> Iterator[Row]:
         # Bounds what an unclosed quote can swallow.
         csv.field_size_limit(_CSV_FIELD)
-        with self.path.open("rb") as file:
-            reader = csv.reader(self._csv_lines(file), strict=True)
+        reader = csv.reader(self._csv_lines(), strict=True)
+        try:
             names = next(reader, None)
-            if not names or len(set(names)) < len(names):
-                raise UsageError(f"{self.path} must begin with a line of different column names. Got {names}.")
-            i = -1
-            while True:
-                number = reader.line_num + 1
-                try:
-                    fields = next(reader)
-                except StopIteration:
-                    return
-                except csv.Error as error:
-                    i += 1
-                    if i >= start:
-                        yield Row(number, None, f"is no CSV: {error}", "")
-                    continue
+        except csv.Error as error:
+            raise UsageError(f"{self.path}, line 1 is no CSV: {error}.") from None
+        if not names or len(set(names)) < len(names):
+            raise UsageError(f"{self.path} must begin with a line of different column names. Got {names!r:.200}.")
+        i = -1
+        while True:
+            number = reader.line_num + 1
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
                 i += 1
-                if i < start:
-                    continue
-                if not fields:
-                    yield Row(number, None, "", "")
-                elif len(fields) != len(names):
-                    yield Row(number, None, f"has {len(fields)} fields, not {len(names)}", _show(",".join(fields)))
-                else:
-                    yield Row(number, dict(zip(names, fields, strict=True)), "", "")
+                if i >= start:
+                    yield Row(number, None, f"is no CSV: {error}", "")
+                continue
+            i += 1
+            if i < start:
+                continue
+            if not fields:
+                yield Row(number, None, "", "")
+            elif len(fields) != len(names):
+                yield Row(number, None, f"has {len(fields)} fields, not {len(names)}", _show(",".join(fields)))
+            else:
+                yield Row(number, dict(zip(names, fields, strict=True)), "", "")
 
-    def _csv_lines(self, file: IO[bytes]) -> Iterator[str]:
-        for i, line in enumerate(file):
-            self.done += len(line)
+    def _csv_lines(self) -> Iterator[str]:
+        for i, line in enumerate(self._lines()):
             # Invalid UTF-8 becomes lone surrogates, with which a text is refused.
             yield line.decode("utf-8-sig" if i == 0 else "utf-8", errors="surrogateescape")
 
     def _parquet_rows(self, start: int) -> Iterator[Row]:
-        file = pq.ParquetFile(self.path)
+        with _named(self.path, "is a damaged Parquet file"):
+            file = pq.ParquetFile(self.path)
         groups, first = list(range(file.num_row_groups)), 0
         while groups and first + file.metadata.row_group(groups[0]).num_rows <= start:
             first += file.metadata.row_group(groups.pop(0)).num_rows
@@ -153,8 +167,13 @@ class Source:
         yield from self._table_rows((table[i : i + _ROWS] for i in range(start, self.total, _ROWS)), start, start)
 
     def _table_rows(self, tables: Iterator[Any], first: int, start: int) -> Iterator[Row]:
-        for table in tables:
-            for values in table.to_pylist():
+        while True:
+            with _named(self.path, f"is damaged after row {first}"):
+                table = next(tables, None)
+                rows = [] if table is None else table.to_pylist()
+            if table is None:
+                return
+            for values in rows:
                 first += 1
                 self.done = first
                 if first > start:
@@ -164,10 +183,8 @@ class Source:
 def _open_dataset(path: Path, split: str | None) -> Any:
     import datasets
 
-    try:
+    with _named(path, "is no folder that `datasets` saved, or a damaged one"):
         found = datasets.load_from_disk(str(path))
-    except FileNotFoundError as error:
-        raise UsageError(f"{path} is no folder that `datasets` saved: {error}") from None
     if isinstance(found, datasets.DatasetDict):
         if split not in found:
             raise UsageError(f"--split must be one of {', '.join(found)}. Got {split}.")
@@ -175,6 +192,30 @@ def _open_dataset(path: Path, split: str | None) -> Any:
     if split is not None:
         raise UsageError(f"{path} has no splits: leave out --split.")
     return found
+
+
+@contextmanager
+def _named(path: Path, problem: str) -> Iterator[None]:
+    """Name the file in what pyarrow and `datasets` raise for a damaged one."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise UsageError(f"{path} {problem}: {reason}") from None
+
+
+def _is_array(path: Path) -> bool:
+    """Say whether a JSON file is one array, which may span lines, and not a line for each row."""
+    if path.suffix.lower() != ".json" or path.is_dir():
+        return False
+    with path.open("rb") as file:
+        return file.read(_SNIFFED).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+
+
+def _object(number: int, values: Any, raw: bytes | str) -> Row:
+    if isinstance(values, dict):
+        return Row(number, values, "", "")
+    return Row(number, None, f"must hold an object. Got {describe(values)}", _show(raw))
 
 
 def _show(line: bytes | str) -> str:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Arguments that the command makes itself, or does not offer.
 _NOT_SETTINGS = (
     *("predictions", "references", "set_size", "details", "confidence"),
-    *("classes", "contexts", "patience", "contributions"),
+    *("similarity", "classes", "contexts", "patience", "contributions"),
 )
 
 
@@ -79,6 +79,7 @@ class Batch(NamedTuple):
     end : how many rows of the file were read up to here
     n_texts : texts of the units
     done : how far the file was read, in the units of `Source.total`
+    n_bad_first : how many of the bad rows come before the first good one
     """
 
     units: list[Unit]
@@ -88,6 +89,7 @@ class Batch(NamedTuple):
     end: int
     n_texts: int
     done: int = 0
+    n_bad_first: int = 0
 
 
 def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
@@ -110,7 +112,13 @@ def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
             good = kept
             if good:
                 scores, result = scorer.score(good)
-    return Batch(good, scores, result, sorted(bad), units[-1].end, sum(len(unit.texts) for unit in good))
+    n_texts = sum(len(unit.texts) for unit in good)
+    return Batch(good, scores, result, sorted(bad), units[-1].end, n_texts, n_bad_first=count_bad_first(bad, good))
+
+
+def count_bad_first(bad: Sequence[tuple[int, str, str]], good: Sequence[Unit]) -> int:
+    """Count the bad rows before the first unit that is good."""
+    return sum(not good or number < good[0].number for number, _, _ in bad)
 
 
 def open_scorer(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:

@@ -1,17 +1,19 @@
 """Pools of answers that people have put into clusters, for the validation of probeval."""
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from metrics.probeval.probeval_formats import WRONG, Question, from_protoqa, labels_from_cfc, parse_rows, questions
+from metrics.probeval.probeval_formats import WRONG, Question, parse_rows, questions
+from metrics.probeval.probeval_released import from_protoqa, parse_target
+from scripts._files import read_json, read_objects, read_part
 
 GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
 MIN_ANSWERS = 10  # in a pool
+MOST_ANSWERS = 1_000_000  # to a question: each is drawn from one by one
 
 
 class Pool(NamedTuple):
@@ -35,37 +37,70 @@ def read(targets: Path, predictions: Path | None, assessments: Path | None) -> l
     """Read questions, each with the labelled answers of models: a dict from text to [cluster, count].
 
     Predictions without labels have those of the gold answers that they equal; the others are left out.
+
+    Raises
+    ------
+    ValueError
+        If a file is not what it should be; it names the file, and the line or question.
     """
-    counts: dict[str, dict[str, int]]
-    labels: dict[str, dict[str, str]] | None
+    labelled: dict[str, dict[str, list]] = {}
+    by_people = True
     if assessments is not None:
-        records = [json.loads(line) for line in assessments.read_text(encoding="utf-8").splitlines() if line.strip()]
-        labels = {one["question_id"]: {text: str(own) for text, own in one["assessments"].items()} for one in records}
-        counts = {identity: dict.fromkeys(own, 1) for identity, own in labels.items()}
+        for where, record in read_objects(assessments):
+            identity = read_part(record, where, str, "question_id")
+            if identity in labelled:
+                raise ValueError(f"{where}: question {identity!r} comes twice.")
+            labels = read_part(record, where, dict, "assessments")
+            labelled[identity] = {text: [str(label), 1] for text, label in labels.items()}
     else:
         assert predictions is not None
-        data = json.loads(predictions.read_text(encoding="utf-8"))
-        annotated = data.get("annotated_prediction_data")
-        labels = labels_from_cfc(data) if annotated else None
-        counts = (
-            {identity: {text: one["count"] for text, one in own.items()} for identity, own in annotated.items()}
-            if annotated
-            else {identity: dict(Counter(answers)) for identity, answers in data["model_answers"].items()}
+        found = read_json(predictions)
+        by_people = not isinstance(found, dict) or "model_answers" not in found or "annotated_prediction_data" in found
+        data = read_part(found, str(predictions), dict, "annotated_prediction_data") if by_people else {}
+        if not by_people:
+            for identity, answers in read_part(found, str(predictions), dict, "model_answers").items():
+                texts = read_part(answers, f"{predictions}: question {identity!r}", list)
+                labelled[identity] = {str(text): [None, count] for text, count in Counter(texts).items()}
+        for identity in data:
+            where = f"{predictions}: question {identity!r}"
+            answers = read_part(data[identity], where, dict)
+            labelled[identity] = {
+                text: [str(read_part(entry, f"{where}, answer {text!r:.80}", object, "cluster")), _count(entry, where)]
+                for text, entry in answers.items()
+            }
+    records = list(read_objects(targets))
+    for where, record in records:
+        parse_target(record, where)
+    try:
+        rows = from_protoqa(
+            [record for _, record in records], {identity: list(answers) for identity, answers in labelled.items()}
         )
-    rows = from_protoqa(str(targets), {identity: list(answers) for identity, answers in counts.items()})
-    found = []
-    for question in questions(rows["predictions"], rows["references"]):
-        own = labels[question.name] if labels is not None else equal_labels(question)
-        answers = counts[question.name]
-        found.append((question, {text: [own[text], count] for text, count in answers.items() if text in own}))
-    return found
+        asked = questions(rows["predictions"], rows["references"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{targets}: {error}") from None
+    for question in asked:
+        if question.clusters is None or question.gold_counts.sum() > MOST_ANSWERS:
+            raise ValueError(
+                f"{targets}: question {question.name!r} must have a cluster for each answer, and at most "
+                f"{MOST_ANSWERS:,} answers."
+            )
+    if by_people:
+        return [(question, labelled[question.name]) for question in asked]
+    return [(question, _label_equal(question, labelled[question.name])) for question in asked]
 
 
-def equal_labels(question: Question) -> dict[str, str]:
-    """Label each gold answer with its cluster, the larger one if it is in two."""
+def _label_equal(question: Question, answers: dict[str, list]) -> dict[str, list]:
+    """Label the answers that equal a gold answer, with its larger cluster if it is in two; leave out the others."""
     assert question.clusters is not None
-    columns = question.gold_counts.argmax(axis=1)
-    return {text: question.clusters[column] for text, column in zip(question.gold, columns, strict=True)}
+    columns = dict(zip(question.gold, question.gold_counts.argmax(axis=1).tolist(), strict=True))
+    return {text: [question.clusters[columns[text]], count] for text, (_, count) in answers.items() if text in columns}
+
+
+def _count(entry: Any, where: str) -> int:
+    count = read_part(entry, where, int, "count")
+    if not 1 <= count <= MOST_ANSWERS:
+        raise ValueError(f"{where}: a count must be in [1, {MOST_ANSWERS:,}]. Got {count!r:.80}.")
+    return count
 
 
 def make_pool(question: Question, gold: list[dict], labelled: dict[str, list]) -> Pool | None:

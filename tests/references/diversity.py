@@ -1,5 +1,8 @@
 """The metrics written out slowly and plainly, as the papers define them: what the fast core is compared with."""
 
+import gzip
+import io
+import itertools
 import math
 from collections import Counter
 
@@ -87,3 +90,27 @@ def nearest_distances(vectors):
 def mean_pairwise_distance(vectors):
     n = len(vectors)
     return float((1 - cosines(vectors))[~np.eye(n, dtype=bool)].mean())
+
+
+def subsets(items, k):
+    return itertools.combinations(items, k)
+
+
+def self_repetition(tokens, n):
+    """Mean over texts of the log of 1 + how many other texts hold each of its different n-grams, summed."""
+    held = [set(ngrams(text, n)) for text in tokens]
+    sums = [sum(gram in other for gram in own for j, other in enumerate(held) if j != i) for i, own in enumerate(held)]
+    return sum(math.log(1 + found) for found in sums) / len(sums)
+
+
+def compression_ratio(texts):
+    data = " ".join(texts).encode()
+    return len(data) / len(gzip.compress(data))
+
+
+def twice_compressed_ratio(texts):
+    """As the package diversity 0.3.1 computes it: what is written to a gzip file is compressed already."""
+    data, file = " ".join(texts).encode(), io.BytesIO()
+    with gzip.GzipFile("compressed.gz", "wb", fileobj=file) as written:
+        written.write(gzip.compress(data))
+    return round(len(data) / len(file.getvalue()), 3)

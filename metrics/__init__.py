@@ -1,0 +1,1 @@
+"""The metrics, each a folder that `evaluate.load` takes, and the core that they share."""

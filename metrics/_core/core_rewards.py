@@ -1,0 +1,258 @@
+"""A loaded metric as a reward function for reinforcement learning, as GRPOTrainer of TRL calls it."""
+
+import hashlib
+import inspect
+import itertools
+import json
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from .core_inputs import as_list, describe, parse_choice, parse_count, parse_number
+from .core_results import TEXTS
+from .core_trainer import check_settings, count_processes
+
+QUALITY, CONTRIBUTION, PRODUCT = "quality", "contribution", "quality_times_contribution"
+
+
+class _Part(NamedTuple):
+    """The completions of one process, with the digests of their prompts and their ratings."""
+
+    texts: list[str]
+    prompts: list[bytes]
+    qualities: list[float | None]
+
+
+class RewardFunction:
+    """A function from completions to rewards; the completions of one prompt are a set.
+
+    Each process holds a slice of the completions, and only those of all processes together divide into sets. The
+    slices are exchanged, and each process scores the sets of which it holds a part.
+
+    Attributes
+    ----------
+    signature : signature of the last call
+    """
+
+    def __init__(
+        self,
+        metric: Any,
+        set_size: int | None,
+        reward: str | None,
+        quality: Callable[..., Any] | None,
+        settings: dict[str, Any],
+    ) -> None:
+        name, scores_texts = metric.name, metric._items == TEXTS
+        if scores_texts:
+            rewards: tuple[str, ...] = (QUALITY,)
+        elif "contributions" in inspect.signature(metric._compute).parameters:
+            rewards = (CONTRIBUTION, PRODUCT)
+        else:
+            raise ValueError(f"{name} gives no rewards: it does not score the single texts of a set.")
+        check_settings(metric, settings, "for_rewards")
+        for key in ("confidence", "rarefy"):
+            if key in settings:
+                raise ValueError(f"{key} cannot be given to for_rewards: a reward is the score of one text.")
+        self._reward = rewards[0] if reward is None else reward
+        parse_choice(self._reward, "reward", rewards)
+        if scores_texts and set_size is not None:
+            raise ValueError(f"set_size has no effect: {name} scores each text by itself.")
+        if not scores_texts and set_size is None:
+            raise ValueError(
+                "set_size must be the number of completions of a prompt, the trainer's num_generations. Got None."
+            )
+        if self._reward == PRODUCT and quality is None:
+            raise ValueError(f"reward={PRODUCT!r} needs quality: a reward function with values in [0, 1].")
+        if self._reward != PRODUCT and quality is not None:
+            raise ValueError(f"quality has no effect on reward={self._reward!r}: pass reward={PRODUCT!r}.")
+        if quality is not None and not callable(quality):
+            raise TypeError(f"quality must be a reward function, such as gruen.for_rewards(). Got {describe(quality)}.")
+        self._metric, self._quality, self._settings = metric, quality, settings
+        self._set_size = None if set_size is None else parse_count(set_size, "set_size")
+        self.__name__ = f"{name}_{self._reward}"
+        self.signature: str | None = None
+
+    def __call__(self, *, completions: Any, prompts: Any = None, **columns: Any) -> list[float | None]:
+        """Compute the rewards of this process's completions; with several processes, all must call together.
+
+        Parameters
+        ----------
+        completions : list of n strings, or of n lists of chat messages, of which the assistant's are read
+        prompts : list of n strings or lists of messages, to check that each set answers one prompt
+        **columns : what else the trainer passes. `quality` receives all of it. If `log_metric` is among it, the mean
+            score of the sets is logged.
+
+        Returns
+        -------
+        list of n floats; None for a text without a rating
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the completions are not texts, do not divide into sets, a set has several prompts, or a rating is not in
+            [0, 1].
+        RuntimeError
+            If another process raised such an error.
+        """
+        if self._set_size is None:
+            return self._score(read_completions(completions), columns)
+        part: _Part | None = None
+        error: Exception | None = None
+        try:
+            part = self._read(completions, prompts, columns)
+        except Exception as raised:
+            error = raised
+        parts, rank = _exchange(str(error) if part is None else part)
+        if error is not None:
+            raise error
+        for other, found in enumerate(parts):
+            if isinstance(found, str):
+                raise RuntimeError(f"Process {other} could not read its completions: {found}")
+        return self._reward_slice(parts, rank, columns)
+
+    def _read(self, completions: Any, prompts: Any, columns: Mapping[str, Any]) -> _Part:
+        texts = read_completions(completions)
+        asked = [] if prompts is None else as_list(prompts, "prompts", "a list, with a prompt for each completion")
+        if prompts is not None and len(asked) != len(texts):
+            raise ValueError(f"prompts must have an item for each completion. Got {len(asked)} for {len(texts)}.")
+        qualities: list[float | None] = []
+        if self._quality is not None:
+            given = self._quality(prompts=prompts, completions=completions, **columns)
+            qualities = _read_qualities(given, len(texts))
+        return _Part(texts, [_digest(prompt) for prompt in asked], qualities)
+
+    def _reward_slice(self, parts: list[_Part], rank: int, columns: Mapping[str, Any]) -> list[float | None]:
+        """Score the sets that hold a text of this process, and select its own rewards."""
+        size = self._set_size
+        assert size is not None
+        texts = [text for part in parts for text in part.texts]
+        self._check_sets(len(texts), len(parts), [prompt for part in parts for prompt in part.prompts])
+        start = sum(len(part.texts) for part in parts[:rank])
+        stop = start + len(parts[rank].texts)
+        first, last = start // size * size, -(-stop // size) * size
+        contributions = self._score(texts[first:last], columns)[start - first : stop - first]
+        if self._reward == CONTRIBUTION:
+            return contributions
+        return [multiply(*pair) for pair in zip(parts[rank].qualities, contributions, strict=True)]
+
+    def _check_sets(self, n_texts: int, n_processes: int, prompts: list[bytes]) -> None:
+        size = self._set_size
+        assert size is not None
+        if n_texts % size:
+            raise ValueError(
+                f"set_size must divide the number of completions. Got set_size={size} for {n_texts} completions of "
+                f"{n_processes} processes. It must be the trainer's num_generations."
+            )
+        groups = [set(prompts[i : i + size]) for i in range(0, len(prompts), size)]
+        for i, group in enumerate(groups):
+            if len(group) > 1:
+                raise ValueError(
+                    f"set_size={size}, but the completions {i * size} to {(i + 1) * size - 1} answer {len(group)} "
+                    "different prompts. It must be the trainer's num_generations, also in an evaluation."
+                )
+        if any(one == next_one for one, next_one in itertools.pairwise(groups)):
+            warnings.warn(
+                f"Consecutive sets of set_size={size} completions answer the same prompt. They are separate sets: if "
+                "this is not meant, set_size is smaller than the trainer's num_generations.",
+                stacklevel=4,
+            )
+
+    def _score(self, texts: list[str], columns: Mapping[str, Any]) -> list[float | None]:
+        """Score texts, or the consecutive sets that they make: the quality or the contribution of each text."""
+        if not texts:
+            return []
+        sets = {} if self._set_size is None else {"set_size": self._set_size, "contributions": True}
+        result = self._metric._compute(predictions=texts, **sets, **self._settings)
+        rated = "" if self._quality is None else f"|quality:custom({_name(self._quality)})"
+        self.signature = f"{result['signature']}|reward:{self._reward}{rated}"
+        if self._set_size is None:
+            return result["scores"]
+        contributions = [value for values in result["contributions"] for value in values]
+        if all(value is None for value in contributions):
+            raise ValueError(
+                f"set_size={self._set_size}, but {self._metric.name} has no contributions for so small a set."
+            )
+        if columns.get("log_metric") is not None:
+            columns["log_metric"](self._metric.name, result[self._metric.name])
+        return contributions
+
+
+def multiply(quality: float | None, contribution: float | None) -> float | None:
+    """Multiply a rating by a contribution, of which a negative one counts as 0.
+
+    The product of a negative contribution would be the higher, the worse the text.
+    """
+    return None if quality is None or contribution is None else quality * max(contribution, 0.0)
+
+
+def read_completions(completions: Any) -> list[str]:
+    """Read completions as texts.
+
+    Parameters
+    ----------
+    completions : list of strings, or of lists of chat messages, which are mappings with `role` and `content`: the
+        contents of the assistant's messages are joined by newlines, without the calls of tools and their results
+
+    Raises
+    ------
+    TypeError
+        If a completion is neither a string nor a list of messages, or a content is no text.
+    """
+    items = as_list(completions, "completions", "a list of texts or of lists of chat messages")
+    return [_read_completion(item, f"completions[{i}]") for i, item in enumerate(items)]
+
+
+def _read_completion(item: Any, name: str) -> str:
+    if isinstance(item, str):
+        return item
+    if not isinstance(item, (list, tuple)):
+        raise TypeError(f"{name} must be a text or a list of chat messages. Got {describe(item)}.")
+    contents = []
+    for i, message in enumerate(item):
+        if not isinstance(message, Mapping) or "content" not in message:
+            raise TypeError(f"{name}[{i}] must be a chat message with a content. Got {describe(message)}.")
+        if message.get("role", "assistant") == "assistant":
+            contents.append(_read_content(message["content"], f"{name}[{i}]['content']"))
+    return "\n".join(filter(None, contents))
+
+
+def _read_content(content: Any, name: str) -> str:
+    """Read the content of a message: a text, the parts of one, or None beside the call of a tool."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, (list, tuple)) or not all(
+        isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in content
+    ):
+        raise TypeError(f"{name} must be a text or a list of parts with a text. Got {describe(content)}.")
+    return "".join(part["text"] for part in content)
+
+
+def _read_qualities(given: Any, n_texts: int) -> list[float | None]:
+    values = as_list(given, "quality", "a function that returns a list of ratings")
+    if len(values) != n_texts:
+        raise ValueError(f"quality must return a rating for each completion. Got {len(values)} for {n_texts}.")
+    return [
+        None if value is None else parse_number(value, f"quality of completions[{i}]", 0, 1)
+        for i, value in enumerate(values)
+    ]
+
+
+def _digest(prompt: Any) -> bytes:
+    """Identify a prompt, the same in all processes; its images do not count."""
+    text = json.dumps(prompt, sort_keys=True, default=lambda value: type(value).__name__)
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _exchange(own: Any) -> tuple[list[Any], int]:
+    """Collect the objects of all processes, in the order of their ranks; also return the own rank."""
+    if count_processes() == 1:
+        return [own], 0
+    distributed = sys.modules["torch.distributed"]
+    parts: list[Any] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(parts, own)
+    return parts, distributed.get_rank()

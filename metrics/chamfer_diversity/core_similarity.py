@@ -1,0 +1,197 @@
+"""Similarities of the texts of each set: matrices that the caller computed, in place of an encoder."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from .core_encoder import EncoderSettings, embed_sets
+from .core_inputs import TextSets, batches_by_size, content_ranks, describe, parse_embeddings, parse_matrix
+from .core_spectra import BLOCK_ROWS, to_tensor, unit_rows
+
+# How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
+_TOLERANCE = 1e-4
+
+Kernels = Iterable[tuple[np.ndarray, np.ndarray]]
+
+
+class Similarities:
+    """The similarities of the n texts of m sets, each with the texts of its own set.
+
+    Parameters
+    ----------
+    batches : pairs of the indices (b,) of sets of equal size k, and their matrices (b, k, k)
+    sizes : ndarray of shape (m,), the number of texts of each set
+    """
+
+    def __init__(self, batches: Kernels, sizes: np.ndarray) -> None:
+        self.sizes = sizes
+        self._ends = np.cumsum(sizes)
+        self._corners = np.cumsum(sizes**2) - sizes**2
+        self._entries = np.empty(int((sizes**2).sum()))
+        for members, matrices in batches:
+            places = self._corners[members, None] + np.arange(matrices[0].size)
+            self._entries[places] = matrices.reshape(len(members), -1)
+
+    def __len__(self) -> int:
+        return int(self.sizes.sum())
+
+    def __getitem__(self, rows: np.ndarray) -> "Similarities":
+        """Keep the texts at some flat indices, in order, and the sets that have any."""
+        counts = np.bincount(np.searchsorted(self._ends, rows, side="right"), minlength=len(self.sizes))
+        kept = counts[counts > 0]
+        batches = batches_by_size(kept, BLOCK_ROWS)
+        return Similarities(((members, self.between(rows[own], rows[own])) for members, own in batches), kept)
+
+    def between(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Look up the similarities of texts (b, p) with texts (b, k), by flat index, of one set each: (b, p, k)."""
+        sets = np.searchsorted(self._ends, rows[:, :1], side="right")
+        sizes, first = self.sizes[sets], (self._ends - self.sizes)[sets]
+        lines = self._corners[sets] + (rows - first) * sizes
+        return self._entries[lines[:, :, None] + (others - first)[:, None]]
+
+    def kernels(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the indices (b,) of sets of equal size k, and their matrices (b, k, k)."""
+        for members, rows in batches_by_size(self.sizes, BLOCK_ROWS):
+            yield members, self.between(rows, rows)
+
+    def mean_pairwise_distances(self) -> np.ndarray:
+        """Mean of 1 - similarity over all pairs of different texts of a set: (m,), for sets of at least two."""
+        sums = np.add.reduceat(self._entries, self._corners) - self.sizes
+        return np.clip(1.0 - sums / (self.sizes * (self.sizes - 1)), 0.0, 2.0)
+
+    def ranks(self, texts: list[str]) -> np.ndarray:
+        """Rank texts by content, equal ones by their similarities, whatever the order of the set: (n,), int64."""
+        digests = [
+            int.from_bytes(hashlib.blake2b(row.tobytes(), digest_size=7).digest(), "little")
+            for size, entries in zip(self.sizes.tolist(), np.split(self._entries, self._corners[1:]), strict=True)
+            for row in np.sort(entries.reshape(size, size), axis=1)
+        ]
+        return content_ranks(texts, np.array(digests, dtype=np.int64)[:, None])
+
+
+def parse_similarity(values: Any, sets: TextSets) -> Similarities:
+    """Read a matrix for each set; one matrix where the predictions are one flat set.
+
+    Within the tolerance, the mean of both halves is taken, and a diagonal of 1.
+
+    Raises
+    ------
+    TypeError
+        If it is no list, or a matrix holds no numbers.
+    ValueError
+        If a matrix is not of shape (k, k) for the k texts of its set, finite, in [-1, 1], symmetric and positive
+        semi-definite, with unit diagonal. The message names the set and the entry.
+    """
+    is_one = not sets.nested and len(sets.sizes) == 1
+    try:
+        matrices = [values] if is_one else list(values)
+    except TypeError:
+        raise TypeError(f"similarity must be a list of matrices, one for each set. Got {describe(values)}.") from None
+    if len(matrices) != len(sets.sizes):
+        raise ValueError(
+            f"similarity must have one matrix for each of the {len(sets.sizes)} sets. Got {len(matrices)}."
+        )
+    names = ["similarity" if is_one else f"similarity[{i}]" for i in range(len(matrices))]
+    squares = []
+    for matrix, size, name in zip(matrices, sets.sizes.tolist(), names, strict=True):
+        squares.append(parse_matrix(matrix, size, name))
+        if squares[-1].shape != (size, size):
+            raise ValueError(f"{name} must have shape ({size}, {size}). Got shape {squares[-1].shape}.")
+
+    def checked() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for members, _ in batches_by_size(sets.sizes, BLOCK_ROWS):
+            own = np.stack([squares[i] for i in members]).astype(np.float64)
+            yield members, _check(own, [names[i] for i in members])
+
+    return Similarities(checked(), sets.sizes)
+
+
+def _check(matrices: np.ndarray, names: list[str]) -> np.ndarray:
+    """Check matrices (b, k, k), and return them with equal halves and a diagonal of 1."""
+
+    def refuse(bad: np.ndarray, must: str) -> None:
+        if bad.any():
+            which, i, j = np.argwhere(bad)[0].tolist()
+            got = float(matrices[which, i, j])
+            raise ValueError(f"{names[which]}[{i}][{j}] must be {must}. Got {got:.6g}.")
+
+    turned = matrices.transpose(0, 2, 1)
+    diagonal = np.arange(matrices.shape[1])
+    refuse(~np.isfinite(matrices), "finite")
+    off = np.zeros(matrices.shape, dtype=bool)
+    off[:, diagonal, diagonal] = np.abs(matrices[:, diagonal, diagonal] - 1) > _TOLERANCE
+    refuse(off, f"1, the similarity of a text with itself, to within {_TOLERANCE:g}")
+    refuse(np.abs(matrices) > 1 + _TOLERANCE, "in [-1, 1]")
+    refuse(np.abs(matrices - turned) > _TOLERANCE, f"as its mirror image, to within {_TOLERANCE:g}")
+    even = (matrices + turned) / 2
+    even[:, diagonal, diagonal] = 1.0
+    try:
+        # Takes a fraction of the time of the eigenvalues.
+        np.linalg.cholesky(even + _TOLERANCE * np.eye(len(diagonal)))
+    except np.linalg.LinAlgError:
+        eigenvalues = np.linalg.eigvalsh(even)
+        bad = eigenvalues[:, 0] < -_TOLERANCE * eigenvalues[:, -1]
+        if bad.any():
+            which = int(np.argmax(bad))
+            raise ValueError(
+                f"{names[which]} must be positive semi-definite, to within {_TOLERANCE:g} of its largest eigenvalue, "
+                f"{eigenvalues[which, -1]:.3g}. Got an eigenvalue of {eigenvalues[which, 0]:.3g}."
+            ) from None
+    return even
+
+
+class Source(NamedTuple):
+    """Where the similarities of texts come from: the caller's matrices, the caller's embeddings, or an encoder."""
+
+    embeddings: Any
+    similarity: Similarities | None
+    encoder: EncoderSettings
+
+    def compared(self, sets: TextSets) -> tuple[np.ndarray | Similarities, dict[str, str]]:
+        """Return the similarities, or else embeddings of shape (n, d); and the entries of a signature."""
+        if self.similarity is not None:
+            return self.similarity, {"similarity": "given"}
+        return embed_sets(sets, self.embeddings, self.encoder)
+
+    def ranks(self, sets: TextSets) -> np.ndarray:
+        """Rank the texts by content, as `content_ranks` does: (n,)."""
+        if self.similarity is not None:
+            return self.similarity.ranks(sets.texts)
+        return content_ranks(sets.texts, None if self.embeddings is None else parse_embeddings(self.embeddings, sets))
+
+
+def check_source(embeddings: Any, similarity: Any, encoder: EncoderSettings) -> None:
+    """Raise a ValueError if embeddings or settings of an encoder are given beside similarities."""
+    if similarity is None:
+        return
+    if embeddings is not None:
+        raise ValueError("embeddings and similarity are both given: pass one of them.")
+    encoder.check_unused("similarity is given")
+
+
+def parse_source(sets: TextSets, embeddings: Any, similarity: Any, encoder: EncoderSettings) -> Source:
+    """Read `similarity=`, if it is given."""
+    return Source(embeddings, None if similarity is None else parse_similarity(similarity, sets), encoder)
+
+
+def comparison(
+    compared: np.ndarray | Similarities, rows: np.ndarray, device: str
+) -> Callable[[slice, slice], torch.Tensor]:
+    """Return a function from two slices of the places 0 to k - 1 to the similarities of the texts there.
+
+    Parameters
+    ----------
+    compared : ndarray of shape (n, d), embeddings, whose cosine is taken; or similarities
+    rows : ndarray of shape (b, k), flat indices of texts of one set each
+
+    Returns
+    -------
+    function from slices of p and of q places to a new tensor of shape (b, p, q), float64
+    """
+    if isinstance(compared, Similarities):
+        return lambda own, others: to_tensor(compared.between(rows[:, own], rows[:, others]), device)
+    vectors = unit_rows(compared, rows, device)
+    return lambda own, others: vectors[:, own] @ vectors[:, others].mT

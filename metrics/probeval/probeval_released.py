@@ -1,0 +1,238 @@
+"""Files of questions and answers as they were released: Commonsense Frame Completion and ProtoQA."""
+
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .core_inputs import describe, parse_choice
+from .probeval_formats import PARTNERLESS, parse_rows
+
+
+def from_cfc(targets: Any, predictions: Any, unknown: str = "error") -> dict[str, list[dict]]:
+    """Read Commonsense Frame Completion's files, as released with arXiv 2406.04145.
+
+    Parameters
+    ----------
+    targets : path of a JSON Lines file, or its objects: `metadata.id`, `question.normalized`, `answers.raw` and
+        `answers.clusters`. Counts come from `raw`, since those stored with clusters are not always right; an answer in
+        two clusters counts in both, as in the original. References keep `question.sentence` and `question.slot`, if
+        there are any, and then `question.question` in place of `question.normalized`.
+    predictions : path of a JSON or JSON Lines file, or its objects: `annotated_prediction_data` (id to text to
+        `{"cluster", "count"}`) and `model_answers` (id to texts), or either of them. Counts are used if there are any.
+    unknown : "error", or "skip" to leave out predicted questions that have no target, with a warning that names them
+
+    Returns
+    -------
+    dict with "predictions" and "references", for `compute(**from_cfc(...))`: the questions that have predictions
+
+    Raises
+    ------
+    ValueError
+        If a record lacks what it must have, or a predicted question has no target.
+    """
+    return _convert(read_targets(targets), read_answers(predictions), unknown)
+
+
+def read_answers(predictions: Any) -> dict[str, Any]:
+    """Read released predictions, in any of the formats of `from_cfc` and `from_protoqa`: question id to answers.
+
+    Raises
+    ------
+    TypeError
+        If they are no mappings.
+    ValueError
+        If a question comes twice.
+    """
+    data = _load(predictions)
+    merged: dict[str, Any] = {}
+    for i, record in enumerate(data if isinstance(data, (list, tuple)) else [data]):
+        record = _mapping(record, "predictions")
+        if "question_id" in record:
+            record = {record["question_id"]: _part(record, "ranked_answers", f"predictions[{i}]")}
+        elif "id" in record and "answers" in record:
+            record = {record["id"]: record["answers"]}
+        else:
+            record = record.get("annotated_prediction_data") or record.get("model_answers") or record
+            record = _mapping(record, "predictions")
+        for identity, answers in record.items():
+            if str(identity) in merged:
+                raise ValueError(f"predictions has question {identity!r} twice.")
+            merged[str(identity)] = _counted(answers, f"predictions, question {identity!r}")
+    return merged
+
+
+def _counted(answers: Any, where: str) -> Any:
+    """Replace the entries of annotated answers by their counts."""
+    if not isinstance(answers, Mapping):
+        return answers
+    return {
+        text: _part(entry, "count", f"{where}, answer {text!r}") if isinstance(entry, Mapping) else entry
+        for text, entry in answers.items()
+    }
+
+
+def read_targets(targets: Any) -> list[dict]:
+    """Read released questions with people's answers as references, in any of the formats of both converters.
+
+    Parameters
+    ----------
+    targets : path of a JSON Lines file, or its objects
+
+    Returns
+    -------
+    list of {"id", "question", "sentence", "slot", "answers"}
+
+    Raises
+    ------
+    ValueError
+        If a record lacks what it must have, or a question comes twice.
+    """
+    references: dict[str, dict] = {}
+    for where, record in _records(targets):
+        reference = parse_target(record, where)
+        if reference["id"] in references:
+            raise ValueError(f"targets has question {reference['id']!r} twice.")
+        references[reference["id"]] = reference
+    return list(references.values())
+
+
+def labels_from_cfc(predictions: Any) -> dict[str, dict[str, str]]:
+    """Read people's cluster for each predicted answer from `annotated_prediction_data`: id to text to label."""
+    data = _mapping(_load(predictions), "predictions")
+    annotated = _mapping(data.get("annotated_prediction_data", data), "predictions")
+    return {
+        str(identity): {
+            text: str(_part(entry, "cluster", f"predictions (question {identity!r}, answer {text!r})"))
+            for text, entry in _mapping(answers, f"predictions (question {identity!r})").items()
+        }
+        for identity, answers in annotated.items()
+    }
+
+
+def from_protoqa(targets: Any, predictions: Any, unknown: str = "error") -> dict[str, list[dict]]:
+    """Read ProtoQA's files: the answer-cluster format, in its old form too, and ranked predictions.
+
+    Parameters
+    ----------
+    targets : path of a JSON Lines file, or its objects: as for `from_cfc`, or with `questionid`,
+        `normalized-question` and `answers-cleaned`, a list of `{"count", "answers"}`. The answers in `raw` were
+        cleaned before they were clustered, so an answer's count is that in `raw` where it has one, and the rest of its
+        cluster's count is spread evenly over the others, each at least 1.
+    predictions : path of a JSON or JSON Lines file, or its object: ids to ranked answers, or records
+        `{"question_id", "ranked_answers"}`
+    unknown : as for `from_cfc`
+
+    Returns
+    -------
+    dict with "predictions" and "references", for `compute(**from_protoqa(...))`: the questions that have predictions
+
+    Raises
+    ------
+    ValueError
+        If a record lacks what it must have, or a predicted question has no target.
+    """
+    return _convert(read_targets(targets), read_answers(predictions), unknown)
+
+
+def _convert(references: list[dict], given: dict[str, Any], unknown: str) -> dict[str, list[dict]]:
+    parse_choice(unknown, "unknown", PARTNERLESS)
+    targets = {reference["id"]: reference for reference in references}
+    absent = [identity for identity in given if identity not in targets]
+    if absent and (unknown == "error" or len(absent) == len(given)):
+        raise ValueError(
+            f"predictions has question {absent[0]!r}, which is not among the targets. Pass unknown='skip' to leave out "
+            "such questions."
+        )
+    if absent:
+        names = ", ".join(map(repr, absent))
+        warnings.warn(
+            f"{len(absent)} of {len(given)} predicted questions are not among the targets, and are left out: {names}.",
+            stacklevel=3,
+        )
+    known = {identity: answers for identity, answers in given.items() if identity in targets}
+    predictions, references = parse_rows(known, [targets[identity] for identity in known])
+    return {"predictions": predictions, "references": references}
+
+
+def _mapping(value: Any, where: str) -> Mapping:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{where} must be a JSON object from question ids to answers. Got {describe(value)}.")
+    return value
+
+
+def _part(record: Any, key: str, where: str) -> Any:
+    if not isinstance(record, Mapping) or key not in record:
+        raise ValueError(f"{where} has no {key!r}. Got {describe(record)}.")
+    return record[key]
+
+
+def parse_target(record: Any, where: str) -> dict:
+    """Read a record of answer clusters as a reference; raises a ValueError that says where it is, if it is none."""
+    try:
+        identity = str(record["metadata"]["id"] if "metadata" in record else record["questionid"])
+        if "answers" in record:
+            raw, clusters = record["answers"]["raw"], record["answers"]["clusters"]
+        else:
+            raw, cleaned = record.get("raw-answers-cleaned", {}), record["answers-cleaned"]
+            if isinstance(cleaned, Mapping):  # the oldest form: a cluster is one answer
+                cleaned = [{"count": count, "answers": [text]} for text, count in cleaned.items()]
+            clusters = {f"{identity}.{i}": cluster for i, cluster in enumerate(cleaned)}
+        question = record.get("question", "")
+        about = question if isinstance(question, Mapping) else {"question": question}
+        text = about.get("question") or about.get("normalized") or about.get("normalized-question") or ""
+        texts = {"question": text, "sentence": about.get("sentence") or "", "slot": about.get("slot") or ""}
+        answers = []
+        for label, cluster in clusters.items():
+            known = {text: raw[text] for text in cluster["answers"] if text in raw}
+            unknown = [text for text in dict.fromkeys(cluster["answers"]) if text not in raw]
+            left = cluster["count"] - sum(known.values()) if unknown else 0
+            for i, text in enumerate(unknown):
+                share, more = divmod(max(left, 0), len(unknown))
+                known[text] = max(share + (i < more), 1)
+            answers += [{"text": text, "count": count, "cluster": label} for text, count in known.items()]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{where} is not a record of answer clusters: {error!r} in {describe(record)}.") from error
+    return {"id": identity, **texts, "answers": answers}
+
+
+def _records(targets: Any) -> list[tuple[str, Any]]:
+    """List the records, each with what errors call it."""
+    if isinstance(targets, (str, os.PathLike)):
+        return _read(Path(targets))
+    return [(f"targets[{i}]", record) for i, record in enumerate([targets] if isinstance(targets, dict) else targets)]
+
+
+def _load(source: Any) -> Any:
+    """Read a path as JSON or JSON Lines; return anything else unchanged."""
+    if not isinstance(source, (str, os.PathLike)):
+        return source
+    values = [value for _, value in _read(Path(source))]
+    return values[0] if len(values) == 1 else values
+
+
+def _read(path: Path) -> list[tuple[str, Any]]:
+    """Read the items of a JSON array, a JSON object alone, or JSON lines; each with its place."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        try:
+            whole = json.loads(text)
+        except json.JSONDecodeError as error:
+            lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+            if len(lines) < 2:
+                raise ValueError(f"{path} is no JSON: {error}.") from None
+            return [(f"{path}, line {number}", _parse_line(path, number, line)) for number, line in lines]
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"{path} is no JSON: {error}.") from None
+    if not isinstance(whole, list):
+        return [(str(path), whole)]
+    return [(f"{path}, item {i}", value) for i, value in enumerate(whole)]
+
+
+def _parse_line(path: Path, number: int, line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"{path}, line {number} is no JSON: {error}.") from None

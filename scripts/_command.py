@@ -1,0 +1,30 @@
+"""How a command ends if what it was given is wrong: a sentence on stderr, and exit code 2."""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+
+EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
+
+
+def command(main: Callable[[], int | None]) -> Callable[[], int]:
+    """Make the main function of a command return its exit code: 2 after a ValueError, OSError or ImportError."""
+
+    @wraps(main)
+    def run() -> int:
+        try:
+            return main() or 0
+        except OSError as error:
+            named = f"{error.filename} cannot be used: {error.strerror}." if error.filename else str(error)
+            return _end(named)
+        except (ValueError, ImportError) as error:
+            return _end(str(error))
+        except KeyboardInterrupt:
+            return _end("Interrupted.", EXIT_INTERRUPTED)
+
+    return run
+
+
+def _end(message: str, code: int = EXIT_USAGE) -> int:
+    print(message or "The input is wrong.", file=sys.stderr)
+    return code

@@ -1,0 +1,124 @@
+"""Files of questions, of people's answers and of models' answers."""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from metrics.probeval.core_inputs import parse_count
+from metrics.probeval.probeval_released import read_answers, read_targets
+from scripts._files import read_objects
+from scripts._probe.cleaning import clean
+
+
+class Asked(NamedTuple):
+    """A question to ask a model."""
+
+    id: str
+    question: str
+    sentence: str
+
+    def text(self) -> str:
+        """Return the sentence that the question is about, and the question."""
+        return " ".join(f"{self.sentence} {self.question}".split())
+
+
+class Shot(NamedTuple):
+    """An example of a question with its answer."""
+
+    question: str
+    answer: str
+
+
+def read_references(path: Path) -> list[dict[str, Any]]:
+    """Read people's answers as references of probeval: released files, or a reference on each line.
+
+    Raises
+    ------
+    ValueError
+        If a line is neither, or a reference has no id.
+    """
+    records = [(where, record) for where, record in read_objects(path)]
+    if "metadata" in records[0][1] or "questionid" in records[0][1]:
+        return read_targets([record for _, record in records])
+    for where, record in records:
+        if not record.get("id") or "answers" not in record:
+            raise ValueError(f"{where} must have 'id' and 'answers', or be a released record of answer clusters.")
+    return [record for _, record in records]
+
+
+def read_questions(path: Path) -> list[Asked]:
+    """Read questions: `id`, `question` and perhaps `sentence` on each line, or released files.
+
+    Raises
+    ------
+    ValueError
+        If a line has no id or no question, or an id comes twice.
+    """
+    found: dict[str, Asked] = {}
+    for where, record in read_objects(path):
+        if "metadata" in record or "questionid" in record:
+            (record,) = read_targets([record])
+        identity = record.get("id")
+        own = [record.get(name) or "" for name in ("question", "sentence")]
+        if isinstance(identity, bool) or not isinstance(identity, (str, int)) or not str(identity):
+            raise ValueError(f"{where} must have an 'id', a string or an integer. Got {identity!r:.80}.")
+        if not all(isinstance(text, str) for text in own) or not own[0].strip():
+            raise ValueError(f"{where} must have a 'question', a string, and may have a 'sentence'. Got {own!r:.80}.")
+        if str(identity) in found:
+            raise ValueError(f"{where}: question {identity!r} comes twice.")
+        found[str(identity)] = Asked(str(identity), *own)
+    return list(found.values())
+
+
+def read_shots(path: Path) -> list[Shot]:
+    """Read examples: `question` and `answer`, and perhaps `sentence`, on each line."""
+    shots = []
+    for where, record in read_objects(path):
+        texts = [record.get(name) for name in ("question", "answer")]
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise ValueError(f"{where} must have 'question' and 'answer', both strings. Got {texts!r:.80}.")
+        question = Asked("", record["question"], str(record.get("sentence") or "")).text()
+        shots.append(Shot(question, record["answer"].strip()))
+    return shots
+
+
+def read_counts(path: Path) -> dict[str, Counter[str]]:
+    """Read a model's answers, in any released format or as `ask` writes them: question id to counts of answers.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or answers are no strings with counts.
+    """
+    try:
+        found = read_answers(path)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    counts: dict[str, Counter[str]] = {}
+    for identity, answers in found.items():
+        own: Counter[str] = Counter()
+        pairs = answers.items() if isinstance(answers, dict) else [_pair(answer) for answer in answers]
+        for text, count in pairs:
+            if not isinstance(text, str):
+                raise ValueError(f"{path}, question {identity!r}: an answer must be a string. Got {text!r:.80}.")
+            if isinstance(count, float) and count.is_integer():
+                count = int(count)
+            own[text] += parse_count(count, f"{path}, question {identity!r}: a count")
+        counts[identity] = own
+    return counts
+
+
+def clean_counts(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Counter[str]]:
+    """Clean answers, and add up the counts of those that are then equal."""
+    cleaned: dict[str, Counter[str]] = {identity: Counter() for identity in counts}
+    for identity, answers in counts.items():
+        for text, count in answers.items():
+            cleaned[identity][clean(text)] += count
+    return cleaned
+
+
+def _pair(answer: Any) -> tuple[Any, Any]:
+    return (answer.get("text"), answer.get("count", 1)) if isinstance(answer, dict) else (answer, 1)

@@ -1,0 +1,95 @@
+"""Tasks for Inspect: the answers of all epochs of a sample are a set of texts."""
+
+import logging
+import math
+from pathlib import Path
+from typing import Any
+
+import evaluate
+from inspect_ai import Epochs, Task, task
+from inspect_ai.dataset import Sample, json_dataset
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, ScoreReducer, Target, metric, score_reducer, scorer
+from inspect_ai.solver import TaskState, generate
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "scripts" / "integrations" / "data"
+logger = logging.getLogger(__name__)
+
+
+@score_reducer(name="collect")
+def collect() -> ScoreReducer:
+    """Collect the answers of all epochs of a sample in a list."""
+
+    def reduce(scores: list[Score]) -> Score:
+        return Score(value=[score.as_str() for score in scores])
+
+    return reduce
+
+
+@metric
+def vendi_embed() -> Metric:
+    """Mean Vendi score of the samples."""
+
+    def value(scores: list[SampleScore]) -> float:
+        return compute("vendi_embed", predictions=sets(scores))
+
+    return value
+
+
+@metric
+def gruen() -> Metric:
+    """Mean quality of all answers."""
+
+    def value(scores: list[SampleScore]) -> float:
+        return compute("gruen", predictions=[text for answers in sets(scores) for text in answers])
+
+    return value
+
+
+@metric
+def probeval() -> Metric:
+    """Mean divergence of the model's answers from people's, which are in the metadata of the samples."""
+
+    def value(scores: list[SampleScore]) -> float:
+        people = [(item.sample_metadata or {})["answers"] for item in scores]
+        return compute("probeval", predictions=sets(scores), references=people)
+
+    return value
+
+
+def sets(scores: list[SampleScore]) -> list[list[str]]:
+    """Return the answers to each sample, as `collect` left them."""
+    return [item.score.as_list() for item in scores]
+
+
+def compute(name: str, **inputs: Any) -> float:
+    """Compute a metric once for all samples, and log the signature of its score. NaN if there are no samples yet."""
+    if not inputs["predictions"]:
+        return math.nan
+    result = evaluate.load(str(ROOT / "metrics" / name)).compute(**inputs)
+    logger.info("signature: %s", result["signature"])
+    return result[name]
+
+
+@scorer(metrics=[vendi_embed(), gruen()])
+def answer() -> Scorer:
+    """Return the answer itself as the score of an epoch."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value=state.output.completion.strip())
+
+    return score
+
+
+@task
+def text_metrics_diversity(data: str = str(DATA / "prompts.jsonl")) -> Task:
+    """Score the answers to the prompts of a JSONL file by their diversity and their quality."""
+    samples = json_dataset(data, lambda row: Sample(input=row["prompt"]))
+    return Task(dataset=samples, solver=generate(), scorer=answer(), epochs=Epochs(8, collect()))
+
+
+@task
+def text_metrics_probeval(data: str = str(DATA / "questions.jsonl")) -> Task:
+    """Compare the answers to the questions of a JSONL file with people's answers."""
+    samples = json_dataset(data, lambda row: Sample(input=row["question"], metadata={"answers": row["answers"]}))
+    return Task(dataset=samples, solver=generate(), scorer=answer(), metrics=[probeval()], epochs=Epochs(8, collect()))

@@ -1,0 +1,45 @@
+"""What the tasks of this folder call: the texts of one prompt, and the score of all prompts."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import evaluate
+
+METRICS = Path(__file__).resolve().parents[3] / "metrics"
+logger = logging.getLogger("lm_eval.text_metrics")  # the harness prints what its own loggers report
+
+
+def texts(doc: Mapping[str, Any], results: list[list[str]]) -> dict[str, list[str]]:
+    """Return the samples of one prompt, for each metric of the task."""
+    samples = [text.strip() for text in results[0]]
+    return {"vendi_embed": samples, "gruen": samples}
+
+
+def answers(doc: Mapping[str, Any], results: list[list[str]]) -> dict[str, tuple]:
+    """Return the model's answers to one question and people's."""
+    return {"probeval": ([text.strip() for text in results[0]], doc["answers"])}
+
+
+def vendi_embed(sets: list[list[str]]) -> float:
+    """Return the mean Vendi score of the prompts."""
+    return score("vendi_embed", predictions=sets)
+
+
+def gruen(sets: list[list[str]]) -> float:
+    """Return the mean quality of all samples."""
+    return score("gruen", predictions=[text for samples in sets for text in samples])
+
+
+def probeval(pairs: list[tuple]) -> float:
+    """Return the mean divergence of the model's answers from people's."""
+    given, people = zip(*pairs, strict=True)
+    return score("probeval", predictions=list(given), references=list(people))
+
+
+def score(name: str, **inputs: Any) -> float:
+    """Compute a metric once for all prompts, and log the signature of its score."""
+    result = evaluate.load(str(METRICS / name)).compute(**inputs)
+    logger.info("signature: %s", result["signature"])
+    return result[name]

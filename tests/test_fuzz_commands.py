@@ -1,0 +1,267 @@
+"""Damaged files for every command, drawn from a seed: each is read, or is named in one sentence.
+
+`make attack` draws many times as many.
+"""
+
+import json
+import re
+import shutil
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from metrics.probeval.probeval_formats import from_cfc, from_protoqa
+from scripts import calibrate_classes, compare, measure_choice, rate_quality, score, validate_gruen
+from scripts._chat import Journal
+from scripts._gruen_training.corpus import read_cola
+from scripts._meta_eval.kinds import read_kinds
+from scripts._meta_eval.pairs import Sets, read_pairs, read_people
+from scripts._meta_eval.raters import read_rater
+from scripts._validate_probeval import pools
+from scripts.candidate_sets import candidate_sets
+from scripts.compare_encoders import read_judged
+from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
+
+# Cases of each reader, and of score.py, in the test suite.
+FILES, JOBS = 120, 40
+
+PAIRS = [
+    {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": ["x", "y"], "set1_label": "original"},
+    {"set1": ["a", "b"], "set2": ["e", "f"], "Diversity_Set1": 4.5, "Diversity_Set2": 2, "Quality_Set1": 3},
+]
+TARGETS = [
+    {
+        "metadata": {"id": f"q{i}"},
+        "question": {"normalized": "name a pet"},
+        "answers": {
+            "raw": {"dog": 3, "cat": 2, "fish": 1},
+            "clusters": {
+                f"q{i}.0": {"count": 3, "answers": ["dog"]},
+                f"q{i}.1": {"count": 3, "answers": ["cat", "fish"]},
+            },
+        },
+    }
+    for i in range(2)
+]
+ANSWERS = {
+    f"q{i}": {"dog": {"cluster": f"q{i}.0", "count": 2}, "car": {"cluster": "wrong", "count": 1}} for i in range(2)
+}
+RATED = [{"text": text, "quality": 0.5} for text in "abcdef"]
+RICH = [{"texts": ["a b", "c d", "e f", "g h"], "paraphrases": [["b a"], ["d c"], [], []], "src": "x"}] * 2
+ASSESSED = [{"question_id": f"q{i}", "assessments": {"dog": f"q{i}.0", "car": "wrong"}} for i in range(2)]
+JOURNAL = [{"key": "k", "answer": "a", "tokens": [1, 2]}, {"key": "k", "answer": None, "tokens": [0, 0]}]
+COLA = b"x\t1\t\tGood one.\nx\t0\t*\tBad one.\n"
+RATINGS = b'sys_ref,naturalness,quality\na b,1,2\n"c, d",3,4.5\n'
+HOTELS = [{"system_output": "a", "scores": {"naturalness": 1, "overall": 2}}] * 2
+
+
+def whole(value):
+    return lambda draw: json.dumps(damage_json(draw, value)).encode()
+
+
+def whole_or_bytes(value):
+    def damage(draw):
+        return whole(value)(draw) if draw.random() < 0.6 else damage_bytes(draw, json.dumps(value, indent=1).encode())
+
+    return damage
+
+
+def lines(values):
+    return lambda draw: damage_lines(draw, values)
+
+
+def raw(data):
+    return lambda draw: damage_bytes(draw, data)
+
+
+def beside(path, name, content):
+    file = path.with_name(name)
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    return file
+
+
+def targets_beside(path):
+    return beside(path, "targets.jsonl", "".join(json.dumps(target) + "\n" for target in TARGETS))
+
+
+def read_journal(path):
+    with Journal(path) as journal:
+        return journal.answers
+
+
+def read_hotels(path):
+    beside(path, "bagel_human_ratings.csv", RATINGS.decode())
+    return validate_gruen.read_ratings(path.parent)
+
+
+def read_bagel(path):
+    beside(path, "sfhot_human_ratings.json", HOTELS)
+    return validate_gruen.read_ratings(path.parent)
+
+
+def read_generator(path):
+    return read_kinds(path.parent.parent, 2, Sets())
+
+
+def read_groups(path):
+    for name in ("para_a", "para_b", "para_c"):
+        shutil.copyfile(path, path.with_name(f"{name}.jsonl"))
+    return measure_choice.read_groups(path.parent)
+
+
+def make_sets(path):
+    rng = np.random.default_rng(0)
+    return [candidate_sets(record, where, rng, None) for where, record in calibrate_classes.read_objects(path)]
+
+
+SENTENCES = [{"src": "x", "sentences": ["a", "b"]}, {"src": "y", "sentences": ["c", "d"]}]
+READERS = {
+    "meta_eval, pairs": ("pairs.jsonl", lines(PAIRS), lambda path: read_pairs([path], Sets())),
+    "meta_eval, people": (
+        *("people.jsonl", lines([{**PAIRS[0], "human_diversity": [0, 1]}] * 2)),
+        lambda path: read_people([path], Sets()),
+    ),
+    "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, [["a", "b"]])),
+    "meta_eval, kinds": ("generator/original.jsonl", lines(SENTENCES), read_generator),
+    "compare": (
+        "a.jsonl",
+        lines([{"id": 1, "t": ["a"]}, {"id": 2, "t": ["b"]}]),
+        lambda p: compare.read_items(p, "t", "id"),
+    ),
+    "candidate_sets": ("rich.jsonl", lines(RICH), make_sets),
+    "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), rate_quality.read_lines),
+    "judge_diversity, journal": ("out.journal", lines(JOURNAL), read_journal),
+    "validate_probeval, targets": (
+        *("targets.jsonl", lines(TARGETS)),
+        lambda path: pools.read(path, beside(path, "labelled.json", {"annotated_prediction_data": ANSWERS}), None),
+    ),
+    "validate_probeval, predictions": (
+        *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
+        lambda path: pools.read(targets_beside(path), path, None),
+    ),
+    "validate_probeval, assessments": (
+        *("assessed.jsonl", lines(ASSESSED)),
+        lambda path: pools.read(targets_beside(path), None, path),
+    ),
+    "calibrate_classes": (
+        "targets.jsonl",
+        lines(TARGETS),
+        lambda path: list(calibrate_classes.answer_pairs(path, True)),
+    ),
+    "compare_encoders": ("judged.jsonl", lines(PAIRS), read_judged),
+    "measure_choice": ("original.jsonl", lines(SENTENCES), read_groups),
+    "CoLA": ("cola.tsv", raw(COLA), read_cola),
+    "validate_gruen, CSV": ("bagel_human_ratings.csv", raw(RATINGS), read_bagel),
+    "validate_gruen, JSON": ("sfhot_human_ratings.json", whole_or_bytes(HOTELS), read_hotels),
+    "from_cfc": (
+        *("targets.jsonl", lines(TARGETS)),
+        lambda path: from_cfc(str(path), {"q0": ["dog", "cat"], "q1": ["dog"]}),
+    ),
+    "from_protoqa": (
+        *("ranked.jsonl", lines([{"question_id": "q0", "ranked_answers": ["dog"]}, {"q1": ["cat"]}])),
+        lambda path: from_protoqa(TARGETS, str(path)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_damaged_files_are_read_or_named(tmp_path, name):
+    file, damage, read = READERS[name]
+    path = tmp_path / "data" / file
+    path.parent.mkdir(parents=True)
+    named = 0
+    for i, draw in cases(name, FILES):
+        path.write_bytes(damage(draw))
+        error = None
+        with bounded(f"{name}, case {i}"):
+            try:
+                read(path)
+            except (ValueError, TypeError) as found:
+                error = found
+            except Exception as found:
+                found.add_note(f"{name}, case {i}: {path.read_bytes()[:500]!r}")
+                raise
+        if error is not None:
+            named += 1
+            message = str(error)
+            # from_cfc and from_protoqa are functions of a metric, which name a parameter.
+            in_metric = name.startswith("from_") and re.search(r"predictions|references|targets", message)
+            in_file = isinstance(error, ValueError) and str(path.parent) in message
+            assert in_metric or in_file or "There is no pair left" in message, f"case {i}: {error!r}"
+            assert "\n" not in message, f"case {i}: {message}"
+            assert len(message) < 2_000, f"case {i}: {message}"
+    sys.stdout.write(f"{name}: {i + 1} files, {named} of them named in an error\n")
+    assert 0.1 * i < named < i
+
+
+ROWS = [{"texts": ["a dog", "a cat", f"the sea {i}"], "n": i} for i in range(12)]
+
+
+def score_file(draw, folder):
+    """Write a file of one of the kinds that score.py reads, damaged."""
+    kind = draw.choice(("jsonl", "jsonl", "json", "csv", "parquet"))
+    path = folder / f"data.{kind}"
+    if kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(ROWS), path, row_group_size=5)
+        path.write_bytes(damage_bytes(draw, path.read_bytes()))
+    elif kind == "csv":
+        end = draw.choice(("\n", "\r\n", "\r"))
+        data = end.join(
+            ["texts,n", *(f'"{json.dumps(row["texts"]).replace(chr(34), chr(34) * 2)}",{row["n"]}' for row in ROWS)]
+        )
+        path.write_bytes(damage_bytes(draw, data.encode()))
+    elif kind == "json":
+        path.write_bytes(whole_or_bytes(ROWS)(draw))
+    else:
+        path.write_bytes(damage_lines(draw, ROWS))
+    return path
+
+
+def test_score_ends_alike_whatever_the_batch_size(tmp_path, capsys):
+    codes = []
+    for i, draw in cases("score", JOBS):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        data = score_file(draw, folder)
+        ends = []
+        for size in (2, 1000):
+            out = folder / f"out{size}.jsonl"
+            words = [
+                data,
+                "--metric",
+                "self_bleu",
+                "--text-key",
+                "texts",
+                "--out",
+                out,
+                "--batch-size",
+                size,
+                "--quiet",
+            ]
+            with bounded(f"case {i}"):
+                code = score.main(list(map(str, words)))
+            shown = capsys.readouterr().err
+            if code == score.EXIT_USAGE:
+                last = shown.strip("\n").split("\n")[-1]
+                assert last.startswith(f"score.py: {data}"), f"case {i}: {shown}"
+                ends.append((code, re.sub(r"after row \d+", "", last)))
+                continue
+            assert code in (0, score.EXIT_BAD_ROWS), f"case {i}: {shown}"
+            rows = [json.loads(line) for line in out.read_text().splitlines()]
+            bad = folder / f"{out.name}.bad.jsonl"
+            bad_rows = [json.loads(line) for line in bad.read_text().splitlines()] if bad.exists() else []
+            summary = json.loads((folder / f"{out.name}.summary.json").read_text())
+            assert (code == score.EXIT_BAD_ROWS) == (len(bad_rows) > 0), f"case {i}: {shown}"
+            assert (summary["n_scores"], summary["n_bad"]) == (len(rows), len(bad_rows)), f"case {i}: {shown}"
+            scores = [row.pop("self_bleu") for row in rows]
+            ends.append((code, scores, json.dumps(rows), bad_rows))
+        assert ends[0] == ends[1], f"case {i}"
+        codes.append(ends[0][0])
+        shutil.rmtree(folder)
+    sys.stdout.write(
+        f"score: {len(codes)} files, by exit code { ({code: codes.count(code) for code in set(codes)}) }\n"
+    )
+    assert set(codes) == {0, score.EXIT_USAGE, score.EXIT_BAD_ROWS}

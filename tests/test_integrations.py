@@ -1,0 +1,206 @@
+"""The adapters in scripts/integrations, run by the commands of the harnesses with a tiny model on files of ours."""
+
+import importlib
+import importlib.util
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.integrations.lm_eval import scores
+from tests import tiny_causal
+from tests.conftest import ROOT, SETS
+
+ADAPTERS = ROOT / "scripts" / "integrations"
+K = 8
+
+
+def needs(package):
+    missing = importlib.util.find_spec(package) is None
+    return pytest.mark.skipif(missing, reason=f"{package} is not installed: `make test-integrations` runs this test")
+
+
+def run(command, *words):
+    """Run a command of this Python's environment from the root of the repository."""
+    done = subprocess.run(
+        [Path(sys.executable).with_name(command), *map(str, words)],
+        cwd=ROOT,
+        env=os.environ | {"HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def causal_model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("causal")
+    tiny_causal.build(folder)
+    return folder
+
+
+def people():
+    return [row["answers"] for row in tiny_causal.read("questions.jsonl")]
+
+
+def check_scores(load, found, sets, answers):
+    """Compare what a harness reported with the metrics' own scores of the texts that it logged."""
+    assert [len(texts) for texts in sets] == [K] * len(tiny_causal.read("prompts.jsonl"))
+    assert [len(texts) for texts in answers] == [K] * len(people())
+    assert all(len(set(texts)) > 1 for texts in sets), "the samples of a prompt are copies"
+    flat = [text for texts in sets for text in texts]
+    expected = {
+        "vendi_embed": load("vendi_embed").compute(predictions=sets)["vendi_embed"],
+        "gruen": load("gruen").compute(predictions=flat)["gruen"],
+        "probeval": load("probeval").compute(predictions=answers, references=people())["probeval"],
+    }
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_functions_of_the_lm_eval_tasks(load):
+    padded = [f" {text}\n" for text in SETS[0]]
+    expected = {"vendi_embed": SETS[0], "gruen": SETS[0]}
+    assert scores.texts({"prompt": "Say something."}, [padded]) == expected
+    assert scores.vendi_embed(SETS) == load("vendi_embed").compute(predictions=SETS)["vendi_embed"]
+    assert scores.gruen(SETS[:2]) == load("gruen").compute(predictions=[*SETS[0], *SETS[1]])["gruen"]
+    given = [[" a kettle"] * 3 + ["a spoon"], ["the owner", "\n"], ["under the mat"]]
+    rows = tiny_causal.read("questions.jsonl")
+    pairs = [scores.answers(row, [texts])["probeval"] for row, texts in zip(rows, given, strict=True)]
+    stripped = [[text.strip() for text in texts] for texts in given]
+    expected = load("probeval").compute(predictions=stripped, references=people())["probeval"]
+    assert scores.probeval(pairs) == expected
+
+
+def lm_eval_texts(folder, task):
+    """Return the logged samples of each prompt."""
+    (path,) = folder.rglob(f"samples_{task}_*.jsonl")
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    rows.sort(key=lambda row: row["doc_id"])
+    return [[text.strip() for text in row["filtered_resps"][0]] for row in rows]
+
+
+@needs("lm_eval")
+@pytest.mark.slow
+def test_lm_eval(causal_model, tmp_path, load):
+    printed = run(
+        *("lm_eval", "--model", "hf", "--model_args", f"pretrained={causal_model}", "--device", "cpu"),
+        *("--include_path", ADAPTERS / "lm_eval", "--tasks", "text_metrics", "--batch_size", "32"),
+        *("--output_path", tmp_path, "--log_samples"),
+    )
+    (path,) = tmp_path.rglob("results_*.json")
+    results = json.loads(path.read_text(encoding="utf-8"))["results"]
+    found = {
+        "vendi_embed": results["text_metrics_diversity"]["vendi_embed,samples"],
+        "gruen": results["text_metrics_diversity"]["gruen,samples"],
+        "probeval": results["text_metrics_probeval"]["probeval,samples"],
+    }
+    sets = lm_eval_texts(tmp_path, "text_metrics_diversity")
+    check_scores(load, found, sets, lm_eval_texts(tmp_path, "text_metrics_probeval"))
+    assert "signature: vendi_embed|" in printed
+
+
+def inspect_logs(folder):
+    """Return the results and the logged answers of each task: `{metric: value}`, `{task: answers by sample}`."""
+    found, answers = {}, {}
+    for path in folder.glob("*.json"):
+        log = json.loads(path.read_text(encoding="utf-8"))
+        assert log["status"] == "success", log.get("error")
+        for score in log["results"]["scores"]:
+            found |= {name: metric["value"] for name, metric in score["metrics"].items()}
+        by_sample = answers.setdefault(log["eval"]["task"], {})
+        for sample in sorted(log["samples"], key=lambda sample: (sample["id"], sample["epoch"])):
+            by_sample.setdefault(sample["id"], []).append(sample["scores"]["answer"]["value"])
+    return found, {task: list(by_sample.values()) for task, by_sample in answers.items()}
+
+
+@needs("inspect_ai")
+@pytest.mark.slow
+def test_inspect_local_model(causal_model, tmp_path, load):
+    printed = run(
+        *("inspect", "eval", "scripts/integrations/inspect/tasks.py", "--model", "hf/tiny"),
+        *("-M", f"model_path={causal_model}", "--max-tokens", "32", "--display", "plain", "--log-level", "info"),
+        *("--log-dir", tmp_path, "--log-format", "json"),
+    )
+    found, answers = inspect_logs(tmp_path)
+    check_scores(load, found, answers["text_metrics_diversity"], answers["text_metrics_probeval"])
+    assert "signature:" in printed
+    assert "empty sample set" not in printed
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    monkeypatch.syspath_prepend(ADAPTERS / "inspect")
+    return importlib.import_module("tasks")
+
+
+def mock_model():
+    """Return Inspect's mock model with answers of ours. It would download a tokenizer to count tokens by itself."""
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    numbers = itertools.count()
+
+    def answer(messages, *settings):
+        output = ModelOutput.from_content("mockllm/model", f" {messages[-1].text} Answer {next(numbers)}.\n")
+        output.usage = ModelUsage()
+        return output
+
+    return get_model("mockllm/model", custom_outputs=answer)
+
+
+def check_mocked(answers, questions):
+    """Compare the logged answers with those of the mock model: each sample has those to its own prompt, stripped."""
+    assert [len(texts) for texts in answers] == [K] * len(questions)
+    for question, texts in zip(questions, answers, strict=True):
+        assert all(re.fullmatch(re.escape(question) + r" Answer \d+\.", text) for text in texts)
+
+
+@needs("inspect_ai")
+@pytest.mark.slow
+def test_inspect_mock_model(tasks, tmp_path, load):
+    import inspect_ai
+
+    both = [tasks.text_metrics_diversity(), tasks.text_metrics_probeval()]
+    inspect_ai.eval(both, model=mock_model(), log_dir=str(tmp_path), log_format="json", display="none")
+    found, answers = inspect_logs(tmp_path)
+    sets, replies = answers["text_metrics_diversity"], answers["text_metrics_probeval"]
+    check_scores(load, found, sets, replies)
+    check_mocked(sets, [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
+    check_mocked(replies, [row["question"] for row in tiny_causal.read("questions.jsonl")])
+
+
+@needs("lighteval")
+@pytest.mark.slow
+def test_lighteval_task(tasks, tmp_path, load):
+    """lighteval makes an Inspect task from its own configuration, with our scorer and our reducer."""
+    import inspect_ai
+    from inspect_ai.dataset import Sample
+    from lighteval.main_inspect import get_inspect_ai_task
+    from lighteval.tasks.lighteval_task import LightevalTaskConfig
+
+    (tmp_path / "prompts").mkdir()
+    shutil.copy(ADAPTERS / "data" / "prompts.jsonl", tmp_path / "prompts" / "test.jsonl")
+    config = LightevalTaskConfig(
+        name="text_metrics_diversity",
+        prompt_function=lambda row, name: None,
+        hf_repo=str(tmp_path / "prompts"),
+        hf_subset="default",
+        evaluation_splits=["test"],
+        metrics=[],
+        sample_fields=lambda row: Sample(input=row["prompt"]),
+        scorer=tasks.answer(),
+    )
+    task = get_inspect_ai_task(config, epochs=K, epochs_reducer=tasks.collect())
+    logs = tmp_path / "logs"
+    inspect_ai.eval(task, model=mock_model(), log_dir=str(logs), log_format="json", display="none")
+    found, answers = inspect_logs(logs)
+    (sets,) = answers.values()
+    check_mocked(sets, [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
+    expected = load("vendi_embed").compute(predictions=sets)["vendi_embed"]
+    assert found["vendi_embed"] == pytest.approx(expected, abs=1e-6)

@@ -1,0 +1,118 @@
+"""The package `text_metrics`: in a checkout, and as a wheel that is built and used in a fresh environment, offline."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+
+import pytest
+
+import text_metrics
+from tests.conftest import METRICS, ROOT
+from text_metrics.__main__ import COMMANDS, main
+
+TEXTS = ["The kettle is on the stove.", "A dog barks at the sea.", "purple the of seven eats clock a."]
+
+
+def test_a_metric_is_loaded_by_its_name(load):
+    found = text_metrics.load("self_bleu").compute(predictions=TEXTS)
+    assert found == load("self_bleu").compute(predictions=TEXTS)
+    assert text_metrics.load("self_bleu", experiment_id="mine").experiment_id == "mine"
+    assert tuple(sorted(path.parent.name for path in METRICS.glob("[!_]*/requirements.txt"))) == text_metrics.METRICS
+    with pytest.raises(ValueError, match=r"name must be one of chamfer_diversity, .*vendi_embed\. Got 'vendi'"):
+        text_metrics.load("vendi")
+
+
+def test_the_command_line_lists_its_commands(capsys):
+    assert main(["--help"]) == main([]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"\n  {name} " in shown for name in COMMANDS)
+    assert main(["scores"]) == 2
+    assert "there is no command 'scores'" in capsys.readouterr().err
+
+
+def test_the_build_holds_all_metrics():
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    folders = [path for path in METRICS.iterdir() if any(path.glob("*.py"))]
+    assert {f"text_metrics.metrics.{path.name}" for path in folders} <= set(listed)
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """An environment with the wheel, and access to the dependencies of this one."""
+    pytest.importorskip("setuptools", reason="setuptools is not installed, which builds the wheel")
+    folder = tmp_path_factory.mktemp("package")
+    # A copy, since setuptools leaves build/ in the folder that it builds.
+    for name in ("metrics", "scripts", "text_metrics"):
+        shutil.copytree(ROOT / name, folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / "source" / name)
+    pip = [sys.executable, "-m", "pip", "--quiet"]
+    offline = ["--no-index", "--no-deps"]
+    run([*pip, "wheel", *offline, "--no-build-isolation", "-w", folder / "wheels", folder / "source"], folder)
+    (wheel,) = (folder / "wheels").iterdir()
+    venv.create(folder / "env", with_pip=False, symlinks=True)
+    python = folder / "env/bin/python"
+    run([*pip, "--python", python, "install", *offline, wheel], folder)
+    (packages,) = (folder / "env").glob("lib/*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    return folder
+
+
+def run(words, folder):
+    kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "HF_HOME")}
+    (folder / "elsewhere").mkdir(exist_ok=True)
+    done = subprocess.run(
+        list(map(str, words)),
+        cwd=folder / "elsewhere",
+        env={**kept, "HF_HOME": str(folder / "cache"), "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+USE = """
+import importlib, json, sys
+import text_metrics
+from text_metrics.__main__ import COMMANDS
+texts = json.loads(sys.argv[1])
+names = ("gruen", "vendi_embed")
+found = {name: text_metrics.load(name).compute(predictions=texts) for name in names}
+sys.path.insert(0, str(text_metrics.ROOT))
+files = [importlib.import_module("scripts." + name.replace("-", "_")).__file__ for name in COMMANDS]
+print(json.dumps({"root": str(text_metrics.ROOT), "files": files, "found": found}))
+"""
+
+
+@pytest.mark.slow
+def test_the_wheel_works_elsewhere(load, fresh):
+    said = json.loads(run([fresh / "env/bin/python", "-c", USE, json.dumps(TEXTS)], fresh).splitlines()[-1])
+    assert said["root"].startswith(str(fresh / "env"))
+    # The scripts, and all that they import, are those of the wheel.
+    assert all(file.startswith(said["root"]) for file in said["files"])
+    for name, result in said["found"].items():
+        assert result == load(name).compute(predictions=TEXTS)
+
+    data = fresh / "data.jsonl"
+    data.write_text(json.dumps({"texts": TEXTS}) + "\n", encoding="utf-8")
+    command = ["score", data, "--metric", "self_bleu", "--text-key", "texts", "--out", fresh / "scored.jsonl"]
+    summary = json.loads(run([fresh / "env/bin/text-metrics", *command], fresh))
+    assert summary["self_bleu"] == load("self_bleu").compute(predictions=TEXTS)["self_bleu"]
+    assert "text-metrics COMMAND" in run([fresh / "env/bin/text-metrics", "--help"], fresh)
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_files_of_the_checkout(fresh):
+    (packages,) = (fresh / "env").glob("lib/*/site-packages/text_metrics")
+    for name in ("metrics", "scripts"):
+        for file in (packages / name).rglob("*.*"):
+            if "__pycache__" not in file.parts:
+                assert file.read_bytes() == (ROOT / name / file.relative_to(packages / name)).read_bytes()
+    assert (packages / "metrics/gruen/gruen_compact.safetensors").is_file()

@@ -1,0 +1,300 @@
+"""similarity=: given matrices in vendi_embed and chamfer_diversity, against vendi-score, plain loops and embeddings."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from transformers import EvalPrediction
+from vendi_score import vendi
+
+from metrics._core import core_neighbours
+from metrics._core.core_inputs import parse_sets
+from metrics._core.core_similarity import parse_similarity
+from tests.references import diversity as reference
+from tests.trainer_run import build_tokenizer
+
+SIZES = [4, 2, 5, 3, 4]
+METRICS = ("vendi_embed", "chamfer_diversity")
+
+
+@pytest.fixture
+def sets():
+    return [[f"set {i}, text {j}" for j in range(size)] for i, size in enumerate(SIZES)]
+
+
+@pytest.fixture
+def vectors(rng):
+    found = rng.standard_normal((sum(SIZES), 6))
+    found[5] = 2 * found[4]
+    return found
+
+
+def matrices(vectors):
+    return [reference.cosines(part) for part in np.split(vectors, np.cumsum(SIZES)[:-1])]
+
+
+def shaped(values):
+    return [part.tolist() for part in np.split(np.asarray(values), np.cumsum(SIZES)[:-1])]
+
+
+def approx(value):
+    """Compare whatever is in a result, number by number."""
+    if isinstance(value, dict):
+        return {key: approx(own) for key, own in value.items()}
+    if isinstance(value, list):
+        return [approx(own) for own in value]
+    return pytest.approx(value, abs=1e-7) if isinstance(value, float) else value
+
+
+# The kernel matrix decides all.
+
+
+@pytest.mark.parametrize("q", [0.5, 1, 2, "inf"])
+def test_equals_vendi_score(load, rng, q):
+    kernels = [reference.cosines(rng.standard_normal((size, 8))) for size in SIZES]
+    texts = [["x"] * size for size in SIZES]
+    result = load("vendi_embed").compute(predictions=texts, similarity=kernels, q=q)
+    assert result["scores"] == pytest.approx([vendi.score_K(kernel, q=q) for kernel in kernels], abs=1e-9)
+    weights = [rng.dirichlet(np.ones(size)) for size in SIZES]
+    result = load("vendi_embed").compute(predictions=texts, similarity=kernels, q=q, weights=weights)
+    expected = [vendi.score_K(kernel, q=q, p=p) for kernel, p in zip(kernels, weights, strict=True)]
+    assert result["scores"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_equals_vendi_score_on_a_kernel_that_is_no_cosine(load, rng):
+    # Tanimoto similarity of bits, as of molecular fingerprints.
+    bits = rng.integers(0, 2, (40, 64)).astype(float)
+    common = bits @ bits.T
+    own = bits.sum(axis=1)
+    tanimoto = common / (own[:, None] + own[None] - common)
+    texts = [f"molecule {i}" for i in range(40)]
+    result = load("vendi_embed").compute(predictions=texts, similarity=tanimoto, q=[1, 2])
+    assert list(result["by_order"].values()) == pytest.approx([vendi.score_K(tanimoto, q=q) for q in (1, 2)], abs=1e-9)
+
+
+def test_chamfer_equals_a_plain_loop(load, rng):
+    kernels = [reference.cosines(rng.standard_normal((size, 8))) for size in SIZES]
+    result = load("chamfer_diversity").compute(
+        predictions=[["x"] * size for size in SIZES], similarity=kernels, details=True
+    )
+    for kernel, score, detail in zip(kernels, result["scores"], result["details"], strict=True):
+        n = len(kernel)
+        distances, pairs = [], []
+        for i in range(n):
+            others = [1 - kernel[i, j] for j in range(n) if j != i]
+            distances.append(min(others))
+            pairs += others
+            assert 1 - kernel[i, detail["neighbours"][i]] == pytest.approx(min(others), abs=1e-12)
+        assert score == pytest.approx(sum(distances) / n, abs=1e-12)
+        assert detail["mean_pairwise_distance"] == pytest.approx(sum(pairs) / len(pairs), abs=1e-12)
+
+
+def test_a_large_set_is_compared_in_blocks(rng, monkeypatch):
+    kernel = reference.cosines(rng.standard_normal((60, 5)))
+    similarities = parse_similarity(kernel, parse_sets(["x"] * 60))
+    whole = core_neighbours.nearest_by_similarity(similarities)
+    np.testing.assert_allclose(whole[0], (1 - kernel + 3 * np.eye(60)).min(axis=1), atol=1e-12)
+    monkeypatch.setattr(core_neighbours, "_ENTRIES", 60 * 7)
+    blocks = core_neighbours.nearest_by_similarity(similarities, block_rows=10)
+    np.testing.assert_array_equal(blocks[0], whole[0])
+    np.testing.assert_array_equal(blocks[1], whole[1])
+
+
+QUALITY = shaped(np.linspace(0.1, 1, sum(SIZES)))
+WEIGHTS = [[1 / 2, *[1 / 2 / (size - 1)] * (size - 1)] for size in SIZES]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("vendi_embed", {"q": [0.5, 1, 2, "inf"], "details": True, "confidence": 0.9}),
+        ("vendi_embed", {"weights": WEIGHTS, "contributions": True}),
+        ("vendi_embed", {"quality": QUALITY, "contributions": True}),
+        ("vendi_embed", {"quality": QUALITY, "min_quality": 0.4, "contributions": True, "weights": WEIGHTS}),
+        ("vendi_embed", {"quality": QUALITY, "rarefy": 2, "details": True}),
+        ("vendi_embed", {"kernel": "classes", "same": 0.3, "q": [0, 1], "details": True, "contributions": True}),
+        ("vendi_embed", {"kernel": "classes", "same": 0.3, "grouping": "greedy", "quality": QUALITY, "patience": 0.8}),
+        ("vendi_embed", {"kernel": "classes", "same": 0.3, "quality": QUALITY, "min_quality": 0.4, "q": 0}),
+        ("chamfer_diversity", {"details": True, "confidence": 0.9}),
+        ("chamfer_diversity", {"quality": QUALITY, "contributions": True}),
+        ("chamfer_diversity", {"quality": QUALITY, "min_quality": 0.4, "contributions": True, "details": True}),
+        ("chamfer_diversity", {"rarefy": 3, "quality": QUALITY, "details": True}),
+    ],
+)
+def test_cosines_score_as_their_embeddings(load, sets, vectors, name, settings):
+    """Whatever `embeddings=` can be combined with."""
+    result = load(name).compute(predictions=sets, similarity=matrices(vectors), **settings)
+    expected = load(name).compute(predictions=sets, embeddings=vectors, **settings)
+    assert result.keys() == expected.keys()
+    for key in result.keys() - {"signature"}:
+        assert result[key] == approx(expected[key]), key
+    entry = r"kernel:embedding\|embeddings:given" if "kernel" not in settings else "embeddings:given"
+    entry = entry if name == "vendi_embed" else "embeddings:given"
+    assert result["signature"] == re.sub(entry, "similarity:given", expected["signature"])
+
+
+def test_ones_and_zeros_count_blocks(load):
+    groups = np.array([0, 1, 0, 2, 1, 0, 0])
+    kernel = (groups[:, None] == groups[None]).astype(float)
+    result = load("vendi_embed").compute(predictions=["x"] * 7, similarity=kernel, q=0)
+    assert result["vendi_embed"] == 3.0
+    result = load("vendi_embed").compute(
+        predictions=["x"] * 7, similarity=kernel, kernel="classes", same=1, q=0, details=True
+    )
+    assert result["vendi_embed"] == 3.0
+    # Equal texts are what the matrix says, not the same.
+    assert result["details"][0]["classes"] == groups.tolist()
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("settings", [{}, {"rarefy": 3}])
+def test_the_order_of_texts_does_not_matter_even_of_equal_ones(load, rng, name, settings):
+    kernel = reference.cosines(rng.standard_normal((12, 4)))
+    order = rng.permutation(12)
+    first = load(name).compute(predictions=["x"] * 12, similarity=kernel, **settings)
+    second = load(name).compute(predictions=["x"] * 12, similarity=kernel[order][:, order], **settings)
+    assert second[name] == pytest.approx(first[name], abs=1e-9)
+
+
+# Forms.
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_forms_of_matrices(load, rng, name):
+    stack = np.stack([reference.cosines(part) for part in rng.standard_normal((3, 4, 6))])
+    flat, nested = ["x"] * 12, [["x"] * 4] * 3
+    metric = load(name)
+    expected = metric.compute(predictions=nested, similarity=list(stack))
+    assert metric.compute(predictions=flat, set_size=4, similarity=stack) == expected
+    assert metric.compute(predictions=nested, similarity=stack.tolist()) == expected
+    assert metric.compute(predictions=nested, similarity=[torch.tensor(own, requires_grad=True) for own in stack]) == (
+        expected
+    )
+    single = metric.compute(predictions=nested, similarity=stack.astype(np.float32))
+    assert single["scores"] == pytest.approx(expected["scores"], abs=1e-5)
+    # One flat set has one matrix.
+    alone = metric.compute(predictions=flat[:4], similarity=stack[0])
+    assert alone["scores"] == pytest.approx(expected["scores"][:1], abs=1e-12)
+    before = stack.copy()
+    metric.add_batch(predictions=nested[:2])
+    metric.add_batch(predictions=nested[2:])
+    assert metric.compute(similarity=stack) == expected
+    np.testing.assert_array_equal(stack, before)
+
+
+def test_singletons_have_matrices_too(load):
+    two = [[1.0, 0.25], [0.25, 1.0]]
+    result = load("chamfer_diversity").compute(
+        predictions=[["x"], ["x", "y"]], similarity=[[[1.0]], two], singletons="skip"
+    )
+    assert result["scores"] == [None, 0.75]
+    result = load("chamfer_diversity").compute(predictions=[["x"]], similarity=[[[1.0]]], singletons="skip")
+    assert result["scores"] == [None]
+    assert load("vendi_embed").compute(predictions=["x"], similarity=[[1.0]])["vendi_embed"] == 1.0
+
+
+# What is refused.
+
+GOOD = [[1.0, 0.5, 0.2], [0.5, 1.0, 0.3], [0.2, 0.3, 1.0]]
+
+
+def changed(*places, value):
+    found = np.array(GOOD)
+    for i, j in places:
+        found[i, j] = value
+    return found
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize(
+    ("matrix", "error", "message"),
+    [
+        (np.eye(2), ValueError, r"similarity\[1\] must have shape .*Got shape \(2, 2\)"),
+        (np.ones((3, 4)), ValueError, r"similarity\[1\] must have shape \(3, 3\)\. Got shape \(3, 4\)"),
+        (np.ones(3), ValueError, r"similarity\[1\] must have shape .*Got shape \(3,\)"),
+        ([["a"] * 3] * 3, TypeError, r"similarity\[1\] must be an .*array of numbers"),
+        (None, TypeError, r"similarity\[1\] must be an .*array of numbers\. Got None"),
+        (changed((2, 0), value=np.nan), ValueError, r"similarity\[1\]\[2\]\[0\] must be finite\. Got nan"),
+        (changed((1, 1), value=0.9), ValueError, r"similarity\[1\]\[1\]\[1\] must be 1, .* within 0\.0001\. Got 0\.9"),
+        (changed((0, 2), (2, 0), value=1.2), ValueError, r"similarity\[1\]\[0\]\[2\] must be in \[-1, 1\]\. Got 1\.2"),
+        (changed((1, 2), value=0.4), ValueError, r"similarity\[1\]\[1\]\[2\] must be as its mirror image.* Got 0\.4"),
+        (
+            np.where(np.eye(3) > 0, 1.0, -0.9),
+            ValueError,
+            r"similarity\[1\] must be positive semi-definite, to within 0\.0001 .* Got an eigenvalue of -0\.8",
+        ),
+    ],
+)
+def test_a_matrix_that_is_no_similarity(load, name, matrix, error, message):
+    with pytest.raises(error, match=message):
+        load(name).compute(predictions=[["x"] * 3] * 2, similarity=[GOOD, matrix])
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_tolerance(load, name):
+    for off in (9e-5, 2e-4):
+        near = [changed((0, 1), value=0.5 + off), np.array(GOOD) + np.diag([off, 0, 0])]
+        # Of three texts at -1/2 from each other, one direction is lost; a little more is an eigenvalue below 0.
+        near.append(np.where(np.eye(3) > 0, 1.0, -0.5 - off / 2))
+        for matrix in near:
+            if off < 1e-4:
+                assert load(name).compute(predictions=["x"] * 3, similarity=matrix)[name] > 0
+            else:
+                with pytest.raises(ValueError, match=r"^similarity"):
+                    load(name).compute(predictions=["x"] * 3, similarity=matrix)
+
+
+def test_a_single_set_is_named_without_number(load):
+    with pytest.raises(ValueError, match=r"similarity\[1\]\[2\] must be as its mirror image"):
+        load("vendi_embed").compute(predictions=["x"] * 3, similarity=changed((1, 2), value=0.4))
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"similarity": [GOOD]}, "similarity must have one matrix for each of the 2 sets. Got 1"),
+        ({"similarity": 3}, "similarity must be a list of matrices, one for each set. Got int 3"),
+        ({"embeddings": np.eye(6)}, "embeddings and similarity are both given"),
+        ({"model": "elsewhere"}, "model has no effect where similarity is given"),
+        ({"precision": "bfloat16"}, "precision has no effect where similarity is given"),
+        ({"cache_dir": "kept"}, "cache_dir has no effect where similarity is given"),
+        ({"long_texts": "cut"}, "long_texts has no effect where similarity is given"),
+    ],
+)
+def test_what_cannot_be_combined(load, name, settings, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        load(name).compute(**{"predictions": [["x"] * 3] * 2, "similarity": [GOOD, GOOD], **settings})
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_what_was_added_stays_where_settings_do_not_fit(load, name):
+    load(name).add_batch(predictions=["x"] * 3)
+    with pytest.raises(ValueError, match="precision has no effect where similarity is given"):
+        load(name).compute(similarity=GOOD, precision="float32")
+    assert load(name).compute(similarity=GOOD) == load(name).compute(predictions=["x"] * 3, similarity=GOOD)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kernel": "ngram"}, "similarity is given, but kernel=str 'ngram' makes similarities of its own"),
+        ({"kernel": np.corrcoef}, "similarity is given, but kernel=.*corrcoef"),
+        ({"kernel": "classes"}, r"similarity with kernel='classes' needs same"),
+        ({"kernel": "classes", "classes": [0, 0, 1]}, "similarity has no effect where classes are given"),
+        ({"kernel": "classes", "same": lambda a, b: [True] * len(a)}, "similarity has no effect where same says"),
+    ],
+)
+def test_what_cannot_be_combined_in_vendi_embed(load, settings, message):
+    with pytest.raises(ValueError, match=message):
+        load("vendi_embed").compute(predictions=["x"] * 3, similarity=GOOD, **settings)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_not_where_texts_are_not_known(load, name):
+    with pytest.raises(ValueError, match="similarity cannot be given to for_trainer"):
+        load(name).for_trainer(build_tokenizer(), set_size=3, similarity=GOOD)(EvalPrediction([[1]], None))
+    parts = load(name)._parts(load(name), {"similarity": GOOD})
+    with pytest.raises(ValueError, match="similarity is not for one set in a file"):
+        parts.check()

@@ -1,0 +1,204 @@
+"""long_texts=: windows of texts that are longer than the encoder reads."""
+
+import sqlite3
+import warnings
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics._core import core_models
+from metrics._core.core_encoder import EncoderSettings
+from metrics._core.core_windows import split_windows
+from scripts import measure_long_texts
+from tests.conftest import SETS, encode
+from tests.test_encoder import Counting
+
+TEXTS = [text for members in SETS for text in members]
+# 90 sentences: about 800 tokens of the default model, and 3 000 of the tiny one, which reads 64.
+LONG = " ".join(f"The {word} walks in the park with a dog." for word in ["man", "woman", "child"] * 30)
+ENDS = ("The stock market fell.", "A cat sleeps on the sofa.")
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return core_models.load_encoder("all-MiniLM-L6-v2", None, "cpu")[0].model.tokenizer
+
+
+def split(tokenizer, text, limit):
+    (length,) = map(len, tokenizer([text], truncation=False, verbose=False)["input_ids"])
+    return split_windows(tokenizer, [text], np.array([length]), limit)
+
+
+def plain_windows(text, n_tokens, limit):
+    """Pack whole sentences, one after the other, as long as they fit."""
+    windows, sentences = [], [f"{part}." for part in text.split(". ")]
+    sentences[-1] = sentences[-1].removesuffix(".")
+    for sentence in sentences:
+        if windows and n_tokens(f"{windows[-1]} {sentence}") <= limit:
+            windows[-1] += f" {sentence}"
+        else:
+            windows.append(sentence)
+    return windows
+
+
+def test_a_long_text_is_the_mean_of_its_windows(tokenizer):
+    from sentence_transformers import SentenceTransformer
+
+    def n_tokens(text):
+        return len(tokenizer(text)["input_ids"])
+
+    windows = plain_windows(LONG, n_tokens, 256)
+    assert len(windows) == 4
+    folder = core_models.find_model("all-MiniLM-L6-v2").path
+    parts = SentenceTransformer(str(folder), device="cpu").encode(windows)
+    expected = np.average(parts, axis=0, weights=[n_tokens(window) - 2 for window in windows])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoded = encode([*TEXTS, LONG], device="cpu", long_texts="windows")
+    np.testing.assert_allclose(encoded.embeddings[-1], expected, atol=1e-6)
+    assert encoded.signed["long_texts"] == "windows"
+    for batch_size in (1, 100):
+        again = encode([LONG, *TEXTS], device="cpu", batch_size=batch_size).embeddings
+        np.testing.assert_allclose(np.roll(again, -1, axis=0), encoded.embeddings, atol=1e-6)
+
+
+def test_what_comes_late_counts():
+    texts = [f"{LONG} {end}" for end in ENDS]
+    with pytest.warns(UserWarning, match=r"2 of 2 different texts are longer than the 256 tokens"):
+        first, second = encode(texts, device="cpu", long_texts="cut").embeddings
+    np.testing.assert_allclose(first, second, atol=1e-6)
+    first, second = encode(texts, device="cpu", long_texts="windows").embeddings
+    assert np.abs(first - second).max() > 1e-3
+
+
+def test_no_digit_changes_for_texts_that_fit(load):
+    for name in ("vendi_embed", "chamfer_diversity"):
+        cut, windows = (load(name).compute(predictions=SETS, long_texts=way) for way in ("cut", "windows"))
+        assert cut["scores"] == windows["scores"]
+        assert (
+            cut["signature"].replace("|precision:float32", "|precision:float32|long_texts:windows")
+            == (windows["signature"])
+        )
+    cut, windows = (encode(TEXTS, device="cpu", long_texts=way).embeddings for way in ("cut", "windows"))
+    np.testing.assert_array_equal(cut, windows)
+    beside = encode([LONG, *TEXTS], device="cpu", long_texts="windows").embeddings[1:]
+    np.testing.assert_allclose(beside, cut, atol=1e-6)
+
+
+WORDS = st.sampled_from(["a", "dog", "Unbelievable", "e.g.", "end.", "what?!", 'said."', "no…", "犬。", "x" * 30, "\n"])
+
+
+@given(st.lists(st.tuples(WORDS, st.sampled_from([" ", "", "  ", "\n"])), min_size=1), st.integers(5, 12))
+def test_windows_hold_the_whole_text_and_fit(tokenizer, words, limit):
+    text = "".join(word + space for word, space in words)
+    windows = split(tokenizer, text, limit)
+    assert (windows.lengths <= limit).all() or len(windows.parts) == 1
+    assert windows.lengths.tolist() == [len(tokenizer(part)["input_ids"]) for part in windows.parts]
+    assert windows.counts.tolist() == [len(windows.parts)]
+    assert "".join("".join(windows.parts).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One two. Three four five. Six seven.", ["One two. Three four five.", "Six seven."]),
+        ('He said "stop." Then he left us all.', ['He said "stop."', "Then he left us all."]),
+        ("A list\n- of three\n- of four more", ["A list\n- of three", "- of four more"]),
+        ("one two three four five six seven eight", ["one two three four five six seven", "eight"]),
+        ("我喜欢猫。狗在公园里跑。", ["我喜欢猫。", "狗在公园里跑。"]),
+    ],
+)
+def test_where_windows_end(tokenizer, text, expected):
+    assert split(tokenizer, text, 9).parts == expected
+
+
+def test_a_tokenizer_that_reads_a_word_after_a_space_otherwise():
+    """In byte-level BPE, a word at the beginning of a window may have more tokens than within a text."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = {token: i for i, token in enumerate(["a", "b", "Ġ", "Ġa", "Ġab"])}
+    bpe = Tokenizer(models.BPE(vocabulary, [("Ġ", "a"), ("Ġa", "b")]))
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.post_processor = processors.ByteLevel(trim_offsets=True)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bpe)
+    assert [len(tokenizer(text)["input_ids"]) for text in ("ab", " ab")] == [2, 1]
+    text = "ab " * 40
+    for limit in range(4, 12):
+        windows = split(tokenizer, text, limit)
+        assert windows.lengths.max() <= limit
+        assert "".join("".join(windows.parts).split()) == "".join(text.split())
+
+
+def test_a_tokenizer_without_offsets(tokenizer):
+    class Slow:
+        is_fast = False
+
+    with pytest.raises(ValueError, match=r"needs a tokenizer that tells where its tokens are.*pass long_texts='cut'"):
+        split_windows(Slow(), ["a"], np.array([500]), 256)
+
+
+def test_a_cache_keeps_both_ways_apart(tmp_path):
+    plain = {way: encode([LONG, "short"], device="cpu", long_texts=way).embeddings for way in ("windows",)}
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = encode([LONG, "short"], device="cpu", long_texts="windows", cache_dir=tmp_path).embeddings
+        np.testing.assert_allclose(found, plain["windows"], atol=1e-6)
+        with pytest.warns(UserWarning, match="1 of 2 different texts are longer"):
+            cut = encode([LONG, "short"], device="cpu", long_texts="cut", cache_dir=tmp_path).embeddings
+        assert np.abs(cut[0] - found[0]).max() > 1e-3
+        np.testing.assert_allclose(cut[1], found[1], atol=1e-6)
+    (path,) = tmp_path.iterdir()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT COUNT(*) FROM texts").fetchone() == (4,)
+
+
+def test_the_progress_bar_counts_windows(tiny_model, capfd):
+    encode(["a b", LONG], tiny_model, device="cpu", progress=True)
+    last = capfd.readouterr().err.strip().split("\r")[-1]
+    done, total = last.split("|")[2].split()[0].split("/")
+    assert done == total
+    assert int(total) > 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"long_texts": "whole"}, r"long_texts must be one of 'windows', 'cut'\. Got str 'whole'"),
+        ({"long_texts": "cut", "model": Counting()}, r"long_texts has no effect where model is an encoder of your own"),
+        ({"long_texts": "windows", "embeddings": np.eye(2)}, "long_texts has no effect where embeddings are given"),
+    ],
+)
+@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])
+def test_what_is_refused(load, name, settings, message):
+    with pytest.raises(ValueError, match=message):
+        load(name).compute(predictions=["a", "b"], **settings)
+
+
+def test_probeval_reads_long_answers(load):
+    people, model = [[f"{LONG} {ENDS[0]}", f"{LONG} {ENDS[1]}"]], [[f"{LONG} {ENDS[0]}"]]
+    signatures = set()
+    for way in ("windows", "cut"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = load("probeval").compute(predictions=model, references=people, long_texts=way)
+        signatures.add(result["signature"])
+    assert len(signatures) == 2
+    assert EncoderSettings().in_windows
+
+
+def test_how_the_default_was_measured(monkeypatch):
+    assert measure_long_texts.halves("One two\nthree four\nfive.") == ("One two\nthree four", "\nfive.")
+    assert measure_long_texts.halves("one two three four") == ("one two three", " four")
+    lines = [f"{i} {'word ' * 499}\n" for i in range(7)]
+    assert measure_long_texts.sections("".join(lines)) == ["".join(lines[:3]), "".join(lines[3:6])]
+    monkeypatch.setattr(measure_long_texts, "GROUP", 2)
+    parts = [("A cat sleeps.", "The cat is asleep."), ("Stocks fell on Monday.", "Share prices dropped.")] * 2
+    assert measure_long_texts.found_halves(parts, "windows").all()
+    crossed = [(first, parts[1 - i % 2][1]) for i, (first, _) in enumerate(parts)]
+    assert not measure_long_texts.found_halves(crossed, "cut").any()
+    assert measure_long_texts.nearest_lengths(parts).tolist() == [False, True] * 2
