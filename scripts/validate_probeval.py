@@ -43,6 +43,7 @@ from metrics.probeval.probeval_pipeline import (  # noqa: E402
     score,
 )
 from metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores  # noqa: E402
+from metrics.probeval.probeval_soft import words  # noqa: E402
 from metrics.probeval.probeval_vectors import Embeddings, average_word_vectors  # noqa: E402
 from metrics.probeval.probeval_wordnet import load_wordnet  # noqa: E402
 from scripts._command import command  # noqa: E402
@@ -50,8 +51,8 @@ from scripts._files import write_text  # noqa: E402
 from scripts._validate_probeval.pools import VIEWS, Pool, read  # noqa: E402
 from scripts._validate_probeval.schemes import SCHEMES, draw  # noqa: E402
 
-CLUSTERINGS = ("human", "hac", "xmeans", "gmeans", "none")
-MATCHERS = ("cosine", "wordnet", "gp", "cascade")
+CLUSTERINGS = ("human", "soft", "hac", "xmeans", "gmeans", "none")
+MATCHERS = ("soft", "cosine", "wordnet", "gp", "cascade")
 PROTOQA_RULES = ("max_answers_10", "max_incorrect_3")
 RESAMPLES = 2000
 
@@ -234,7 +235,8 @@ def main() -> int:
             parser.error(f"--{name} must be at least 1. Got {getattr(arguments, name)}.")
 
     asked = read(arguments.targets, arguments.predictions, arguments.assessments)[: arguments.questions]
-    texts = sorted({text for question, labelled in asked for text in [*question.gold, *labelled]})
+    answers = {text for question, labelled in asked for text in [*question.gold, *labelled]}
+    texts = sorted(answers | {words(text).content for text in answers})
     if arguments.vectors:
         matrix, identity = average_word_vectors(texts, load_vectors(arguments.vectors))
     else:
@@ -245,7 +247,8 @@ def main() -> int:
         f"{clustering} + {matcher}": settings
         for clustering in arguments.clusterings
         for matcher in arguments.matchers
-        if needs_embeddings(settings := settings_for(clustering, matcher, arguments.parity)) or matcher == "wordnet"
+        if (clustering != "soft" or matcher == "soft")
+        and (needs_embeddings(settings := settings_for(clustering, matcher, arguments.parity)) or matcher == "wordnet")
     }
 
     lines = [

@@ -45,10 +45,12 @@ from .probeval_pipeline import (
     needs_wordnet,
     resolve,
     score,
+    texts_to_embed,
 )
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
 from .probeval_released import from_cfc, from_protoqa, labels_from_cfc
 from .probeval_scores import mean
+from .probeval_soft import same_probability as same_probability
 from .probeval_vectors import Embeddings, average_word_vectors
 from .probeval_wordnet import load_wordnet
 
@@ -80,19 +82,21 @@ Args:
     references (`list`): people's answers to each question, in the same forms. An answer may have a `"cluster"`, a
         string or an integer; an item may have the text of its `"question"`, the `"sentence"` that it is about and the
         `"slot"` that it asks for. References are matched to predictions by id, or by position if there are no ids.
-    clustering (`str`, default `"auto"`): `"human"`: people's clusters. `"hac"`: agglomerative clustering of
-        normalized embeddings. `"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: one cluster for
-        each distinct answer. `"auto"`: `"human"` if every reference answer of every question has a cluster, otherwise
-        `"hac"`.
-    matcher (`str`, default `"cosine"`): how the model's answers are matched to clusters. `"cosine"`: the largest
-        cosine with an answer of the cluster. `"wordnet"`: the share of the parts of two phrases that are equal or
-        share a synset, for the best segmentation of both phrases, without stop words. `"gp"`: Gaussian-process
-        regression from embeddings to clusters. `"cascade"`: the first of equal text, equal lemmas, a WordNet score of
-        at least 0.5, and cosine that finds a cluster. `"human"`: given by `labels`. An answer that ties between
-        clusters is split evenly.
-    threshold (`float` in [0, 1]): minimum score of a match. Default: 0.55 for cosine (also within the cascade), 0.5
-        for WordNet, and 0.2 for gp, where the score must exceed it. 0.55 suits the default model; other models need
-        their own threshold.
+    clustering (`str`, default `"auto"`): `"human"`: people's clusters. `"soft"`: clusters to which
+        an answer belongs by degrees, by the probability that people put it with their answers. `"hac"`: agglomerative
+        clustering of normalized embeddings. `"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: one
+        cluster for each distinct answer. `"auto"`: `"human"` if every reference answer of every question has a
+        cluster, otherwise `"hac"`, or `"soft"` with `matcher="soft"`.
+    matcher (`str`, default `"auto"`): how the model's answers are matched to clusters. `"soft"`: divided among the
+        clusters as people's answers are in soft clusters. `"cosine"`: the largest cosine with an answer of the
+        cluster. `"wordnet"`: the share of the parts of two phrases that are equal or share a synset, for the best
+        segmentation of both phrases, without stop words. `"gp"`: Gaussian-process regression from embeddings to
+        clusters. `"cascade"`: the first of equal text, equal lemmas, a WordNet score of at least 0.5, and cosine that
+        finds a cluster. `"human"`: given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise `"cosine"`. An
+        answer that ties between clusters is split evenly.
+    threshold (`float` in [0, 1]): minimum score of a match. Default: 0.5 for soft, a probability; 0.55 for cosine (also
+        within the cascade), 0.5 for WordNet, and 0.2 for gp, where the score must exceed it. The values for soft and
+        cosine suit the default model; other models need their own threshold.
     smoothing (`float`, default 1): added to the count of each cluster, and of `wrong`, in both distributions.
     debias (`bool`, default `False`): subtract from each score the bias that sampling adds to it, estimated by the
         jackknife over both sides' answers. The result is at least 0.
@@ -215,7 +219,7 @@ class Probeval(TextMetric, evaluate.Metric):
         predictions: Any,
         references: Any,
         clustering: str = "auto",
-        matcher: str = "cosine",
+        matcher: str = "auto",
         threshold: float | None = None,
         smoothing: float = 1.0,
         debias: bool = False,
@@ -256,7 +260,8 @@ class Probeval(TextMetric, evaluate.Metric):
             encoder.check_unused("no encoder runs")
         embeddings, signed = None, {}
         if needs_embeddings(settings):
-            texts = sorted({text for question in asked for text in [*question.gold, *question.answers] if text.strip()})
+            said = (text for question in asked for text in [*question.gold, *question.answers])
+            texts = texts_to_embed(said, settings)
             if vectors is not None:
                 matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(vectors))
             else:

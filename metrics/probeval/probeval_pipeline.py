@@ -1,5 +1,6 @@
 """One question from its answers to its score: clusters, then matches, then distributions."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,12 +10,13 @@ from .probeval_clusters import LINKAGES, gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import WordNetMatcher, assign, cascade, cluster_maximum, cosine_scores, gp_scores
 from .probeval_scores import entropy, jackknife_bias, kl_divergence, smooth
+from .probeval_soft import memberships, same_probability, soft_groups, words
 from .probeval_vectors import Embeddings
 
-CLUSTERINGS = ("auto", "human", "hac", "xmeans", "gmeans", "none")
-MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human")
-# The lowest score of a match: for cosine chosen for MiniLM, for gp the original's.
-THRESHOLDS = {"cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
+CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
+MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human", "soft", "auto")
+# The lowest score of a match: for soft a probability, for cosine chosen for MiniLM, for gp the original's.
+THRESHOLDS = {"soft": 0.5, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
 CASCADE_WORDNET = 0.5
 _PARITY_WORDNET = 0.0
 _LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
@@ -23,10 +25,10 @@ _LARGEST_SMOOTHING = 1e300
 
 
 class Settings(NamedTuple):
-    """The settings that decide a score; once resolved, `clustering` is not "auto" and `threshold` is a number."""
+    """The settings that decide a score; once resolved, nothing is "auto" and `threshold` is a number."""
 
     clustering: str = "auto"
-    matcher: str = "cosine"
+    matcher: str = "auto"
     threshold: float | None = None
     linkage: str = "average"
     distance: float = 0.95
@@ -56,15 +58,17 @@ class Clusters(NamedTuple):
 
     labels : list of c str
     counts : ndarray of shape (g, c), how often people gave each answer, by its cluster
+    groups : ndarray of shape (g, c), bool, for soft clusters: the groups of answers from which they were made
     """
 
     labels: list[str]
     counts: np.ndarray
+    groups: np.ndarray | None = None
 
     @property
     def members(self) -> np.ndarray:
         """Which answer is in which cluster: ndarray of shape (g, c), bool."""
-        return self.counts > 0
+        return self.counts > 0 if self.groups is None else self.groups
 
 
 class Scored(NamedTuple):
@@ -94,7 +98,11 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
     matcher = parse_choice(settings.matcher, "matcher", MATCHERS)
     unclustered = [question.name for question in asked if question.clusters is None]
     if clustering == "auto":
-        clustering = "hac" if unclustered else "human"
+        clustering = "human" if not unclustered else "soft" if matcher == "soft" else "hac"
+    if matcher == "auto":
+        matcher = "soft" if clustering == "soft" else "cosine"
+    if clustering == "soft" and matcher != "soft":
+        raise ValueError(f"clustering='soft' goes with matcher='soft': both divide an answer. Got {matcher!r}.")
     if unclustered and "human" in (clustering, matcher):
         raise ValueError(
             f"clustering and matcher can be 'human' only if every gold answer has a cluster. Question "
@@ -126,7 +134,18 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
 
 def needs_embeddings(settings: Settings) -> bool:
     """Whether the pipeline compares embeddings."""
-    return settings.clustering in ("hac", "xmeans", "gmeans") or settings.matcher in ("cosine", "gp", "cascade")
+    return settings.clustering in ("soft", "hac", "xmeans", "gmeans") or settings.matcher in (
+        "soft",
+        "cosine",
+        "gp",
+        "cascade",
+    )
+
+
+def texts_to_embed(texts: Iterable[str], settings: Settings) -> list[str]:
+    """List the different texts that the pipeline embeds to compare these answers."""
+    said = {text for text in texts if text.strip()}
+    return sorted(said | {words(text).content for text in said} if settings.matcher == "soft" else said)
 
 
 def needs_wordnet(settings: Settings) -> bool:
@@ -145,7 +164,10 @@ def cluster(question: Question, settings: Settings, embeddings: Embeddings | Non
     else:
         assert embeddings is not None
         (vectors,) = embeddings.look_up(question.gold)
-        if settings.clustering == "hac":
+        if settings.clustering == "soft":
+            probability = same_probability(question.gold, question.gold, embeddings)
+            found = soft_groups(probability)
+        elif settings.clustering == "hac":
             # In the original, an answer counts in the linkage as often as it was given.
             found = hac(vectors, settings.linkage, settings.distance, counts if settings.parity else None)
         else:
@@ -154,7 +176,11 @@ def cluster(question: Question, settings: Settings, embeddings: Embeddings | Non
     table[np.arange(len(counts)), found] = counts
     first = np.array([np.flatnonzero(column)[0] for column in table.T])
     table = table[:, np.lexsort((first, -table.sum(axis=0)))]
-    return Clusters([f"c_{i}" for i in range(1, table.shape[1] + 1)], table)
+    groups = None
+    if settings.clustering == "soft":
+        groups = table > 0
+        table = counts[:, None] * memberships(probability, groups, counts)
+    return Clusters([f"c_{i}" for i in range(1, table.shape[1] + 1)], table, groups)
 
 
 def match(
@@ -190,6 +216,12 @@ def match(
         weights[said] = assign(cluster_maximum(scores, members), threshold, strict=threshold == 0)
         return weights
     assert embeddings is not None
+    if settings.matcher == "soft":
+        probability = same_probability(answers, gold, embeddings)
+        matched = probability.max(axis=1, keepdims=True) >= threshold
+        shares = memberships(probability, members, clusters.counts.sum(axis=1))
+        weights[said] = np.hstack([shares * matched, ~matched])
+        return weights
     vectors, gold_vectors = embeddings.look_up(answers, gold)
     if settings.matcher == "cosine":
         found = assign(cluster_maximum(cosine_scores(vectors, gold_vectors), members), threshold)
@@ -221,16 +253,19 @@ def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings:
     divergence = float(kl_divergence(gold, model))
     total, answered = float(gold_counts.sum()), float(counts.sum())
     if settings.debias:
-        one = np.eye(len(gold))[:-1]
-        less_gold = kl_divergence(smooth(gold_counts - one, gold_smoothing), model)
+        one, times = _gold_observations(clusters, settings)
+        less_gold = kl_divergence(smooth(np.maximum(gold_counts - one, 0.0), gold_smoothing), model)
         less_model = kl_divergence(gold, smooth(np.maximum(model_counts - weights, 0.0), settings.smoothing))
-        bias = jackknife_bias(divergence, less_gold, gold_counts[:-1])
+        bias = jackknife_bias(divergence, less_gold, times)
         bias += jackknife_bias(divergence, less_model, counts)
         # A smoothing that underflows makes the scores without an answer infinite.
         divergence = max(divergence - bias, 0.0) if np.isfinite(bias) else np.inf
+    # An answer reaches the cluster to which it belongs the most, or several if they tie.
+    shares = weights[:, :-1]
+    reached = ((shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)).any(axis=0)
     return Scored(
         score=divergence,
-        coverage=float(gold_counts[model_counts > 0].sum()) / total,
+        coverage=float(gold_counts[:-1][reached].sum()) / total,
         wrong_rate=float(model_counts[-1]) / answered if answered else None,
         gold=gold,
         model=model,
@@ -239,9 +274,23 @@ def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings:
     )
 
 
+def _gold_observations(clusters: Clusters, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """Return how each kind of gold answer counts in the clusters and in `wrong`, and how often it was given."""
+    if settings.clustering == "soft":
+        times = clusters.counts.sum(axis=1)
+        shares = clusters.counts / times[:, None]
+    else:
+        times = clusters.counts.sum(axis=0)
+        shares = np.eye(len(times))
+    return np.hstack([shares, np.zeros((len(shares), 1))]), times
+
+
 def describe_question(question: Question, clusters: Clusters, weights: np.ndarray, scored: Scored) -> dict[str, Any]:
     """Describe a question as plain data: its clusters, both distributions, and the clusters of each answer."""
     labels = [*clusters.labels, WRONG]
+    # Soft clusters list each answer once, in its group, with its whole count.
+    totals = np.rint(clusters.counts.sum(axis=1, keepdims=True))
+    listed = clusters.counts if clusters.groups is None else clusters.groups * totals
     return {
         "id": question.name,
         "score": scored.score,
@@ -251,12 +300,13 @@ def describe_question(question: Question, clusters: Clusters, weights: np.ndarra
         "clusters": [
             {
                 "cluster": label,
+                "count": float(mass),
                 "answers": [
                     {"text": question.gold[i], "count": int(column[i])}
                     for i in sorted(np.flatnonzero(column).tolist(), key=lambda i: (-column[i], question.gold[i]))
                 ],
             }
-            for label, column in zip(clusters.labels, clusters.counts.T, strict=True)
+            for label, column, mass in zip(clusters.labels, listed.T, clusters.counts.sum(axis=0), strict=True)
         ],
         "gold_distribution": dict(zip(labels, scored.gold.tolist(), strict=True)),
         "model_distribution": dict(zip(labels, scored.model.tolist(), strict=True)),

@@ -21,6 +21,7 @@ from metrics.probeval.probeval_pipeline import (
     needs_wordnet,
     resolve,
     score,
+    texts_to_embed,
 )
 from metrics.probeval.probeval_vectors import Embeddings
 from metrics.probeval.probeval_wordnet import load_wordnet
@@ -79,7 +80,7 @@ class Scorer:
         embeddings, wordnet = None, None
         signed: dict[str, str] = {}
         if needs_embeddings(self.settings):
-            texts = sorted({text for own in self.texts.values() for text in own if text.strip()})
+            texts = texts_to_embed((text for own in self.texts.values() for text in own), self.settings)
             matrix, signed = embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)
             embeddings = Embeddings(texts, matrix)
         if needs_wordnet(self.settings):

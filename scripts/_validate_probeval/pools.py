@@ -36,12 +36,15 @@ class Pool(NamedTuple):
 def read(targets: Path, predictions: Path | None, assessments: Path | None) -> list[tuple[Question, dict[str, list]]]:
     """Read questions, each with the labelled answers of models: a dict from text to [cluster, count].
 
+    Predictions without labels have those of the gold answers that they equal; the others are left out.
+
     Raises
     ------
     ValueError
         If a file is not what it should be; it names the file, and the line or question.
     """
     labelled: dict[str, dict[str, list]] = {}
+    by_people = True
     if assessments is not None:
         for where, record in read_objects(assessments):
             identity = read_part(record, where, str, "question_id")
@@ -51,7 +54,13 @@ def read(targets: Path, predictions: Path | None, assessments: Path | None) -> l
             labelled[identity] = {text: [str(label), 1] for text, label in labels.items()}
     else:
         assert predictions is not None
-        data = read_part(read_json(predictions), str(predictions), dict, "annotated_prediction_data")
+        found = read_json(predictions)
+        by_people = not isinstance(found, dict) or "model_answers" not in found or "annotated_prediction_data" in found
+        data = read_part(found, str(predictions), dict, "annotated_prediction_data") if by_people else {}
+        if not by_people:
+            for identity, answers in read_part(found, str(predictions), dict, "model_answers").items():
+                texts = read_part(answers, f"{predictions}: question {identity!r}", list)
+                labelled[identity] = {str(text): [None, count] for text, count in Counter(texts).items()}
         for identity in data:
             where = f"{predictions}: question {identity!r}"
             answers = read_part(data[identity], where, dict)
@@ -75,7 +84,16 @@ def read(targets: Path, predictions: Path | None, assessments: Path | None) -> l
                 f"{targets}: question {question.name!r} must have a cluster for each answer, and at most "
                 f"{MOST_ANSWERS:,} answers."
             )
-    return [(question, labelled[question.name]) for question in asked]
+    if by_people:
+        return [(question, labelled[question.name]) for question in asked]
+    return [(question, _label_equal(question, labelled[question.name])) for question in asked]
+
+
+def _label_equal(question: Question, answers: dict[str, list]) -> dict[str, list]:
+    """Label the answers that equal a gold answer, with its larger cluster if it is in two; leave out the others."""
+    assert question.clusters is not None
+    columns = dict(zip(question.gold, question.gold_counts.argmax(axis=1).tolist(), strict=True))
+    return {text: [question.clusters[columns[text]], count] for text, (_, count) in answers.items() if text in columns}
 
 
 def _count(entry: Any, where: str) -> int:

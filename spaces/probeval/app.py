@@ -22,12 +22,19 @@ LIMITS = inputs.Limits(sets=50, texts=1_000, text_characters=300, characters=30_
 MOST_COUNTED = 100_000
 CLUSTERINGS = {
     "auto": "As given, else found",
+    "soft": "Found: by degrees",
     "hac": "Found: HAC",
     "xmeans": "Found: X-means",
     "gmeans": "Found: G-means",
     "none": "One cluster an answer",
 }
-MATCHERS = {"cosine": "Meaning (cosine)", "gp": "Gaussian process", "wordnet": "WordNet", "cascade": "Cascade"}
+MATCHERS = {
+    "auto": "As the clusters",
+    "cosine": "Meaning (cosine)",
+    "gp": "Gaussian process",
+    "wordnet": "WordNet",
+    "cascade": "Cascade",
+}
 # The lower bound of each interpretation.
 WORDS = (
     (0.8, "The model answers very differently from people."),
@@ -72,7 +79,7 @@ def has_wordnet() -> bool:
 
 
 if not has_wordnet():
-    MATCHERS = {name: label for name, label in MATCHERS.items() if name in ("cosine", "gp")}
+    MATCHERS = {name: label for name, label in MATCHERS.items() if name in ("auto", "cosine", "gp")}
 
 
 def from_boxes(people: str, model: str) -> list[dict[str, Any]]:
@@ -160,6 +167,10 @@ def compute(questions: list[dict[str, Any]], settings: dict[str, Any]) -> dict[s
         raise inputs.InputError("debias must be true or false.")
     check(questions)
     settings = dict(settings)
+    if settings["matcher"] == "auto":
+        settings["matcher"] = "soft" if settings["clustering"] == "soft" else "cosine"
+    if settings["clustering"] == "soft" and settings["matcher"] != "soft":
+        raise inputs.InputError("Clusters by degrees have their own way to match. Match “As the clusters”.")
     if settings["matcher"] not in ("cosine", "cascade"):
         # The other matchers have thresholds on other scales.
         del settings["threshold"]
@@ -232,7 +243,7 @@ def shares(detail: dict[str, Any], names: dict[str, str]) -> tuple[dict[str, flo
     """Return the shares of people's answers and of the model's in each cluster, as counted, without smoothing."""
     people, model = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
     for found in detail["clusters"]:
-        people[found["cluster"]] = float(sum(answer["count"] for answer in found["answers"]))
+        people[found["cluster"]] = found["count"]
     for found in detail["assignments"]:
         for label, weight in found["clusters"].items():
             model[label] += found["count"] * weight
@@ -275,6 +286,12 @@ def members_of(detail: dict[str, Any], label: str) -> list[dict[str, Any]]:
     return next((found["answers"] for found in detail["clusters"] if found["cluster"] == label), [])
 
 
+def closest(found: dict[str, Any]) -> list[str]:
+    """Return the cluster to which an answer belongs the most, or several if they tie."""
+    most = max(found["clusters"].values())
+    return [label for label, weight in found["clusters"].items() if weight >= most - 1e-9]
+
+
 def cluster_names(detail: dict[str, Any]) -> dict[str, str]:
     """Name each cluster by its most common answer; `wrong` comes last."""
     names = {found["cluster"]: found["answers"][0]["text"] for found in detail["clusters"]}
@@ -286,9 +303,9 @@ def clusters_panel(detail: dict[str, Any], names: dict[str, str]) -> str:
     blocks = []
     for label, name in names.items():
         said = [
-            (found["text"], found["count"] * found["clusters"][label])
+            (found["text"], round(found["count"] * found["clusters"][label], 1))
             for found in detail["assignments"]
-            if label in found["clusters"]
+            if label in closest(found)
         ]
         people = [(a["text"], a["count"]) for a in members_of(detail, label)]
         blocks.append((name, [("People", people, 0), ("Model", said, 1)]))
@@ -304,7 +321,7 @@ def detail_rows(i: int, question: dict[str, Any], detail: dict[str, Any]) -> lis
         for answer in found["answers"]
     ]
     return rows + [
-        [name, "model", found["text"], found["count"], " or ".join(names[label] for label in found["clusters"])]
+        [name, "model", found["text"], found["count"], " or ".join(names[label] for label in closest(found))]
         for found in detail["assignments"]
     ]
 
@@ -335,8 +352,8 @@ def answer(result: dict[str, Any], n: int) -> str:
 def api(
     people: list[str],
     model: list[str],
-    clustering: Literal["auto", "hac", "xmeans", "gmeans", "none"] = "auto",
-    matcher: Literal["cosine", "gp", "wordnet", "cascade"] = "cosine",
+    clustering: Literal["auto", "soft", "hac", "xmeans", "gmeans", "none"] = "auto",
+    matcher: Literal["auto", "cosine", "gp", "wordnet", "cascade"] = "auto",
     threshold: float = 0.55,
     smoothing: float = 1.0,
     distance: float = 0.95,
@@ -397,7 +414,7 @@ SPACE = Space(
         "clustering": gr.Dropdown(
             _choices(CLUSTERINGS), value="auto", label="Clusters of people's answers", render=False
         ),
-        "matcher": gr.Dropdown(_choices(MATCHERS), value="cosine", label="Match the model's answers by", render=False),
+        "matcher": gr.Dropdown(_choices(MATCHERS), value="auto", label="Match the model's answers by", render=False),
     },
     more_settings={
         "threshold": gr.Slider(

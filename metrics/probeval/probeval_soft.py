@@ -1,0 +1,189 @@
+"""Soft clusters: the probability that two answers to a question say the same, and clusters with degrees of membership.
+
+The probability is a logistic regression on similarities of two answers: of their embeddings, relative to the question's
+other answers, of their spelling and of their words. `scripts/calibrate_clusters.py` fits it to people's clusters.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from nltk.stem import SnowballStemmer
+from rapidfuzz import fuzz
+from rapidfuzz.process import cdist
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+
+from .probeval_vectors import Embeddings
+from .probeval_wordnet import STOP_WORDS
+
+FEATURES = (
+    "cosine",
+    "centred cosine",
+    "cosine above the neighbours'",
+    "cosine of the content words",
+    "their centred cosine",
+    "their cosine above the neighbours'",
+    "spelling",
+    "spelling above 0.8",
+    "shared words",
+    "same head",
+    "head in the other",
+)
+WEIGHTS = (2.210, -0.121, -0.060, -0.085, 2.042, 1.288, 1.485, 14.434, -2.550, 0.793, 0.560)
+INTERCEPT = -2.027
+CUT = 0.5  # of the tree, in 1 - probability
+_SHARPNESS = 3.0
+_COUNT_POWER = 0.5
+_NEIGHBOURS = 6
+_SIMILAR_SPELLING = 0.8
+_PREPOSITIONS = "near behind beside around inside outside next without within onto upon via using as"
+_FUNCTION_WORDS = STOP_WORDS | frozenset(_PREPOSITIONS.split())
+_stemmer = SnowballStemmer("english")
+_word = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
+
+
+class Words(NamedTuple):
+    """An answer as words.
+
+    content : its words without function words, or all words if there are no others
+    squeezed : all its words without spaces, to compare answers that differ in punctuation and spaces only
+    stems : of the content words
+    head : stem of the last content word before a function word that follows a content word
+    """
+
+    content: str
+    squeezed: str
+    stems: frozenset[str]
+    head: str
+
+
+@lru_cache(maxsize=100_000)
+def words(text: str) -> Words:
+    """Read an answer as words; its text in lower case stands for an answer without any."""
+    found = [word.replace("’", "'").removesuffix("'s").replace(".", "") for word in _word.findall(text.lower())]
+    found = found or [" ".join(text.lower().split())]
+    content = [word for word in found if word not in _FUNCTION_WORDS] or found
+    start = found.index(content[0])
+    end = next((i for i in range(start, len(found)) if found[i] not in content), len(found))
+    return Words(
+        content=" ".join(content),
+        squeezed="".join(found),
+        stems=frozenset(map(_stem, content)),
+        head=_stem(found[end - 1]),
+    )
+
+
+@lru_cache(maxsize=100_000)
+def _stem(word: str) -> str:
+    return str(_stemmer.stem(word))
+
+
+def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddings) -> np.ndarray:
+    """Compare texts with the gold answers of their question.
+
+    Parameters
+    ----------
+    texts : n answers, not blank
+    gold : g different gold answers
+    embeddings : of all texts, and of their content words
+
+    Returns
+    -------
+    ndarray of shape (n, g, 11), in the order of `FEATURES`; higher is more similar
+    """
+    left, right = [words(text) for text in texts], [words(text) for text in gold]
+    features: list[np.ndarray] = []
+    for group, reference in (
+        (list(texts), list(gold)),
+        ([one.content for one in left], [one.content for one in right]),
+    ):
+        features += _cosines(*embeddings.look_up(group, reference))
+    joined = [[one.content.replace(" ", "") for one in side] for side in (left, right)]
+    spelling = cdist(*joined, scorer=fuzz.ratio).astype(np.float64) / 100
+    features += [spelling, np.maximum(spelling - _SIMILAR_SPELLING, 0.0)]
+    features.append(_table(left, right, lambda a, b: len(a.stems & b.stems) / len(a.stems | b.stems)))
+    features.append(_table(left, right, lambda a, b: a.head == b.head))
+    features.append(_table(left, right, lambda a, b: a.head in b.stems or b.head in a.stems))
+    return np.stack(features, axis=-1)
+
+
+def _table(left: list[Words], right: list[Words], compare: Callable[[Words, Words], float]) -> np.ndarray:
+    return np.array([[float(compare(a, b)) for b in right] for a in left]).reshape(len(left), len(right))
+
+
+def _cosines(texts: np.ndarray, gold: np.ndarray) -> list[np.ndarray]:
+    """Compare embeddings as they are, relative to the mean of the gold answers, and to the nearest ones of both."""
+    cosine = np.clip(texts @ gold.T, -1.0, 1.0)
+    center = gold.mean(axis=0)
+    centred = _unit(texts - center) @ _unit(gold - center).T
+    near, near_gold = (_neighbours(np.clip(side @ gold.T, -1.0, 1.0)) for side in (texts, gold))
+    return [cosine, centred, 2 * cosine - near[:, None] - near_gold]
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 1e-9)
+
+
+def _neighbours(cosine: np.ndarray) -> np.ndarray:
+    """Average the largest cosines of each row, without the very largest, which may be that with itself."""
+    ordered = -np.sort(-cosine, axis=1)
+    return (ordered[:, 1 : 1 + _NEIGHBOURS] if cosine.shape[1] > 1 else ordered).mean(axis=1)
+
+
+def same_probability(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddings) -> np.ndarray:
+    """Estimate the probability that people put two answers into one cluster.
+
+    It is 1 for answers that differ in case, punctuation and spaces only.
+
+    Returns
+    -------
+    ndarray of shape (n, g)
+    """
+    logits = pair_features(texts, gold, embeddings) @ np.array(WEIGHTS) + INTERCEPT
+    given, reference = [words(text) for text in texts], [words(text) for text in gold]
+    equal = _table(given, reference, lambda a, b: a.squeezed == b.squeezed)
+    return np.maximum(1 / (1 + np.exp(-logits)), equal)
+
+
+def soft_groups(probability: np.ndarray) -> np.ndarray:
+    """Group gold answers by complete linkage of 1 - probability.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (g, g)
+
+    Returns
+    -------
+    ndarray of shape (g,), group numbers from 0
+    """
+    if len(probability) == 1:
+        return np.zeros(1, dtype=np.int64)
+    distances = 1 - (probability + probability.T) / 2
+    np.fill_diagonal(distances, 0.0)
+    return fcluster(linkage(squareform(distances, checks=False), "complete"), CUT, criterion="distance") - 1
+
+
+def memberships(probability: np.ndarray, members: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Divide answers among the groups of gold answers.
+
+    The membership in a group is proportional to the cube of the mean probability of saying the same as its answers,
+    weighted by the square roots of their counts.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (n, g)
+    members : ndarray of shape (g, c), bool
+    counts : ndarray of shape (g,), how often people gave each gold answer
+
+    Returns
+    -------
+    ndarray of shape (n, c), rows summing to 1
+    """
+    weights = members * counts[:, None] ** _COUNT_POWER
+    # The bound keeps a row of probabilities that underflow from being divided by 0.
+    raised = np.maximum(probability @ (weights / weights.sum(axis=0)), 1e-9) ** _SHARPNESS
+    return raised / raised.sum(axis=1, keepdims=True)

@@ -1,0 +1,182 @@
+"""Soft clusters of probeval: words of answers, probabilities, memberships, and the metric with them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from metrics.probeval import probeval_soft
+from metrics.probeval.core_encoder import EncoderSettings, encode
+from metrics.probeval.probeval_soft import memberships, pair_features, same_probability, soft_groups, words
+from metrics.probeval.probeval_vectors import Embeddings
+from scripts import calibrate_clusters
+from scripts._validate_probeval.pools import read as read_pools
+from tests.test_probeval import PREDICTIONS, TARGETS, own_cfc, probeval  # noqa: F401
+
+PEOPLE = {
+    "kettle": 40,
+    "a kettle": 12,
+    "electric kettle": 5,
+    "pot": 20,
+    "saucepan": 9,
+    "cup": 5,
+    "mug": 4,
+    "campfire": 4,
+}
+
+
+def embed(*texts):
+    everything = sorted({*texts, *(words(text).content for text in texts)})
+    return Embeddings(everything, encode(everything, EncoderSettings()).embeddings)
+
+
+def counted(table):
+    return [{"text": text, "count": count} for text, count in table.items()]
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "head"),
+    [
+        ("kettle", "kettle", "kettl"),
+        ("In the living room.", "living room", "room"),
+        ("the end of the day", "end day", "end"),
+        ("by using machine guns", "machine guns", "gun"),
+        ("farmer’s market", "farmer market", "market"),
+        ("D.C.", "dc", "dc"),
+        ("for them", "for them", "them"),
+        ("...", "...", "..."),
+        ("8:00 p.m", "8 00 pm", "pm"),
+    ],
+)
+def test_words_of_an_answer(text, content, head):
+    found = words(text)
+    assert (found.content, found.head) == (content, head)
+    assert found.head in found.stems
+
+
+def test_spelling_variants_say_the_same_for_certain():
+    gold = ["show time", "Showtime.", "before dawn", "after dawn"]
+    probability = same_probability(gold, gold, embed(*gold))
+    assert probability[0, 1] == probability[1, 0] == 1.0
+    assert (np.diag(probability) == 1).all()
+    assert probability[2, 3] < 1
+    assert ((probability >= 0) & (probability <= 1)).all()
+
+
+def test_features_are_what_their_names_say():
+    gold = ["red wine", "the wines", "wine cellar", "tea"]
+    embeddings = embed(*gold, "green tea")
+    features = dict(
+        zip(probeval_soft.FEATURES, np.moveaxis(pair_features(["green tea"], gold, embeddings), -1, 0), strict=True)
+    )
+    assert set(features) == set(probeval_soft.FEATURES)
+    (own,), reference = embeddings.look_up(["green tea"], gold)
+    assert features["cosine"][0] == pytest.approx(reference @ own)
+    assert features["shared words"].tolist() == [[0, 0, 0, 0.5]]
+    assert features["same head"].tolist() == [[0, 0, 0, 1]]
+    center = reference.mean(axis=0)
+    expected = (own - center) @ (reference[3] - center)
+    expected /= np.linalg.norm(own - center) * np.linalg.norm(reference[3] - center)
+    assert features["centred cosine"][0, 3] == pytest.approx(expected)
+    cosines = np.sort(reference @ own)[::-1]
+    neighbours = np.sort(reference @ reference[3])[::-1]
+    assert features["cosine above the neighbours'"][0, 3] == pytest.approx(
+        2 * reference[3] @ own - cosines[1:].mean() - neighbours[1:].mean()
+    )
+    wines = pair_features(gold, gold, embeddings)
+    assert wines[0, 1, probeval_soft.FEATURES.index("same head")] == 1
+    assert wines[1, 2, probeval_soft.FEATURES.index("head in the other")] == 1
+
+
+def test_memberships_are_shares_by_probability():
+    probability = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, 0.2], [0.1, 0.2, 1.0]])
+    groups = soft_groups(probability)
+    assert groups[0] == groups[1] != groups[2]
+    members = np.array([[True, False], [True, False], [False, True]])
+    found = memberships(probability, members, np.array([4.0, 1.0, 1.0]))
+    # The square roots of the counts are the weights: (2 * 1 + 0.8) / 3 and 0.1.
+    expected = np.array([(2 + 0.8) / 3, 0.1]) ** 3
+    assert found[0] == pytest.approx(expected / expected.sum())
+    assert found.sum(axis=1) == pytest.approx(1)
+    assert soft_groups(np.ones((1, 1))).tolist() == [0]
+    assert memberships(np.zeros((1, 3)), members, np.ones(3)) == pytest.approx(np.array([[0.5, 0.5]]))
+
+
+def test_answers_distributed_as_people_s_diverge_by_nothing(probeval):  # noqa: F811
+    people = [counted(PEOPLE)]
+    result = probeval.compute(predictions=people, references=people, clustering="soft", details=True)
+    assert result["probeval"] == pytest.approx(0, abs=1e-12)
+    assert (result["wrong_rate"], result["coverage"]) == (0, 1)
+    assert "|clustering:soft|matcher:soft|threshold:0.5|" in result["signature"]
+    (row,) = result["details"]
+    assert sorted(answer["text"] for own in row["clusters"] for answer in own["answers"]) == sorted(PEOPLE)
+    assert sum(own["count"] for own in row["clusters"]) == pytest.approx(sum(PEOPLE.values()))
+    first = {answer["text"] for answer in row["clusters"][0]["answers"]}
+    assert {"kettle", "a kettle", "electric kettle"} <= first
+    kettle = next(answer for answer in row["assignments"] if answer["text"] == "kettle")
+    assert max(kettle["clusters"], key=kettle["clusters"].get) == "c_1"
+    assert 0 < min(kettle["clusters"].values()) < max(kettle["clusters"].values()) < 1
+
+
+def test_new_wordings_belong_where_people_s_do(probeval):  # noqa: F811
+    people = [counted(PEOPLE)]
+    close = [["an electrical kettle"] * 57 + ["the pots"] * 29 + ["mugs"] * 9 + ["camp fire"] * 4]
+    far = [["the mugs"] * 60 + ["a helicopter"] * 39]
+    near, other = (
+        probeval.compute(predictions=answers, references=people, clustering="soft") for answers in (close, far)
+    )
+    assert near["probeval"] < 0.1 < 1 < other["probeval"]
+    assert near["wrong_rate"] == 0
+    assert other["wrong_rate"] == pytest.approx(39 / 99)
+    assert other["coverage"] < 0.3
+
+
+@pytest.mark.parametrize("people", [["pot"], ["pot", "pot"], ["pot", "!"], ["pot", "pots"]])
+@pytest.mark.parametrize("given", [[], ["pot"], ["", "?"], ["moon"]])
+def test_degenerate_answers(probeval, people, given):  # noqa: F811
+    settings = {"predictions": [given], "references": [people], "clustering": "soft"}
+    for debias in (False, True):
+        result = probeval.compute(**settings, debias=debias)
+        assert json.loads(json.dumps(result, allow_nan=False)) == result
+        assert result["probeval"] >= 0
+
+
+def test_debias_subtracts_most_of_what_sampling_adds(probeval, rng):  # noqa: F811
+    texts, shares = list(PEOPLE), np.array(list(PEOPLE.values())) / sum(PEOPLE.values())
+    questions = [rng.choice(texts, 15, p=shares).tolist() for _ in range(40)]
+    inputs = {"predictions": questions, "references": [counted(PEOPLE)] * 40, "clustering": "soft"}
+    plain, debiased = (probeval.compute(**inputs, debias=debias)["probeval"] for debias in (False, True))
+    assert 0 <= debiased < 0.7 * plain
+
+
+def test_order_and_batches_change_nothing(probeval, own_cfc):  # noqa: F811
+    result = probeval.compute(**own_cfc, clustering="soft", details=True)
+    turned = {side: [{**row, "answers": row["answers"][::-1]} for row in rows[::-1]] for side, rows in own_cfc.items()}
+    other = probeval.compute(**turned, clustering="soft", details=True)
+    assert other["details"] == result["details"][::-1]
+    for i, row in enumerate(result["details"]):
+        alone = probeval.compute(
+            predictions=[own_cfc["predictions"][i]], references=[own_cfc["references"][i]], clustering="soft"
+        )
+        assert alone["scores"][0] == pytest.approx(row["score"], abs=1e-6)
+
+
+def test_soft_matching_goes_with_people_s_clusters_but_not_the_reverse(probeval, own_cfc):  # noqa: F811
+    result = probeval.compute(**own_cfc, matcher="soft")
+    assert "clustering:human|matcher:soft" in result["signature"]
+    with pytest.raises(ValueError, match=r"clustering='soft' goes with matcher='soft'.* Got 'cosine'"):
+        probeval.compute(**own_cfc, clustering="soft", matcher="cosine")
+
+
+def test_calibration_finds_weights_that_rank_pairs(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["calibrate_clusters.py", "--targets", str(TARGETS), "--folds", "0"])
+    assert calibrate_clusters.main() == 0
+    assert "WEIGHTS = (" in capsys.readouterr().out
+
+
+def test_unlabelled_answers_have_the_labels_of_equal_gold_answers(tmp_path):
+    file = tmp_path / "people.json"
+    file.write_text(json.dumps({"model_answers": {"q1": ["pot", "pot", "teapot", "mug"]}}), encoding="utf-8")
+    ((question, labelled),) = read_pools(TARGETS, file, None)
+    assert question.name == "q1"
+    assert labelled == {"pot": ["q1.2", 2], "mug": ["q1.3", 1]}
