@@ -131,7 +131,7 @@ def plot(courses: dict[str, dict[str, Course]], path: Path) -> None:
             for label, course in by_reward.items():
                 axis.plot(getattr(course, name).mean(1), label=label)
             axis.set(title=f"start: {start}; {title}", xlabel="step", ylim=(0, top * 1.05))
-    axes[0, 1].legend(loc="lower right", title="reward")
+    figure.legend(*axes[0, 1].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, metadata={"Date": None})
 
 

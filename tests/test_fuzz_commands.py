@@ -250,9 +250,9 @@ def test_score_ends_alike_whatever_the_batch_size(tmp_path, capsys):
                 ends.append((code, re.sub(r"after row \d+", "", last)))
                 continue
             assert code in (0, score.EXIT_BAD_ROWS), f"case {i}: {shown}"
-            rows = [json.loads(line) for line in out.read_text().splitlines()]
+            rows = [json.loads(line) for line in out.read_text().split("\n")[:-1]]
             bad = folder / f"{out.name}.bad.jsonl"
-            bad_rows = [json.loads(line) for line in bad.read_text().splitlines()] if bad.exists() else []
+            bad_rows = [json.loads(line) for line in bad.read_text().split("\n")[:-1]] if bad.exists() else []
             summary = json.loads((folder / f"{out.name}.summary.json").read_text())
             assert (code == score.EXIT_BAD_ROWS) == (len(bad_rows) > 0), f"case {i}: {shown}"
             assert (summary["n_scores"], summary["n_bad"]) == (len(rows), len(bad_rows)), f"case {i}: {shown}"

@@ -541,7 +541,7 @@ def test_the_report_is_written(run, tmp_path):
         ((TARGETS, PREDICTIONS, "--rounds", 0), "--rounds must be at least 1. Got 0"),
         ((TARGETS, PREDICTIONS, "--confidence", 95), "confidence must be between 0 and 1"),
         ((PREDICTIONS, PREDICTIONS), "line 1 must have 'id' and 'answers', or be a released record"),
-        ((TARGETS, TARGETS), "the answer 'raw' has no 'count'"),
+        ((TARGETS, TARGETS), "answer 'raw' has no 'count'"),
     ],
 )
 def test_what_cannot_be_reported_is_named(run, words, message):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import NO_TEXTS, SettingsCheckedError, check_characters, describe, parse_choice, parse_count, unpack
+from .core_inputs import NO_TEXTS, SettingsCheckedError, check_characters, describe, parse_choice, parse_count, show, unpack
 
 WRONG = "wrong"
 # Above it, floats skip integers.
@@ -98,8 +98,8 @@ def pair_rows(
         gold = [row for row in gold if row["id"] not in set(skipped.missing)]
         if not (given and gold):
             raise ValueError(
-                f"no prediction has a reference: predictions has question {next(iter(names))!r}, for example, and "
-                f"references has {next(iter(gold_names))!r}."
+                f"no prediction has a reference: predictions has question {show(next(iter(names)))}, for example, and "
+                f"references has {show(next(iter(gold_names)))}."
             )
     return given, _align(given, gold), skipped
 
@@ -182,7 +182,7 @@ def _row(item: Any, where: str, fields: tuple[str, ...], answer_fields: tuple[st
         raise TypeError(f"{where}: the id must be a string. Got {describe(identity)}.")
     row: dict[str, Any] = {"id": str(identity)}
     if row["id"]:
-        where = f"{where} (question {row['id']!r})"
+        where = f"{where} (question {show(row['id'])})"
     _check_fields(item, fields, where)
     for field in fields[1:-1]:
         text = item.get(field)
@@ -215,7 +215,7 @@ def _answer(answer: Any, where: str, fields: tuple[str, ...]) -> dict:
     parsed: dict[str, Any] = {"text": text, "count": 1 if count is None else _count(count, f"{where}: the count")}
     if "cluster" in fields:
         if not text.strip():
-            raise ValueError(f"{where} is blank: a gold answer must hold a word. Got {text!r}.")
+            raise ValueError(f"{where} is blank: a gold answer must hold a word. Got {show(text)}.")
         parsed["cluster"] = _label(answer.get("cluster"), where)
     return parsed
 
@@ -242,14 +242,14 @@ def _label(label: Any, where: str) -> str:
 def _check_fields(item: Mapping, fields: tuple[str, ...], where: str) -> None:
     unknown = [key for key in item if key not in fields]
     if unknown:
-        raise ValueError(f"{where} may have {', '.join(map(repr, fields))}. Got {unknown[0]!r} too.")
+        raise ValueError(f"{where} may have {', '.join(map(repr, fields))}. Got {show(unknown[0])} too.")
 
 
 def _check_ids(name: str, rows: list[dict]) -> None:
     seen: dict[str, int] = {}
     for i, row in enumerate(rows):
         if row["id"] and seen.setdefault(row["id"], i) != i:
-            raise ValueError(f"{name} has question {row['id']!r} twice, at {seen[row['id']]} and {i}.")
+            raise ValueError(f"{name} has question {show(row['id'])} twice, at {seen[row['id']]} and {i}.")
 
 
 def _align(given: list[dict], gold: list[dict]) -> list[dict]:
@@ -271,13 +271,13 @@ def _align(given: list[dict], gold: list[dict]) -> list[dict]:
     for i, row in enumerate(given):
         if row["id"] not in partners:
             raise ValueError(
-                f"predictions[{i}] (question {row['id']!r}) has no reference. Pass unknown='skip' to leave it out."
+                f"predictions[{i}] (question {show(row['id'])}) has no reference. Pass unknown='skip' to leave it out."
             )
     answered = {row["id"] for row in given}
     for i, row in enumerate(gold):
         if row["id"] not in answered:
             raise ValueError(
-                f"references[{i}] (question {row['id']!r}) has no prediction. Pass missing='skip' to leave it "
+                f"references[{i}] (question {show(row['id'])}) has no prediction. Pass missing='skip' to leave it "
                 "out, or 'answers': [] to score it as unanswered."
             )
     return [partners[row["id"]] for row in given]
@@ -301,15 +301,15 @@ def parse_labels(labels: Any, asked: list[Question]) -> list[list[str]]:
     for question in asked:
         own = labels.get(question.name)
         if not isinstance(own, Mapping):
-            raise ValueError(f"labels must have a dict for question {question.name!r}. Got {describe(own)}.")
+            raise ValueError(f"labels must have a dict for question {show(question.name)}. Got {describe(own)}.")
         row = []
         for text in question.answers:
             label = own.get(text)
             if label is None:
-                raise ValueError(f"labels has no cluster for the answer {text!r} to question {question.name!r}.")
+                raise ValueError(f"labels has no cluster for the answer {show(text)} to question {show(question.name)}.")
             if str(label) != WRONG and str(label) not in (question.clusters or ()):
                 raise ValueError(
-                    f"labels puts the answer {text!r} to question {question.name!r} in {label!r}, which is neither a "
+                    f"labels puts the answer {show(text)} to question {show(question.name)} in {show(label)}, which is neither a "
                     f"cluster of its gold answers nor {WRONG!r}."
                 )
             row.append(str(label))

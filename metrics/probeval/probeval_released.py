@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .core_inputs import describe, parse_choice
+from .core_inputs import describe, parse_choice, show
 from .probeval_formats import PARTNERLESS, parse_rows
 
 
@@ -59,8 +59,8 @@ def read_answers(predictions: Any) -> dict[str, Any]:
             record = _mapping(record, "predictions")
         for identity, answers in record.items():
             if str(identity) in merged:
-                raise ValueError(f"predictions has question {identity!r} twice.")
-            merged[str(identity)] = _counted(answers, f"predictions, question {identity!r}")
+                raise ValueError(f"predictions has question {show(identity)} twice.")
+            merged[str(identity)] = _counted(answers, f"predictions, question {show(identity)}")
     return merged
 
 
@@ -69,7 +69,7 @@ def _counted(answers: Any, where: str) -> Any:
     if not isinstance(answers, Mapping):
         return answers
     return {
-        text: _part(entry, "count", f"{where}, answer {text!r}") if isinstance(entry, Mapping) else entry
+        text: _part(entry, "count", f"{where}, answer {show(text)}") if isinstance(entry, Mapping) else entry
         for text, entry in answers.items()
     }
 
@@ -94,7 +94,7 @@ def read_targets(targets: Any) -> list[dict]:
     for where, record in _records(targets):
         reference = parse_target(record, where)
         if reference["id"] in references:
-            raise ValueError(f"targets has question {reference['id']!r} twice.")
+            raise ValueError(f"targets has question {show(reference['id'])} twice.")
         references[reference["id"]] = reference
     return list(references.values())
 
@@ -105,8 +105,8 @@ def labels_from_cfc(predictions: Any) -> dict[str, dict[str, str]]:
     annotated = _mapping(data.get("annotated_prediction_data", data), "predictions")
     return {
         str(identity): {
-            text: str(_part(entry, "cluster", f"predictions (question {identity!r}, answer {text!r})"))
-            for text, entry in _mapping(answers, f"predictions (question {identity!r})").items()
+            text: str(_part(entry, "cluster", f"predictions (question {show(identity)}, answer {show(text)})"))
+            for text, entry in _mapping(answers, f"predictions (question {show(identity)})").items()
         }
         for identity, answers in annotated.items()
     }
@@ -143,7 +143,7 @@ def _convert(references: list[dict], given: dict[str, Any], unknown: str) -> dic
     absent = [identity for identity in given if identity not in targets]
     if absent and (unknown == "error" or len(absent) == len(given)):
         raise ValueError(
-            f"predictions has question {absent[0]!r}, which is not among the targets. Pass unknown='skip' to leave out "
+            f"predictions has question {show(absent[0])}, which is not among the targets. Pass unknown='skip' to leave out "
             "such questions."
         )
     if absent:
