@@ -101,7 +101,7 @@ CASES = {
         {"texts": SETS},
     ),
     "probeval": Case(
-        ("kettle × 6\npot x 3\ncup", "a kettle\t5\n-helicopter × 5"),
+        ("kettle × 6\npot x 3\ncup", "a kettle\t5\n-helicopter × 5", ""),
         {"predictions": [_MODEL], "references": [_PEOPLE], "threshold": 0.55},
         lambda result: [result["probeval"]],
         _choose("Match the model's answers by", "Gaussian process"),

@@ -292,3 +292,22 @@ def test_a_wide_window_is_filled(demo, chromium):
     page = open_page(chromium, demo, DESKTOP)
     assert page.locator(".gradio-container main").first.bounding_box()["width"] > 1_200
     page.close()
+
+
+@in_demo("probeval")
+def test_hatched_bars_survive_a_new_url(page):
+    score(page, "kettle × 30\npot × 10", "kettle × 40")
+    drawn(page)
+    before = page.url
+    page.get_by_label("Clusters of people's answers").click()
+    page.get_by_role("option", name="One cluster an answer").click()
+    page.locator("#answer").get_by_text("clustering:none").wait_for()
+    drawn(page)
+    assert page.url != before
+    fills = page.evaluate(
+        "[...document.querySelectorAll('.js-plotly-plot .bars path')].map(e => e.style.fill)"
+        ".filter(fill => fill.includes('url'))"
+    )
+    assert fills
+    # A reference within the page holds whatever its URL is.
+    assert all(fill.startswith('url("#') for fill in fills)

@@ -68,6 +68,9 @@ def hostile_body(draw, name):
     data = [hostile_input(draw, name)]
     if name == "probeval":
         data.append(hostile_input(draw, name))
+        if draw.random() < 0.2:
+            # Another model's answers come after the settings.
+            data += ["auto", "auto", 0.55, 1.0, 0.95, False, hostile_input(draw, name)]
     data += [draw.choice(VALUES) for _ in range(draw.choice((0, 0, 0, 1, 2, 9)))]
     return {"data": data[: draw.choice((len(data), len(data), 1, 0))]}
 
@@ -137,7 +140,7 @@ def test_hostile_boxes_in_the_page(demo, chromium):
     page.on("dialog", lambda dialog: pytest.fail("a script of a visitor ran"))
     outside = []
     page.on("request", lambda request: outside.append(request.url) if demo.url not in request.url else None)
-    boxes = page.locator(".tm-input textarea").all()[: 2 if demo.name == "probeval" else 1]
+    boxes = page.locator(".tm-input textarea").all()[: 3 if demo.name == "probeval" else 1]
     for _ in range(3 * TIMES):
         settle(page, page.reload)
         for box in boxes:

@@ -172,7 +172,7 @@ def test_labels_hold_no_markup(text):
 
 def test_every_panel_escapes():
     evil = "<img src=x onerror=alert(1)>{{x}}${x}"
-    card = panels.Card(evil, 1.0, evil, evil, evil, 0.5, (evil, evil))
+    card = panels.Card(evil, 1.0, evil, evil, evil, 0.5, (evil, evil), facts=[(evil, evil, evil)])
     made = [
         panels.answer([card], evil, [evil], evil, panels.tiles([(evil, evil, evil)])),
         panels.error(evil),
@@ -202,6 +202,7 @@ def test_figures_hold_no_markup():
         plots.heat_map(matrix, evil),
         plots.text_map(points, evil, ["1", "2"], [0, 1], evil, [(0, 1)]),
         plots.paired_bars({evil[0]: [1, 2], evil[1]: [3, 4]}, evil, "x"),
+        plots.paired_bars({evil[0]: [1, 2], evil[1]: [3, 4]}, evil, "x", first=1),
         plots.ranked_bars([(evil[0], 1.0, 0, evil[1])], [evil[0]], "x"),
         plots.bars({evil[0]: [1], evil[1]: [2]}, ["1"], "x"),
         plots.curves({evil[0]: ([1], [2])}, "x", "y", ""),

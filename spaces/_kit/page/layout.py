@@ -177,6 +177,6 @@ def column_widths(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> list
     return [f"{100 * share / sum(shares):.2f}%" for share in shares]
 
 
-def show_message(shown: Shown, html: str) -> dict[Any, Any]:
-    """Return the updates that show a message in place of a result."""
-    return {shown.answer: html, shown.column: gr.update(visible=False), shown.data: None}
+def show_message(shown: Shown, html: str, data: Any) -> dict[Any, Any]:
+    """Return the updates that show a message in place of a result; another setting scores the same input again."""
+    return {shown.answer: html, shown.column: gr.update(visible=False), shown.data: data}

@@ -85,7 +85,7 @@ def _wire_buttons(page: Page) -> list[Any]:
 def _from_boxes(space: Space) -> Reader:
     def read(*texts: str) -> tuple[Any, list[None]]:
         inputs.check_typed(texts, space.limits)
-        return space.from_boxes(*texts), []
+        return space.from_boxes(*(text or "" for text in texts)), []
 
     return read
 
@@ -143,6 +143,7 @@ def _handler(page: Page, read: Reader, n_inputs: int) -> Callable[..., Iterator[
             progress((done, total), desc="Reading the texts", unit="texts")
 
         hidden = {side.stop: gr.update(visible=False)}
+        data = None
         try:
             data, chosen = read(*values[:n_inputs])
             if data is None:
@@ -155,7 +156,7 @@ def _handler(page: Page, read: Reader, n_inputs: int) -> Callable[..., Iterator[
         except work.StoppedError:
             yield {}
         except Exception as error:
-            yield hidden | show_message(shown, panels.error(public_error(error)))
+            yield hidden | show_message(shown, panels.error(public_error(error)), data)
 
     return handle
 

@@ -1,9 +1,11 @@
-// What a page does that Gradio does not: it announces results, and says when the queue is full.
+// What a page does that Gradio does not: it announces results, says when the queue is full, and keeps hatchings.
 (() => {
   const announced = document.createElement("div");
   announced.className = "tm-sr";
   announced.setAttribute("role", "status");
   const begin = () => {
+    // With a base, Plotly writes the URL of the page into its references to hatchings, which a new URL would break.
+    document.querySelector("base")?.removeAttribute("href");
     document.body.append(announced);
     new MutationObserver(() => {
       const said = document.querySelector("#answer [data-said]");

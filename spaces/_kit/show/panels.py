@@ -21,6 +21,7 @@ class Card(NamedTuple):
     meter : position between the two ends, in [0, 1]
     ends : labels of the two ends
     series : index of the colour
+    facts : value, name and explanation of each further fact
     """
 
     name: str
@@ -31,6 +32,7 @@ class Card(NamedTuple):
     meter: float | None = None
     ends: tuple[str, str] = ("", "")
     series: int = 0
+    facts: Sequence[tuple[str, str, str]] = ()
 
 
 def escape(text: str) -> str:
@@ -83,7 +85,7 @@ def _card(card: Card) -> str:
     return (
         f'<div class="tm-card tm-series-{card.series}">{name}<p class="tm-number">'
         f'<strong data-value="{value}">{escape(card.shown)}</strong> <span>{escape(card.unit)}</span></p>'
-        f'<p class="tm-meaning">{escape(card.meaning)}</p>{meter}</div>'
+        f'<p class="tm-meaning">{escape(card.meaning)}</p>{meter}{tiles(card.facts) if card.facts else ""}</div>'
     )
 
 

@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 from .panels import shorten
 
 SERIES = ("#6366f1", "#e5622b", "#0d9488", "#a16207", "#be185d")
+_HATCHES = ("", "/", "x", ".", "-")
 GREY = "#8a8fa3"
 _INK = "rgba(99, 102, 241, {})"
 # Up to this size a cell of a heat map has room for its value.
@@ -77,7 +78,7 @@ def heat_map(similarity: np.ndarray, texts: Sequence[str], series: int = 0) -> g
 
 def _fill(i: int) -> dict[str, Any]:
     # Hatching distinguishes the series without colour.
-    hatching = {"shape": "/" if i else "", "fillmode": "overlay", "fgcolor": "#ffffff", "fgopacity": 0.45, "size": 7}
+    hatching = {"shape": _HATCHES[i], "fillmode": "overlay", "fgcolor": "#ffffff", "fgopacity": 0.45, "size": 7}
     return {"color": SERIES[i], "pattern": hatching}
 
 
@@ -124,14 +125,21 @@ def bars(
 
 
 def paired_bars(
-    groups: Mapping[str, Sequence[float]], names: Sequence[str], title: str, hovers: Sequence[str] | None = None
+    groups: Mapping[str, Sequence[float]],
+    names: Sequence[str],
+    title: str,
+    hovers: Sequence[str] | None = None,
+    first: int = 0,
 ) -> go.Figure:
-    """Draw horizontal bars, grouped by name, from top to bottom."""
-    picture = figure(90 + 46 * len(names), legend=len(groups) > 1)
+    """Draw horizontal bars, grouped by name, from top to bottom.
+
+    first : index of the colour of the first group
+    """
+    picture = figure(90 + max(46, 20 * (first + len(groups))) * len(names), legend=len(groups) > 1)
     labels = [label(name, 26, 2) for name in names]
     # Positions, because truncated names may be equal.
     places = list(range(len(names)))
-    for i, (name, values) in enumerate(groups.items()):
+    for i, (name, values) in enumerate(groups.items(), first):
         picture.add_bar(
             y=places,
             x=list(values),

@@ -1,0 +1,115 @@
+"""Questions with the answers of people and of one or two models: parsed from boxes or rows, and checked."""
+
+import re
+from typing import Any
+
+from _kit import inputs
+from _kit.show.panels import shorten
+
+LIMITS = inputs.Limits(sets=50, texts=1_000, text_characters=300, characters=30_000)
+MOST_COUNTED = 100_000
+ROLES = (
+    inputs.Role("text", "Answer", True, ("answer", "text", "answers")),
+    inputs.Role("who", "Who: people, model, model 2", True, ("who", "side", "source", "from")),
+    inputs.Role("count", "Count", False, ("count", "n", "times")),
+    inputs.Role("cluster", "Cluster", False, ("cluster", "label", "group")),
+    inputs.Role("question", "Question", False, ("question", "id", "qid", "prompt")),
+)
+# The words for each side in the column “Who”, and the side in an error.
+_WORDS = {
+    "people": "people person human humans gold reference references",
+    "model": "model models prediction predictions machine llm",
+    "other": "other another",
+}
+_SIDE_OF = {word: side for side, words in _WORDS.items() for word in words.split()}
+_SIDE_OF |= {"model 1": "model", "model1": "model"}
+_SIDE_OF |= dict.fromkeys(("model 2", "model2", "other model", "another model"), "other")
+_OWNERS = {"people": "people's answers", "model": "the model's answers", "other": "the other model's answers"}
+_MOST_DIGITS = 9
+
+
+def from_boxes(people: str, model: str, other: str = "") -> list[dict[str, Any]]:
+    """Parse one question from the boxes; the last one may be empty."""
+    rows = [
+        {"text": text, "who": who, "count": n}
+        for who, box in (("people", people), ("model", model), ("other", other))
+        for text, n in counted(box)
+    ]
+    return from_rows(rows)
+
+
+def counted(box: str) -> list[tuple[str, str]]:
+    """Parse one answer a line, with an optional count after it."""
+    return [answer_and_count(line) for line in inputs.lines_of(box) if line]
+
+
+def answer_and_count(line: str) -> tuple[str, str]:
+    """Split a line into an answer and its count: "pot × 21", "pot×21", "pot x 21", "pot x21" or "pot<tab>21".
+
+    An "x" starts a count only after a space: "Xbox 360", "Netflix 4" and "4x4" are answers.
+    """
+    rest = line.rstrip("0123456789")
+    count = line[len(rest) :]
+    if not count or not count.isascii() or len(count) > _MOST_DIGITS:
+        return line, "1"
+    text = rest.rstrip()
+    if text.endswith("×") or (text.endswith("x") and text[-2:-1].isspace()):
+        text = text[:-1].rstrip()
+    elif "\t" in rest[len(text) :]:
+        pass
+    else:
+        return line, "1"
+    return (text, count) if text else (line, "1")
+
+
+def from_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Group rows by question into people's answers, with their clusters, and each model's answers.
+
+    Returns
+    -------
+    list of dicts with "question", "people" and "model", and "other" where another model has answers
+    """
+    asked: dict[str, dict[str, Any]] = {}
+    for i, row in enumerate(rows, 1):
+        who = str(row.get("who", "")).strip().lower()
+        side = _SIDE_OF.get(who)
+        if side is None:
+            raise inputs.InputError(f"Row {i}: the column “Who” must be people, model or model 2. Got “{who[:40]}”.")
+        count = str(row.get("count", "") or "1").strip()
+        if not re.fullmatch(r"\d{1,9}(\.0)?", count) or int(float(count)) < 1:
+            raise inputs.InputError(f"Row {i}: a count must be a positive integer. Got “{count[:40]}”.")
+        question = asked.setdefault(str(row.get("question", "")).strip(), {"people": [], "model": []})
+        answer: dict[str, Any] = {"text": str(row["text"]).strip(), "count": int(float(count))}
+        if side == "people" and str(row.get("cluster", "")).strip():
+            answer["cluster"] = str(row["cluster"]).strip()
+        question.setdefault(side, []).append(answer)
+    return [{"question": name, **answers} for name, answers in asked.items()]
+
+
+def name_of(questions: list[dict[str, Any]], i: int) -> str:
+    """Return the text of a question, or its number."""
+    return questions[i]["question"] or f"Question {i + 1}"
+
+
+def sides_of(questions: list[dict[str, Any]]) -> list[str]:
+    """List who answers: people, the model, and the other model if it answers any question."""
+    return [side for side in _OWNERS if side != "other" or any("other" in question for question in questions)]
+
+
+def check(questions: list[dict[str, Any]]) -> None:
+    """Check the size of the input, and that every side answers every question."""
+    if not questions:
+        raise inputs.InputError("There is no answer yet. Write people's answers and the model's, or click an example.")
+    if len(questions) > LIMITS.sets:
+        raise inputs.InputError(f"Too many questions: {len(questions):,}, the limit here is {LIMITS.sets}.")
+    sides = sides_of(questions)
+    for question in questions:
+        name = f"Question “{shorten(question['question'], 40)}”: " if question["question"] else ""
+        for side in sides:
+            if not question.get(side):
+                raise inputs.InputError(f"{name}{_OWNERS[side]} are missing. Write at least one.")
+    answers = [answer for question in questions for side in sides for answer in question[side]]
+    inputs.check_texts([answer["text"] for answer in answers], LIMITS)
+    total = sum(answer["count"] for answer in answers)
+    if total > MOST_COUNTED:
+        raise inputs.InputError(f"The counts are too large: {total:,} in total, the limit here is {MOST_COUNTED:,}.")

@@ -1,0 +1,92 @@
+"""Which of two models is closer to people on the questions asked, and whether their answers are enough to tell."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_DRAWS = 1_000
+_SEED = 0
+_NORMAL_95 = 1.96
+# With fewer answers the interval is too narrow: models that answer alike are told apart more often than 1 time in 20.
+_FEWEST = 10
+
+
+class Comparison(NamedTuple):
+    """Divergence of the other model less that of the first, in nats; above 0, the first is closer to people.
+
+    low, high : 95% interval; None if a model gave fewer than 10 answers to a question
+    """
+
+    difference: float
+    low: float | None
+    high: float | None
+
+
+def compare(
+    first: Mapping[str, Any],
+    other: Mapping[str, Any],
+    smooth: Callable[[np.ndarray], np.ndarray],
+    divergence: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> Comparison:
+    """Compare two models on the same questions, clusters and people.
+
+    The interval is normal. Its standard deviation is that of the difference over samples of the same sizes, drawn from
+    the smoothed distributions of people and of both models. It says how far chance in the answers could move the
+    difference, not how the models compare on other questions.
+
+    Parameters
+    ----------
+    first, other : results of the metric with details
+    smooth : from counts of shape (n, k) to distributions
+    divergence : from people's distributions and a model's, of shape (n, k), to n scores
+    """
+    difference = other["probeval"] - first["probeval"]
+    if min(detail["n_answers"] for result in (first, other) for detail in result["details"]) < _FEWEST:
+        return Comparison(difference, None, None)
+    rng = np.random.default_rng(_SEED)
+    drawn = np.zeros(_DRAWS)
+    for one, two in zip(first["details"], other["details"], strict=True):
+        labels = list(one["gold_distribution"])
+        n_people = round(sum(found["count"] for found in one["clusters"]))
+
+        def sample(n: int, shares: Mapping[str, float], labels: Sequence[str] = labels) -> np.ndarray:
+            return smooth(rng.multinomial(n, [shares[label] for label in labels], _DRAWS))
+
+        people = sample(n_people, one["gold_distribution"])
+        for sign, model in ((-1, one), (1, two)):
+            drawn += sign * divergence(people, sample(model["n_answers"], model["model_distribution"]))
+    spread = _NORMAL_95 * float(drawn.std()) / len(first["details"])
+    return Comparison(difference, difference - spread, difference + spread)
+
+
+def verdict(found: Comparison, n_questions: int) -> str:
+    """Say which model is closer, for these questions only."""
+    where = "On this question" if n_questions == 1 else f"On these {n_questions} questions"
+    if found.low is None or found.high is None:
+        return f"{where}, the models gave too few answers to compare them."
+    if found.low > 0:
+        return f"{where}, model 1 is closer to people."
+    if found.high < 0:
+        return f"{where}, model 2 is closer to people."
+    return f"{where}, the two models are too close to call."
+
+
+def caveat(found: Comparison, n_questions: int) -> str:
+    """Say how sure the verdict is, and of what."""
+    scope = (
+        "One question does not rank models: another one may reverse the order."
+        if n_questions == 1
+        else "Other questions may reverse the order."
+    )
+    if found.low is None or found.high is None:
+        return f"To compare two models takes at least {_FEWEST} answers of each to a question. {scope}"
+    low, high = _signed(found.low), _signed(found.high)
+    return (
+        f"Divergence of model 2 less that of model 1: {_signed(found.difference)} nats, 95% interval {low} to {high} "
+        f"for other samples of the answers. {scope}"
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")

@@ -1,0 +1,287 @@
+"""The demo of probeval: who answers in a table, and when one of two models is called closer to people."""
+
+import csv
+import io
+import json
+import re
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metrics.probeval.probeval_scores import kl_divergence, smooth
+from scripts.screenshots import DESKTOP, PHONE, open_page
+from spaces.probeval import two_models
+from tests.conftest import ROOT
+from tests.demos import call, in_demo
+from tests.test_spaces_display import drawn, score
+
+pytest_plugins = ["tests.demo_servers"]
+
+PEOPLE = "kettle × 42\nelectric kettle × 8\npot × 21\nsaucepan × 9\nmicrowave × 7\ncup × 5\nmug × 4\ncampfire × 4"
+ALIKE = "a kettle × 45\na pot × 30\nsaucepan × 10\nmicrowave × 10\nmug × 5"
+ODD = "cup × 40\nhelicopter × 25\nkettle × 20\nfridge × 15"
+
+
+@pytest.fixture
+def questions(monkeypatch):
+    """The module that parses, which finds the kit in the folder above its own."""
+    monkeypatch.syspath_prepend(ROOT / "spaces")
+    monkeypatch.syspath_prepend(ROOT / "spaces" / "probeval")
+    import questions
+
+    yield questions
+    del sys.modules["questions"]
+
+
+def result_of(*counts, people, n_questions=1):
+    """Return the parts of a model's result that the comparison reads, for the counts of its answers by cluster."""
+    gold, model = smooth(np.array(people), 1.0), smooth(np.array(counts), 1.0)
+    detail = {
+        "clusters": [{"cluster": str(i), "count": count} for i, count in enumerate(people[:-1])],
+        "gold_distribution": dict(zip("0123456", gold.tolist(), strict=False)),
+        "model_distribution": dict(zip("0123456", model.tolist(), strict=False)),
+        "n_answers": sum(counts),
+    }
+    return {"probeval": float(kl_divergence(gold, model)), "details": [detail] * n_questions}
+
+
+def compare(first, other):
+    return two_models.compare(first, other, partial(smooth, smoothing=1.0), kl_divergence)
+
+
+def test_a_clear_difference_is_told_from_a_small_one():
+    people = [50, 30, 15, 5, 0]
+    close, far = (result_of(*counts, people=people) for counts in ([48, 30, 17, 5, 0], [0, 10, 10, 40, 40]))
+    found = compare(close, far)
+    assert found.difference == pytest.approx(far["probeval"] - close["probeval"])
+    assert 0 < found.low < found.difference < found.high
+    assert two_models.verdict(found, 1) == "On this question, model 1 is closer to people."
+    turned = compare(far, close)
+    assert turned.difference == pytest.approx(-found.difference)
+    assert two_models.verdict(turned, 7) == "On these 7 questions, model 2 is closer to people."
+    near = compare(close, result_of(46, 33, 15, 6, 0, people=people))
+    assert near.low < 0 < near.high
+    assert two_models.verdict(near, 1) == "On this question, the two models are too close to call."
+    assert "One question does not rank models" in two_models.caveat(near, 1)
+    assert "Other questions may reverse" in two_models.caveat(near, 2)
+
+
+def test_one_answer_of_each_model_decides_nothing():
+    first, other = (result_of(*counts, people=[3, 0, 0]) for counts in ([1, 0, 0], [0, 0, 1]))
+    found = compare(first, other)
+    assert found == (pytest.approx(0.3466, abs=1e-4), None, None)
+    assert "too few answers" in two_models.verdict(found, 1)
+    assert "at least 10 answers" in two_models.caveat(found, 1)
+
+
+def test_more_questions_narrow_the_interval():
+    people, counts = [50, 30, 20, 0], ([50, 30, 15, 5], [30, 30, 30, 10])
+    widths = []
+    for n in (1, 16):
+        found = compare(*(result_of(*own, people=people, n_questions=n) for own in counts))
+        widths.append(found.high - found.low)
+    assert widths[1] == pytest.approx(widths[0] / 4, rel=0.15)
+
+
+@pytest.mark.parametrize("n", [10, 100])
+def test_equal_models_are_rarely_told_apart(rng, n):
+    """Models that answer alike differ by chance; at most one verdict in twenty may say so, but for chance."""
+    truth, people = np.array([0.4, 0.25, 0.2, 0.1, 0.05]), np.array([0.55, 0.25, 0.1, 0.1, 0.0])
+    said = 0
+    for _ in range(200):
+        gold = rng.multinomial(100, people).tolist()
+        found = compare(*(result_of(*rng.multinomial(n, truth).tolist(), people=gold) for _ in range(2)))
+        said += found.low > 0 or found.high < 0
+    assert said <= 20
+
+
+def test_a_table_names_both_models(questions):
+    rows = [
+        {"text": "pot", "who": who, "question": "q"}
+        for who in ("People", "model", "Model 2", "other", " another model ", "model 1")
+    ]
+    (found,) = questions.from_rows(rows)
+    assert [len(found[side]) for side in ("people", "model", "other")] == [1, 2, 3]
+    assert questions.sides_of([found]) == ["people", "model", "other"]
+    (alone,) = questions.from_rows(rows[:2])
+    assert "other" not in alone
+    assert questions.sides_of([alone]) == ["people", "model"]
+    with pytest.raises(ValueError, match=r"Row 1: the column “Who” must be people, model or model 2\. Got “model 3”"):
+        questions.from_rows([{"text": "pot", "who": "model 3"}])
+
+
+def test_a_model_that_answers_some_questions_only_is_refused(questions):
+    rows = [{"text": "pot", "who": who, "question": name} for name in "ab" for who in ("people", "model", "other")]
+    questions.check(questions.from_rows(rows))
+    with pytest.raises(ValueError, match="Question “b”: the other model's answers are missing"):
+        questions.check(questions.from_rows(rows[:-1]))
+    with pytest.raises(ValueError, match="the model's answers are missing"):
+        questions.check(questions.from_boxes("pot", "", "pot"))
+    assert questions.from_boxes("pot", "pot", " \n") == questions.from_boxes("pot", "pot")
+
+
+def answers(box):
+    """List the answers of a box."""
+    pairs = (line.split(" × ") for line in box.split("\n"))
+    return [text for text, count in pairs for _ in range(int(count))]
+
+
+def expected_of(load, model, **settings):
+    return load("probeval").compute(predictions=[answers(model)], references=[answers(PEOPLE)], **settings)
+
+
+def cards(page):
+    """Read the cards: each name, number in full, and the text of its facts."""
+    page.locator("#answer .tm-card").nth(1).wait_for()
+    return [
+        (
+            card.locator(".tm-name").inner_text(),
+            float(card.locator("[data-value]").get_attribute("data-value")),
+            card.locator(".tm-tiles").inner_text(),
+        )
+        for card in page.locator("#answer .tm-card").all()
+    ]
+
+
+@pytest.mark.slow
+@in_demo("probeval")
+def test_two_models_stand_beside_people(demo, chromium, load):
+    page = open_page(chromium, demo, DESKTOP)
+    shown = score(page, PEOPLE, ALIKE, ODD)
+    assert "On this question, model 1 is closer to people." in shown
+    assert "One question does not rank models" in shown
+    expected = [expected_of(load, model, threshold=0.55) for model in (ALIKE, ODD)]
+    for (name, value, facts), result, number in zip(cards(page), expected, "12", strict=True):
+        assert name == f"Model {number}"
+        assert value == pytest.approx(result["probeval"], abs=1e-6)
+        assert f"{result['wrong_rate']:.0%}" in facts
+        assert f"{result['coverage']:.0%}" in facts
+    boxes = [card.bounding_box() for card in page.locator("#answer .tm-card").all()]
+    assert boxes[0]["y"] == boxes[1]["y"]
+    drawn(page)
+    read = "() => [...document.querySelectorAll('.js-plotly-plot')].map(p => p.data.map(t => [t.name, [...t.x]]))"
+    shares, terms = (dict(traces) for traces in page.evaluate(read))
+    assert list(shares) == ["People", "Model 1", "Model 2"]
+    assert all(sum(values) == pytest.approx(1) for values in shares.values())
+    assert shares["Model 2"][-1] == pytest.approx(expected[1]["wrong_rate"])
+    for name, result in zip(("Model 1", "Model 2"), expected, strict=True):
+        assert sum(terms[name]) == pytest.approx(result["probeval"], abs=1e-6)
+    # Another setting scores both again, and the URL keeps it.
+    page.get_by_label("Match the model's answers by").click()
+    page.get_by_role("option", name="Gaussian process").click()
+    page.wait_for_url("**matcher=gp**")
+    wanted = expected_of(load, ODD, matcher="gp")["probeval"]
+    page.wait_for_function(
+        "value => Math.abs(document.querySelectorAll('#answer [data-value]')[1].dataset.value - value) < 1e-6",
+        arg=wanted,
+    )
+    # Without the other model, the page is as before.
+    score(page, PEOPLE, ALIKE, "")
+    assert page.locator("#answer .tm-card").count() == 1
+    assert "Model 2" not in page.locator(".tm-result").inner_text()
+    page.close()
+
+
+@pytest.mark.slow
+@in_demo("probeval")
+def test_a_file_with_two_models_and_what_is_downloaded(demo, chromium, load, tmp_path):
+    page = open_page(chromium, demo, DESKTOP)
+    rows = [
+        (f"question {i}", who, answer, 20 + i)
+        for i in range(3)
+        for who, said in (("people", ("kettle", "pot")), ("model", ("a kettle",)), ("model 2", ("helicopter",)))
+        for answer in said
+    ]
+    path = tmp_path / "two.csv"
+    path.write_text("question,who,answer,count\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    page.get_by_role("tab", name="File").click()
+    page.locator("input[type=file][accept*=jsonl]").set_input_files(path)
+    page.get_by_role("button", name="Score the file").and_(page.locator(":enabled")).click()
+    first, second = cards(page)
+    assert "On these 3 questions, model 1 is closer to people." in page.locator("#answer").inner_text()
+    files = {}
+    for label in ("Details as CSV", "All scores as CSV", "Result as JSON"):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=label).click()
+        files[label] = Path(download.value.path()).read_text(encoding="utf-8-sig")
+    details = list(csv.DictReader(io.StringIO(files["Details as CSV"])))
+    assert [(row["Question"], row["Who"], row["Answer"], int(row["Count"])) for row in details] == rows
+    scores = list(csv.DictReader(io.StringIO(files["All scores as CSV"])))
+    assert [row["Model 2 answers"] for row in scores] == ["20", "21", "22"]
+    for name, value, _ in (first, second):
+        assert sum(float(row[f"{name}: divergence in nats"]) for row in scores) / 3 == pytest.approx(value)
+    whole = json.loads(files["Result as JSON"])
+    assert whole["other"]["probeval"] == second[1]
+    assert whole["comparison"]["difference"] == pytest.approx(second[1] - first[1])
+    assert whole["questions"][2]["other"] == [{"text": "helicopter", "count": 22}]
+    page.close()
+
+
+@pytest.mark.slow
+@in_demo("probeval")
+def test_the_api_takes_another_model(demo, load):
+    from gradio_client import Client
+
+    client = Client(demo.url, verbose=False)
+    given = {"people": answers(PEOPLE), "model": answers(ALIKE), "other": answers(ODD)}
+    found = client.predict(api_name="/score", **given)
+    for result, model in ((found, ALIKE), (found["other"], ODD)):
+        expected = expected_of(load, model, threshold=0.55)
+        assert result["probeval"] == pytest.approx(expected["probeval"], abs=1e-6)
+        assert result["signature"] == expected["signature"]
+    comparison = found["comparison"]
+    assert 0 < comparison["low"] < comparison["difference"] < comparison["high"]
+    for nothing in (None, []):
+        assert "other" not in client.predict(api_name="/score", **{**given, "other": nothing})
+    data = [["kettle"], ["pot"], "auto", "auto", 0.55, 1, 0.95, False]
+    for wrong in ("kettle", [7], {"a": 1}):
+        kind, content = call(demo, {"data": [*data, wrong]}).last()
+        assert (kind, content["error"]) == ("error", "other must be a list of texts.")
+
+
+@pytest.mark.slow
+@in_demo("probeval")
+def test_clusters_by_degrees(demo, chromium, load):
+    page = open_page(chromium, demo, DESKTOP)
+    score(page, PEOPLE, ALIKE, ODD)
+
+    def choose(setting, option):
+        page.get_by_label(setting).click()
+        page.get_by_role("option", name=option).click()
+
+    choose("Clusters of people's answers", "Found: by degrees")
+    page.wait_for_url("**clustering=soft**")
+    page.locator("#answer").get_by_text("clustering:soft").wait_for()
+    expected = [expected_of(load, model, clustering="soft") for model in (ALIKE, ODD)]
+    assert [value for _, value, _ in cards(page)] == pytest.approx([one["probeval"] for one in expected], abs=1e-6)
+    # Each answer is listed with its own count, although its degrees divide it.
+    chips = page.locator(".tm-groups .tm-chips li").all_inner_texts()
+    assert {"kettle × 42", "a kettle × 45", "helicopter × 25"} <= {re.sub(r"\s+", " ", chip) for chip in chips}
+    drawn(page)
+    read = "() => document.querySelector('.js-plotly-plot').data.map(t => t.x.reduce((a, b) => a + b))"
+    assert page.evaluate(read) == pytest.approx([1, 1, 1])
+    # They do not go with another matcher; the next choice scores the same answers again.
+    choose("Match the model's answers by", "Gaussian process")
+    page.get_by_role("alert").filter(has_text="Clusters by degrees").first.wait_for()
+    choose("Match the model's answers by", "As the clusters")
+    assert [value for _, value, _ in cards(page)] == pytest.approx([one["probeval"] for one in expected], abs=1e-6)
+    page.close()
+
+
+@pytest.mark.slow
+@in_demo("probeval")
+def test_two_models_on_a_phone(demo, chromium):
+    page = open_page(chromium, demo, PHONE, "dark")
+    score(page, PEOPLE, ALIKE, ODD)
+    boxes = [card.bounding_box() for card in page.locator("#answer .tm-card").all()]
+    assert boxes[1]["y"] >= boxes[0]["y"] + boxes[0]["height"]
+    drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    colours = page.evaluate(
+        "[...document.querySelectorAll('#answer .tm-card strong')].map(e => getComputedStyle(e).color)"
+    )
+    assert len(set(colours)) == 2
+    page.close()
