@@ -448,6 +448,10 @@ def test_axe_finds_nothing_serious(demo, chromium):
         if SPACE_HAS_MORE.get(demo.name, True):
             page.get_by_role("button", name="More settings").click()
         look(f"{scheme}, result")
+        if demo.name == "probeval":
+            click_example(page, 3)
+            page.locator("#answer .tm-card").nth(1).wait_for()
+            look(f"{scheme}, two models")
         page.close()
     assert not found, "\n".join(map(str, found))
 

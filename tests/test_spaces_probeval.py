@@ -58,13 +58,13 @@ def test_a_clear_difference_is_told_from_a_small_one():
     found = compare(close, far)
     assert found.difference == pytest.approx(far["probeval"] - close["probeval"])
     assert 0 < found.low < found.difference < found.high
-    assert two_models.verdict(found, 1) == "On this question, model 1 is closer to people."
+    assert two_models.verdict(found, 1) == "Model 1 is closer to people on this question."
     turned = compare(far, close)
     assert turned.difference == pytest.approx(-found.difference)
-    assert two_models.verdict(turned, 7) == "On these 7 questions, model 2 is closer to people."
+    assert two_models.verdict(turned, 7) == "Model 2 is closer to people on these 7 questions."
     near = compare(close, result_of(46, 33, 15, 6, 0, people=people))
     assert near.low < 0 < near.high
-    assert two_models.verdict(near, 1) == "On this question, the two models are too close to call."
+    assert two_models.verdict(near, 1) == "The two models are too close to call on this question."
     assert "One question does not rank models" in two_models.caveat(near, 1)
     assert "Other questions may reverse" in two_models.caveat(near, 2)
 
@@ -151,7 +151,7 @@ def cards(page):
 def test_two_models_stand_beside_people(demo, chromium, load):
     page = open_page(chromium, demo, DESKTOP)
     shown = score(page, PEOPLE, ALIKE, ODD)
-    assert "On this question, model 1 is closer to people." in shown
+    assert "Model 1 is closer to people on this question." in shown
     assert "One question does not rank models" in shown
     expected = [expected_of(load, model, threshold=0.55) for model in (ALIKE, ODD)]
     for (name, value, facts), result, number in zip(cards(page), expected, "12", strict=True):
@@ -180,8 +180,10 @@ def test_two_models_stand_beside_people(demo, chromium, load):
     )
     # Without the other model, the page is as before.
     score(page, PEOPLE, ALIKE, "")
-    assert page.locator("#answer .tm-card").count() == 1
-    assert "Model 2" not in page.locator(".tm-result").inner_text()
+    page.wait_for_function("document.querySelectorAll('#answer .tm-card').length == 1")
+    alone = page.locator("#answer [data-value]").get_attribute("data-value")
+    assert float(alone) == pytest.approx(expected_of(load, ALIKE, matcher="gp")["probeval"], abs=1e-6)
+    page.wait_for_function("!document.querySelector('.tm-result').innerText.includes('Model 2')")
     page.close()
 
 
@@ -192,7 +194,7 @@ def test_a_file_with_two_models_and_what_is_downloaded(demo, chromium, load, tmp
     rows = [
         (f"question {i}", who, answer, 20 + i)
         for i in range(3)
-        for who, said in (("people", ("kettle", "pot")), ("model", ("a kettle",)), ("model 2", ("helicopter",)))
+        for who, said in (("people", ("kettle", "pot")), ("model 1", ("a kettle",)), ("model 2", ("helicopter",)))
         for answer in said
     ]
     path = tmp_path / "two.csv"
@@ -201,7 +203,7 @@ def test_a_file_with_two_models_and_what_is_downloaded(demo, chromium, load, tmp
     page.locator("input[type=file][accept*=jsonl]").set_input_files(path)
     page.get_by_role("button", name="Score the file").and_(page.locator(":enabled")).click()
     first, second = cards(page)
-    assert "On these 3 questions, model 1 is closer to people." in page.locator("#answer").inner_text()
+    assert "Model 1 is closer to people on these 3 questions." in page.locator("#answer").inner_text()
     files = {}
     for label in ("Details as CSV", "All scores as CSV", "Result as JSON"):
         with page.expect_download() as download:

@@ -131,6 +131,7 @@ def score(questions: list[dict[str, Any]], chosen: Sequence[int | None], setting
     )
     most = (showing.largest_term(who if len(details) > 1 else "", names, terms[who]) for who in details)
     before = " before Debias" if settings["debias"] else ""
+    most_of = " An answer is listed where it belongs the most." if settings["clustering"] == "soft" else ""
     return Result(
         answer=showing.answer(result, signature, is_debiased=settings["debias"]),
         pictures=[
@@ -146,7 +147,7 @@ def score(questions: list[dict[str, Any]], chosen: Sequence[int | None], setting
             ),
             (
                 showing.clusters_panel(details, {label: names[label] for label in labels}),
-                f"People's answers in each cluster, and the models' answers matched to it.{cut}",
+                f"People's answers in each cluster, and the models' answers matched to it.{most_of}{cut}",
             ),
         ],
         details=Table(

@@ -62,14 +62,14 @@ def compare(
 
 def verdict(found: Comparison, n_questions: int) -> str:
     """Say which model is closer, for these questions only."""
-    where = "On this question" if n_questions == 1 else f"On these {n_questions} questions"
+    where = "on this question" if n_questions == 1 else f"on these {n_questions} questions"
     if found.low is None or found.high is None:
-        return f"{where}, the models gave too few answers to compare them."
+        return f"The models gave too few answers to compare them {where}."
     if found.low > 0:
-        return f"{where}, model 1 is closer to people."
+        return f"Model 1 is closer to people {where}."
     if found.high < 0:
-        return f"{where}, model 2 is closer to people."
-    return f"{where}, the two models are too close to call."
+        return f"Model 2 is closer to people {where}."
+    return f"The two models are too close to call {where}."
 
 
 def caveat(found: Comparison, n_questions: int) -> str:

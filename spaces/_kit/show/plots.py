@@ -149,7 +149,7 @@ def paired_bars(
             customdata=hovers or labels,
             hovertemplate="%{customdata}<br>%{x:.3f}<extra>%{fullData.name}</extra>",
         )
-    picture.update_yaxes(tickvals=places, ticktext=labels, autorange="reversed", showgrid=False)
+    picture.update_yaxes(tickvals=places, ticktext=labels, autorange="reversed", showgrid=False, ticklabelstandoff=6)
     picture.update_xaxes(title=title)
     picture.update_layout(bargap=0.28, legend_traceorder="normal")
     return picture
