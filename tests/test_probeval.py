@@ -693,7 +693,7 @@ def test_wrong_input_names_the_question(probeval, predictions, references, error
         ({"labels": {}}, ValueError, "labels go with matcher='human'"),
         ({"matcher": "human", "labels": []}, TypeError, "labels must map each question's id"),
         ({"matcher": "human", "labels": {}}, ValueError, "labels must have a dict for question 'q1'"),
-        ({"matcher": "human", "labels": {"q1": {}}}, ValueError, "labels has no cluster for answer 'kettle'"),
+        ({"matcher": "human", "labels": {"q1": {}}}, ValueError, "labels has no cluster for the answer 'kettle'"),
         (
             {"matcher": "human", "labels": {"q1": {"kettle": "x", "pot": "x", "teapot": "x"}}},
             ValueError,
