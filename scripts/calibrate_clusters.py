@@ -24,9 +24,10 @@ sys.path.insert(0, str(ROOT))
 
 from metrics.probeval.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics.probeval.probeval_formats import Question, parse_rows, questions  # noqa: E402
-from metrics.probeval.probeval_released import from_cfc  # noqa: E402
+from metrics.probeval.probeval_released import from_cfc, parse_target  # noqa: E402
 from metrics.probeval.probeval_soft import FEATURES, pair_features, words  # noqa: E402
 from metrics.probeval.probeval_vectors import Embeddings  # noqa: E402
+from scripts._command import command  # noqa: E402
 from scripts._files import read_objects  # noqa: E402
 
 STRENGTH = 0.1  # inverse of the regularization
@@ -42,8 +43,9 @@ class Pairs(NamedTuple):
 
 def read(path: Path) -> list[Question]:
     """Read questions whose gold answers people put into clusters."""
-    records = [record for _, record in read_objects(path)]
-    rows = from_cfc(records, {record["metadata"]["id"]: [] for record in records})
+    records = list(read_objects(path))
+    targets = [parse_target(record, where) for where, record in records]
+    rows = from_cfc([record for _, record in records], {target["id"]: [] for target in targets})
     return questions(*parse_rows(rows["predictions"], rows["references"]))
 
 
@@ -74,6 +76,7 @@ def fit(pairs: list[Pairs]) -> tuple[np.ndarray, float]:
     return slopes, float(model[-1].intercept_[0] - slopes @ scaler.mean_)
 
 
+@command
 def main() -> int:
     """Run the command."""
     data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data" / "probeval"

@@ -30,8 +30,9 @@ sys.path.insert(0, str(ROOT))
 
 from metrics.probeval.probeval_clusters import compare_clusterings  # noqa: E402
 from metrics.probeval.probeval_formats import WRONG, Question, parse_rows, questions  # noqa: E402
-from metrics.probeval.probeval_released import from_cfc, from_protoqa  # noqa: E402
+from metrics.probeval.probeval_released import from_cfc, from_protoqa, parse_target  # noqa: E402
 from scripts._chat import Endpoint, Journal, Request, add_arguments, ask_all, open_endpoint, report  # noqa: E402
+from scripts._command import command  # noqa: E402
 from scripts._files import read_objects, write_jsonl, write_text  # noqa: E402
 
 BLOCK = 40  # answers of a model in one request
@@ -197,7 +198,11 @@ def read(people: Path, answers: Path | None) -> tuple[list[Question], list[str]]
     TypeError, ValueError
         If a file is not in a form that probeval reads.
     """
-    records = [record for _, record in read_objects(people)]
+    records = []
+    for where, record in read_objects(people):
+        records.append(record)
+        if "metadata" in record or "questionid" in record:
+            parse_target(record, where)
     given = read_answers(answers) if answers is not None else None
     if "metadata" in records[0] or "questionid" in records[0]:
         if given is None:
@@ -288,6 +293,7 @@ def agreement(clustered: list[Clustered]) -> str:
     return f"Agreement with people's clusters, mean of {len(rows)} questions: {means}."
 
 
+@command
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -301,22 +307,21 @@ def main() -> int:
 
     try:
         asked, texts = read(arguments.people, arguments.answers[0] if arguments.answers else None)
-        endpoint = open_endpoint(arguments)
-        path = arguments.clustered.with_name(f"{arguments.clustered.name}.journal")
-        with Journal(path) as journal:
-            clustered, code = ask_clusters(endpoint, journal, asked, texts)
-            write_jsonl(arguments.clustered, [one.reference() for one in clustered])
-            print(f"{arguments.clustered}: {len(clustered)} of {len(asked)} questions are clustered.", file=sys.stderr)
-            if agreement(clustered):
-                print(agreement(clustered), file=sys.stderr)
-            if arguments.answers:
-                labels, again = ask_labels(endpoint, journal, clustered)
-                code = max(code, again)
-                write_text(arguments.answers[1], json.dumps(labels, ensure_ascii=False, indent=1) + "\n")
-                print(f"{arguments.answers[1]}: {len(labels)} of {len(asked)} questions are labelled.", file=sys.stderr)
-    except (TypeError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    except TypeError as error:  # of a file with values of another kind
+        raise ValueError(str(error)) from error
+    endpoint = open_endpoint(arguments)
+    path = arguments.clustered.with_name(f"{arguments.clustered.name}.journal")
+    with Journal(path) as journal:
+        clustered, code = ask_clusters(endpoint, journal, asked, texts)
+        write_jsonl(arguments.clustered, [one.reference() for one in clustered])
+        print(f"{arguments.clustered}: {len(clustered)} of {len(asked)} questions are clustered.", file=sys.stderr)
+        if agreement(clustered):
+            print(agreement(clustered), file=sys.stderr)
+        if arguments.answers:
+            labels, again = ask_labels(endpoint, journal, clustered)
+            code = max(code, again)
+            write_text(arguments.answers[1], json.dumps(labels, ensure_ascii=False, indent=1) + "\n")
+            print(f"{arguments.answers[1]}: {len(labels)} of {len(asked)} questions are labelled.", file=sys.stderr)
     return code
 
 

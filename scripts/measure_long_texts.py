@@ -11,7 +11,6 @@ reviews and sections of speeches (data/text/movie_reviews.zip, data/text/state_u
 import argparse
 import os
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,8 @@ sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_encoder import LONG_TEXTS, EncoderSettings, encode  # noqa: E402
 from metrics._core.core_results import confidence_interval  # noqa: E402
-from scripts._files import write_text  # noqa: E402
+from scripts._command import command  # noqa: E402
+from scripts._files import read_archive, write_text  # noqa: E402
 
 # Texts that are compared with each other: one is right, 200 are wrong.
 GROUP = 201
@@ -34,9 +34,7 @@ MARKS = tuple(f"<!-- measure_long_texts: {what} -->\n" for what in ("start", "en
 
 def read_zip(path: Path) -> list[str]:
     """Read the texts of an archive, in order of their names."""
-    with zipfile.ZipFile(path) as archive:
-        names = sorted(name for name in archive.namelist() if name.endswith(".txt"))
-        return [archive.read(name).decode("utf-8", "replace") for name in names]
+    return [text.decode("utf-8", "replace") for _, text in read_archive(path, r"\.txt$")]
 
 
 def sections(text: str) -> list[str]:
@@ -95,6 +93,7 @@ def measure(name: str, texts: list[str], n_groups: int) -> str:
     return " | ".join(["", *cells, f"{100 * nearest_lengths(parts).mean():.1f}", ""]).strip()
 
 
+@command
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

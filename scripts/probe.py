@@ -10,27 +10,27 @@ Each command has its own --help.
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from scripts._command import command  # noqa: E402
 from scripts._probe import annotators, asking, report, sensitivity  # noqa: E402
 
 
-def main(words: Sequence[str] | None = None) -> int:
+@command
+def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for part in (asking, report, annotators, sensitivity):
         part.add_parser(commands)
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args()
     try:
         return arguments.run(arguments)
-    except (TypeError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    except TypeError as error:  # of a file with values of another kind
+        raise ValueError(str(error)) from error
 
 
 if __name__ == "__main__":

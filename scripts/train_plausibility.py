@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics.gruen.gruen_compact import ADAPTERS, WEIGHTS_FILE  # noqa: E402
+from scripts._command import command  # noqa: E402
 from scripts._files import write_jsonl  # noqa: E402
 from scripts._gruen_training.corpora import split_words  # noqa: E402
 from scripts._gruen_training.corpus import read_corpus  # noqa: E402
@@ -69,6 +70,7 @@ def report(trainer: Trainer, held_out: dict[str, list[list[str]]], corruptor: Se
     print(f"CoLA: AUC {roc_auc_score(labels, soundness(trainer, texts)):.3f} of {len(labels)}", flush=True)
 
 
+@command
 def main() -> None:
     """Train, report and rate."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -105,4 +107,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

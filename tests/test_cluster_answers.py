@@ -110,7 +110,7 @@ def test_questions_without_ids_are_labelled_by_position(run, tmp_path):
     with serve(reply_by_last_word) as server:
         # A line of answers must be an object, with an id or with answers.
         code, shown = run(people, out, "--answers", model, labels, "--base-url", server.url)
-        assert code == 1
+        assert code == 2
         assert "model.jsonl, line 1 must hold an object. Got list" in shown
         write(model, [{"answers": ["light red", "red"]}, {"answers": ["green tea"]}])
         code, shown = run(people, out, "--answers", model, labels, "--base-url", server.url)
@@ -233,7 +233,7 @@ def test_bad_input_is_named_before_anything_is_asked(run, tmp_path, people, mode
     out, labels = tmp_path / "out.jsonl", tmp_path / "labels.json"
     more = ("--answers", paths[1], labels) if model else ()
     code, shown = run(paths[0], out, *more, "--base-url", "http://127.0.0.1:9/v1")
-    assert code == 1
+    assert code == 2
     assert re.search(message, shown)
     assert not out.exists()
     assert not labels.exists()

@@ -119,6 +119,14 @@ COMMANDS = {
     "validate_probeval, targets": validate_targets,
     "validate_probeval, assessments": validate_assessments,
     "validate_probeval, predictions": validate_predictions,
+    "probe, questions": lambda path: (
+        *("probe", "ask", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
+    ),
+    "probe, targets": lambda path: ("probe", "sensitivity", path),
+    "cluster_answers": lambda path: (
+        *("cluster_answers", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
+    ),
+    "calibrate_clusters": lambda path: ("calibrate_clusters", "--targets", path, "--folds", "0"),
     "benchmark": lambda path: ("benchmark", "--from-json", path, "--report", "report.md"),
 }
 # A line of three, and what is wrong with the second.
@@ -271,6 +279,11 @@ FOLDERS = [
     ),
     (("calibrate_classes",), "probeval/cfc_dev_targets.jsonl", b"{}\n", "line 1 has no 'metadata'"),
     (("calibrate_classes",), "probeval/cfc_dev_targets.jsonl", b'{"metadata": {"id": "a"}}\n', "has no 'answers'"),
+    (("measure_long_texts", "--data", "."), "text/state_union.zip", b"", "is a damaged or encrypted archive"),
+    (
+        ("train_plausibility", *TRAIN[1:], "--rate", "texts.jsonl", "--out", "rated.jsonl"),
+        *("text/brown.zip", b"", "is a damaged or encrypted archive"),
+    ),
     (("calibrate_gruen",), "text/brown.zip", b"no archive", "is a damaged or encrypted archive"),
     (("compare_encoders", "agreement"), "text/coco_captions_20k.txt", b"", "is empty"),
     (("compare_encoders", "time"), "text/coco_captions_20k.txt", b"a\n\xff\n", "line 2 is no UTF-8"),
@@ -321,7 +334,7 @@ def test_a_card_without_markers_is_named(run, monkeypatch):
 
 def test_every_command_that_reads_files_of_the_user_is_here():
     """A new command is added to the tables above, or to these, which read only files of the repository."""
-    own = {"__init__", "build_space", "cards", "demo", "push_space", "screenshots", "vendor"}
+    own = {"__init__", "build_space", "cards", "demo", "push_space", "screenshots", "train_toy_policy", "vendor"}
     tested = {name.split(",")[0] for name in COMMANDS} | {words[0] for words, *_ in FOLDERS}
     tested |= {"fill_evidence", "validate_gruen"}
     assert {path.stem for path in (ROOT / "scripts").glob("[!_]*.py")} - own == tested

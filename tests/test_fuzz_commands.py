@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metrics.probeval.probeval_formats import from_cfc, from_protoqa
+from metrics.probeval.probeval_released import from_cfc, from_protoqa
 from scripts import calibrate_classes, compare, measure_choice, rate_quality, score, validate_gruen
 from scripts._chat import Journal
 from scripts._gruen_training.corpus import read_cola

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from metrics._core.core_encoder import encode
 from metrics._core.core_tokens import token_batches
 from metrics.gruen import gruen_focus, gruen_redundancy, gruen_text
+from metrics.gruen.core_vectors import load_vectors
 from metrics.gruen.gruen_backbone import combine_windows, windows
 from tests.conftest import ROOT
 from tests.references import gruen as reference
@@ -246,7 +247,7 @@ def test_word_movers_similarity(load):
 
 
 def test_the_original_takes_a_distance_for_a_similarity():
-    mover = gruen_focus.WordMover(WORDS, lambda vectors: (vectors, "mine"))
+    mover = gruen_focus.WordMover(WORDS, load_vectors)
     (found,) = mover.breaks(["The cat sleeps.", "The kitten rests."], 0.05, parity=True)
     distance = reference.word_movers_distance(["cat", "sleeps"], ["kitten", "rests"], WORDS)
     assert found.similarity == pytest.approx(1 / (1 + math.exp(7 - distance)))

@@ -492,10 +492,10 @@ def test_blocks_are_copied_and_differences_found(tmp_path, monkeypatch, capsys):
     assert run_fill("--check") == (0, "")
     card.write_text("<!-- evidence:nothing -->\n<!-- /evidence -->\n", encoding="utf-8")
     code, shown = run_fill("--check")
-    assert (code, "there is no block 'nothing'. There are: people." in shown) == (1, True)
+    assert (code, "there is no block 'nothing'. There are: people." in shown) == (2, True)
     card.write_text("<!-- evidence:people -->\n", encoding="utf-8")
     code, shown = run_fill("--check")
-    assert (code, "has no '<!-- /evidence -->' after it" in shown) == (1, True)
+    assert (code, "has no '<!-- /evidence -->' after it" in shown) == (2, True)
 
 
 def test_the_pages_show_what_the_evidence_says(monkeypatch):

@@ -36,11 +36,12 @@ QUESTIONS = [
 
 
 @pytest.fixture
-def run(capsys):
+def run(capsys, monkeypatch):
     """Run the command in this process; returns its exit code, stdout and stderr."""
 
     def run_once(*words):
-        code = probe.main([str(word) for word in words])
+        monkeypatch.setattr(sys, "argv", ["probe.py", *map(str, words)])
+        code = probe.main()
         return code, *capsys.readouterr()
 
     return run_once
@@ -259,7 +260,7 @@ def test_what_cannot_be_asked_is_named(run, tmp_path, lines, options, message):
     path = write(tmp_path / "questions.jsonl", lines)
     here = ("--model", "./nowhere", "--base-url", "http://127.0.0.1:9/v1")
     code, _, shown = run("ask", path, tmp_path / "out.jsonl", *here, *options)
-    assert code == 1
+    assert code == 2
     assert message in shown
     assert not (tmp_path / "out.jsonl").exists()
 
@@ -288,7 +289,8 @@ def test_a_local_model_answers_and_goes_on_after_a_kill(run, questions, tmp_path
     assert len(kept) == 30
     # Killed in the middle of a line: what was whole stays, and only the rest is sampled.
     journal.write_text("".join(kept[:17]) + '{"key": "0123', encoding="utf-8")
-    assert run(*command, "--samples", 10, "--batch-size", 4)[0] == 0
+    code, _, shown = run(*command, "--samples", 10, "--batch-size", 4)
+    assert code == 0, shown
     again = journal.read_text(encoding="utf-8").splitlines(keepends=True)
     assert again[:17] == kept[:17]
     assert len(again) == len({json.loads(line)["key"] for line in again}) == 30
@@ -546,7 +548,7 @@ def test_the_report_is_written(run, tmp_path):
 )
 def test_what_cannot_be_reported_is_named(run, words, message):
     code, _, shown = run("report", *words)
-    assert code == 1
+    assert code == 2
     assert message in shown
 
 

@@ -77,9 +77,11 @@ class EncoderSettings:
 
     def check_found(self) -> None:
         """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
+        if self.is_given:
+            return
         if self.device is not None:
             find_device(self.device)
-        if not self.is_given and not _equal(self.model, DEFAULT_MODEL):
+        if not _equal(self.model, DEFAULT_MODEL):
             find_model(self.model)
 
     def check_unused(self, reason: str) -> None:

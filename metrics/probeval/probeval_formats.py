@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import NO_TEXTS, SettingsCheckedError, check_characters, describe, parse_choice, parse_count, show, unpack
+from .core_inputs import (
+    NO_TEXTS,
+    SettingsCheckedError,
+    check_characters,
+    describe,
+    parse_choice,
+    parse_count,
+    show,
+    unpack,
+)
 
 WRONG = "wrong"
 # Above it, floats skip integers.
@@ -306,11 +315,13 @@ def parse_labels(labels: Any, asked: list[Question]) -> list[list[str]]:
         for text in question.answers:
             label = own.get(text)
             if label is None:
-                raise ValueError(f"labels has no cluster for the answer {show(text)} to question {show(question.name)}.")
+                raise ValueError(
+                    f"labels has no cluster for the answer {show(text)} to question {show(question.name)}."
+                )
             if str(label) != WRONG and str(label) not in (question.clusters or ()):
                 raise ValueError(
-                    f"labels puts the answer {show(text)} to question {show(question.name)} in {show(label)}, which is neither a "
-                    f"cluster of its gold answers nor {WRONG!r}."
+                    f"labels puts the answer {show(text)} to question {show(question.name)} in {show(label)}, which is "
+                    f"neither a cluster of its gold answers nor {WRONG!r}."
                 )
             row.append(str(label))
         rows.append(row)

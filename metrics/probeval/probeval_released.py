@@ -51,9 +51,9 @@ def read_answers(predictions: Any) -> dict[str, Any]:
     for i, record in enumerate(data if isinstance(data, (list, tuple)) else [data]):
         record = _mapping(record, "predictions")
         if "question_id" in record:
-            record = {record["question_id"]: _part(record, "ranked_answers", f"predictions[{i}]")}
+            record = {str(record["question_id"]): _part(record, "ranked_answers", f"predictions[{i}]")}
         elif "id" in record and "answers" in record:
-            record = {record["id"]: record["answers"]}
+            record = {str(record["id"]): record["answers"]}
         else:
             record = record.get("annotated_prediction_data") or record.get("model_answers") or record
             record = _mapping(record, "predictions")
@@ -143,8 +143,8 @@ def _convert(references: list[dict], given: dict[str, Any], unknown: str) -> dic
     absent = [identity for identity in given if identity not in targets]
     if absent and (unknown == "error" or len(absent) == len(given)):
         raise ValueError(
-            f"predictions has question {show(absent[0])}, which is not among the targets. Pass unknown='skip' to leave out "
-            "such questions."
+            f"predictions has question {show(absent[0])}, which is not among the targets. Pass unknown='skip' to "
+            "leave out such questions."
         )
     if absent:
         names = ", ".join(map(repr, absent))

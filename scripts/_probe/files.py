@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metrics.probeval.core_inputs import parse_count
-from metrics.probeval.probeval_released import read_answers, read_targets
+from metrics.probeval.probeval_released import parse_target, read_answers, read_targets
 from scripts._files import read_objects
 from scripts._probe.cleaning import clean
 
@@ -58,7 +58,7 @@ def read_questions(path: Path) -> list[Asked]:
     found: dict[str, Asked] = {}
     for where, record in read_objects(path):
         if "metadata" in record or "questionid" in record:
-            (record,) = read_targets([record])
+            record = parse_target(record, where)
         identity = record.get("id")
         own = [record.get(name) or "" for name in ("question", "sentence")]
         if isinstance(identity, bool) or not isinstance(identity, (str, int)) or not str(identity):

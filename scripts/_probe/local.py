@@ -73,8 +73,9 @@ class Sampler:
                     left = [key for key in own if key not in journal.answers]
                     for start in range(0, len(left), self._sampling.batch_size):
                         batch = left[start : start + self._sampling.batch_size]
-                        for key, text in zip(batch, self._sample(ids, len(batch), batch[0]), strict=True):
-                            journal.add({"key": key, "answer": text})
+                        for key, (text, n_tokens) in zip(batch, self._sample(ids, len(batch), batch[0]), strict=True):
+                            tokens = [ids.shape[1], n_tokens]
+                            journal.add({"key": key, "answer": text, "tokens": tokens})
                             bar.update()
             except KeyboardInterrupt:
                 print("It was interrupted. The same command goes on from there.", file=sys.stderr)
@@ -93,7 +94,8 @@ class Sampler:
         decisive = [self.identity, question.id, ids[0].tolist(), own.temperature, own.max_tokens, own.seed, sample]
         return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:32]
 
-    def _sample(self, ids: torch.Tensor, count: int, name: str) -> list[str]:
+    def _sample(self, ids: torch.Tensor, count: int, name: str) -> list[tuple[str, int]]:
+        """Sample answers, each with its number of tokens, padding included."""
         from transformers import GenerationConfig
 
         tokenizer, model = self._loaded.tokenizer, self._loaded.model
@@ -118,4 +120,6 @@ class Sampler:
             found = model.generate(
                 ids, attention_mask=torch.ones_like(ids), generation_config=config, tokenizer=tokenizer
             )
-        return tokenizer.batch_decode(found[:, ids.shape[1] :], skip_special_tokens=True)
+        answers = found[:, ids.shape[1] :]
+        texts = tokenizer.batch_decode(answers, skip_special_tokens=True)
+        return [(text, answers.shape[1]) for text in texts]
