@@ -31,8 +31,9 @@ def test_equals_the_package_diversity(load, peer):
     for detail, own in zip(result["details"], peer, strict=True):
         for n in range(1, 5):
             assert detail[f"self_repetition_{n}"] == pytest.approx(own[f"self_repetition_{n}"], abs=1e-12)
-        # It compresses twice, so that it divides by a little more, and rounds to three digits.
-        assert reference.twice_compressed_ratio(own["texts"]) == own["compression_ratio"]
+        # It compresses twice, so that it divides by a little more, and rounds to three digits. What is compressed the
+        # second time holds the time of day, which changes its size by some bytes of about 30.
+        assert reference.twice_compressed_ratio(own["texts"]) == pytest.approx(own["compression_ratio"], rel=0.06)
         assert detail["compression_ratio"] == reference.compression_ratio(own["texts"])
         assert 0.5 * own["compression_ratio"] < detail["compression_ratio"] < 2 * own["compression_ratio"]
 

@@ -21,11 +21,12 @@ def score(page, *texts):
     """Type texts and press Score; returns the text of the answer."""
     for box, text in zip(page.locator(".tm-input textarea").all(), texts, strict=False):
         box.fill(text)
-    before = page.locator("#answer").inner_html()
+    # The answer itself: what Gradio shows around it changes at once.
+    own = "(document.querySelector('#answer section') || {}).outerHTML"
+    before = page.evaluate(own)
     page.get_by_role("button", name="Score", exact=True).click()
     page.wait_for_function(
-        "before => document.getElementById('answer').innerHTML != before"
-        " && document.querySelector('#answer [data-value], #answer [role=alert]')",
+        f"before => {own} != before && document.querySelector('#answer [data-value], #answer [role=alert]')",
         arg=before,
     )
     page.get_by_role("button", name="Stop").wait_for(state="hidden")
