@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 from metrics.probeval.probeval_clusters import compare_clusterings  # noqa: E402
 from metrics.probeval.probeval_formats import WRONG, Question, parse_rows, questions  # noqa: E402
-from metrics.probeval.probeval_released import from_cfc, from_protoqa, parse_target  # noqa: E402
+from metrics.probeval.probeval_released import from_cfc, parse_target  # noqa: E402
 from scripts._chat import Endpoint, Journal, Request, add_arguments, ask_all, open_endpoint, report  # noqa: E402
 from scripts._command import command  # noqa: E402
 from scripts._files import read_objects, write_jsonl, write_text  # noqa: E402
@@ -198,18 +198,12 @@ def read(people: Path, answers: Path | None) -> tuple[list[Question], list[str]]
     TypeError, ValueError
         If a file is not in a form that probeval reads.
     """
-    records = []
-    for where, record in read_objects(people):
-        records.append(record)
-        if "metadata" in record or "questionid" in record:
-            parse_target(record, where)
+    lines = list(read_objects(people))
+    records = [record for _, record in lines]
     given = read_answers(answers) if answers is not None else None
     if "metadata" in records[0] or "questionid" in records[0]:
-        if given is None:
-            given = {
-                record["metadata"]["id"] if "metadata" in record else record["questionid"]: [] for record in records
-            }
-        converted = (from_cfc if isinstance(given, dict) else from_protoqa)(records, given)
+        targets = [parse_target(record, where) for where, record in lines]
+        converted = from_cfc(records, {target["id"]: [] for target in targets} if given is None else given)
         given, records = converted["predictions"], converted["references"]
     elif given is None:
         given = [{"id": record.get("id"), "answers": []} for record in records]

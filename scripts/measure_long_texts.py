@@ -21,7 +21,8 @@ sys.path.insert(0, str(ROOT))
 from metrics._core.core_encoder import LONG_TEXTS, EncoderSettings, encode  # noqa: E402
 from metrics._core.core_results import confidence_interval  # noqa: E402
 from scripts._command import command  # noqa: E402
-from scripts._files import read_archive, write_text  # noqa: E402
+from scripts._files import read_archive  # noqa: E402
+from scripts._pages import markdown_table, put_between  # noqa: E402
 
 # Texts that are compared with each other: one is right, 200 are wrong.
 GROUP = 201
@@ -29,7 +30,6 @@ GROUP = 201
 LEAST, SECTION = 700, 1200
 LEVEL = 0.95
 SEED = 0
-MARKS = tuple(f"<!-- measure_long_texts: {what} -->\n" for what in ("start", "end"))
 
 
 def read_zip(path: Path) -> list[str]:
@@ -79,7 +79,7 @@ def percent(values: np.ndarray, sign: str = "") -> str:
     return f"{100 * values.mean():{sign}.1f} ({100 * low:{sign}.1f} to {100 * high:{sign}.1f})"
 
 
-def measure(name: str, texts: list[str], n_groups: int) -> str:
+def measure(name: str, texts: list[str], n_groups: int) -> list[str]:
     """Measure one kind of texts: a row of the table."""
     texts = [text for text in texts if len(text.split()) >= LEAST]
     chosen = np.random.default_rng(SEED).permutation(len(texts))[: n_groups * GROUP]
@@ -90,7 +90,7 @@ def measure(name: str, texts: list[str], n_groups: int) -> str:
     found = {way: found_halves(parts, way).astype(float) for way in LONG_TEXTS}
     more = percent(found["windows"] - found["cut"], "+")
     cells = [f"{len(parts)} {name}", f"{words:.0f}", percent(found["cut"]), percent(found["windows"]), more]
-    return " | ".join(["", *cells, f"{100 * nearest_lengths(parts).mean():.1f}", ""]).strip()
+    return [*cells, f"{100 * nearest_lengths(parts).mean():.1f}"]
 
 
 @command
@@ -106,18 +106,15 @@ def main() -> int:
     folder = Path(arguments.data) / "data" / "text"
     header = ["texts", "words of a half, median", '"cut", %', '"windows", %', "difference, points", "rule: length, %"]
     speeches = [section for text in read_zip(folder / "state_union.zip") for section in sections(text)]
-    lines = [
-        " | ".join(["", *header, ""]).strip(),
-        "|---" * len(header) + "|",
+    rows = [
+        header,
         measure("reviews", read_zip(folder / "movie_reviews.zip"), arguments.groups),
         measure("sections of speeches", speeches, 1),
     ]
-    table = "\n".join(lines) + "\n"
+    table = "\n".join(markdown_table(rows)) + "\n"
     print(table)
     if arguments.write is not None:
-        page = arguments.write.read_text(encoding="utf-8")
-        before, rest = page.split(MARKS[0])
-        write_text(arguments.write, f"{before}{MARKS[0]}{table}{MARKS[1]}{rest.split(MARKS[1])[1]}")
+        put_between(arguments.write, "measure_long_texts", table)
     return 0
 
 

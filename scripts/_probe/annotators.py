@@ -1,7 +1,6 @@
 """`probe.py annotators`: how many people's answers a question needs."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,9 +9,9 @@ from scipy.optimize import brentq
 
 from metrics.probeval.probeval_pipeline import score
 from metrics.probeval.probeval_scores import kl_divergence, smooth
-from scripts._files import write_text
-from scripts._pages import markdown_table, put_between
+from scripts._pages import markdown_table
 from scripts._probe.files import read_references
+from scripts._probe.output import add_outputs, write_outputs
 from scripts._probe.pictures import draw_annotators
 from scripts._probe.report import add_pipeline, parse_pipeline
 from scripts._probe.scoring import Scorer
@@ -153,9 +152,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--draws", type=int, default=200, help="samples of people for each size")
     parser.add_argument("--seed", type=int, default=0)
     add_pipeline(parser)
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put it between its markers in a page of Markdown")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the curves as SVG")
+    add_outputs(parser)
     parser.set_defaults(run=run)
 
 
@@ -167,14 +164,7 @@ def run(arguments: argparse.Namespace) -> int:
     if min(arguments.sizes) < 1 or min(arguments.divergences) <= 0 or arguments.draws < 2:
         raise ValueError("--sizes must be at least 1, --divergences above 0 and --draws at least 2.")
     found = measure(Scorer(read_references(arguments.targets), {}, *parse_pipeline(arguments.setting)), arguments)
-    text = "\n".join(lines(found)) + "\n"
-    print(text)
-    if arguments.write:
-        put_between(arguments.write, "probe annotators", text)
-    if arguments.json:
-        write_text(arguments.json, json.dumps(found, indent=1, allow_nan=False) + "\n")
-    if arguments.plot:
-        write_text(arguments.plot, draw_annotators(found))
+    write_outputs(arguments, "probe annotators", "\n".join(lines(found)) + "\n", found, draw_annotators)
     return 0
 
 

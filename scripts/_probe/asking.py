@@ -45,7 +45,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     local.add_argument(
         "--local", action="store_true", help="--model is a causal model: a folder, a GGUF file, a Hub id"
     )
-    local.add_argument("--max-tokens", type=int, default=Sampling().max_tokens, help="cut an answer off after so many")
+    local.add_argument("--max-tokens", type=int, default=Sampling().max_tokens, help="the maximum length of an answer")
     local.add_argument("--batch-size", type=int, default=Sampling().batch_size, help="answers sampled at a time")
     local.add_argument("--seed", type=int, default=0)
     parser.set_defaults(run=run)

@@ -18,7 +18,7 @@ class Sampling(NamedTuple):
     """How answers are sampled.
 
     temperature : > 0; the whole distribution of the model is sampled, at this temperature
-    max_tokens : an answer is cut off after so many tokens
+    max_tokens : the maximum length of an answer, in tokens
     batch_size : answers to a question that are sampled at a time
     """
 

@@ -1,7 +1,6 @@
 """`probe.py report`: a table of models beside people."""
 
 import argparse
-import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,9 +12,9 @@ from metrics._core.core_results import parse_confidence
 from metrics.probeval.core_encoder import EncoderSettings
 from metrics.probeval.probeval_pipeline import Settings
 from scripts._files import write_text
-from scripts._pages import put_between
 from scripts._probe.comparing import PEOPLE, RULES, Comparing, against_people, describe_second, pairs, rows
 from scripts._probe.files import clean_counts, read_counts, read_references
+from scripts._probe.output import add_outputs, write_outputs
 from scripts._probe.pictures import draw_report
 from scripts._probe.scoring import Scorer
 from scripts._probe.tables import html, markdown
@@ -32,7 +31,7 @@ Targets are people's answers: released files of Commonsense Frame Completion or 
 each line. Answers are files that `probe.py ask` wrote, or released files; they are cleaned first. Questions that only
 one side has are left out and named.
 """
-_ENCODER = ("model", "precision", "batch_size", "device", "cache_dir")
+_ENCODER = ("model", "precision", "long_texts", "batch_size", "device", "cache_dir")
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -52,10 +51,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--confidence", type=float, default=Comparing().level, help="level of the intervals")
     add_pipeline(parser)
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report as Markdown")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put it between its markers in a page of Markdown")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with the picture")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the divergences as SVG")
+    add_outputs(parser)
     parser.set_defaults(run=run)
 
 
@@ -92,19 +89,12 @@ def run(arguments: argparse.Namespace) -> int:
     people = read_counts(arguments.people) if arguments.people else None
     how = Comparing(level, arguments.rounds, arguments.seed, not arguments.raw)
     report = make_report(references, files, people, parse_pipeline(arguments.setting), how)
-    picture = draw_report(report)
     text = markdown(report)
-    print(text)
+    write_outputs(arguments, "probe report", text, report, draw_report)
     if arguments.markdown:
         write_text(arguments.markdown, f"# Models beside people\n\n{text}")
-    if arguments.write:
-        put_between(arguments.write, "probe report", text)
     if arguments.html:
-        write_text(arguments.html, html(report, picture))
-    if arguments.json:
-        write_text(arguments.json, json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    if arguments.plot:
-        write_text(arguments.plot, picture)
+        write_text(arguments.html, html(report, draw_report(report)))
     for row in report["rows"]:
         for kind, names in row.get("skipped", {}).items():
             if names:

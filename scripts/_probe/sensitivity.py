@@ -1,7 +1,6 @@
 """`probe.py sensitivity`: how scores respond as answers move away from people's."""
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,9 +9,9 @@ import numpy as np
 
 from metrics.probeval.probeval_pipeline import Clusters
 from metrics.probeval.probeval_protoqa import ranked_scores
-from scripts._files import write_text
-from scripts._pages import markdown_table, put_between
+from scripts._pages import markdown_table
 from scripts._probe.files import read_references
+from scripts._probe.output import add_outputs, write_outputs
 from scripts._probe.pictures import draw_sensitivity
 from scripts._probe.report import add_pipeline, parse_pipeline
 from scripts._probe.scoring import Scorer
@@ -146,23 +145,14 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.add_argument("targets", type=Path, help="questions with people's answers")
     add_pipeline(parser)
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put it between its markers in a page of Markdown")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the curves as SVG")
+    add_outputs(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     found = measure(Scorer(read_references(arguments.targets), {}, *parse_pipeline(arguments.setting)))
-    text = "\n".join(lines(found)) + "\n"
-    print(text)
-    if arguments.write:
-        put_between(arguments.write, "probe sensitivity", text)
-    if arguments.json:
-        write_text(arguments.json, json.dumps(found, indent=1, allow_nan=False) + "\n")
-    if arguments.plot:
-        write_text(arguments.plot, draw_sensitivity(found))
+    write_outputs(arguments, "probe sensitivity", "\n".join(lines(found)) + "\n", found, draw_sensitivity)
     return 0
 
 
