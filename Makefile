@@ -7,9 +7,9 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
 
-# Two processes share the files of tests, with one thread of torch each: as fast as two cores allow.
+# Three processes share the tests, with one thread of torch each: on two cores, one waits for a server or a cluster.
 test: $(VENV)/.installed-dev chromium lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m "not slow"
