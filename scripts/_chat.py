@@ -215,7 +215,7 @@ def report(outcome: Outcome, journal: Path) -> int:
         missing = sum(value is None for value in outcome.values)
         print(
             f"{outcome.stopped}\nStopped with {missing} of {len(outcome.values)} answers missing. Those that came are "
-            f"kept in {journal}: the same command goes on from there.",
+            f"kept in {journal}: the same command continues from there.",
             file=sys.stderr,
         )
     return 1 if outcome.failures or outcome.stopped else 0

@@ -13,8 +13,8 @@ from scripts._pages import Table, html_page, html_picture, html_table, markdown_
 
 TITLE = "Evaluation of diversity metrics"
 INTRODUCTION = (
-    "Each metric is an annotator that says which of two sets of texts is more diverse. It is compared with a judge, with "
-    "people and with trivial rules (data: arXiv 2506.00514). Written by scripts/meta_eval.py."
+    "Each metric is an annotator that says which of two sets of texts is more diverse. It is compared with a judge, "
+    "with people and with trivial rules (data: arXiv 2506.00514). Written by scripts/meta_eval.py."
 )
 
 
