@@ -176,7 +176,6 @@ def test_links_lead_somewhere(path):
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
-
 def test_readme_links_every_page():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [page.name for page in PAGES if f"](docs/{page.name})" not in readme] == []

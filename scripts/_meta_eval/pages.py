@@ -7,7 +7,6 @@ from typing import Any
 
 from scripts._files import write_text
 from scripts._meta_eval.blocks import wrap
-
 from scripts._meta_eval.report import MARK, NOTE, TRAINING, WORSE, sections
 from scripts._pages import Table, html_page, html_picture, html_table, markdown_table
 
