@@ -148,7 +148,7 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"score.py: {error}", file=sys.stderr)
         return EXIT_USAGE
     except KeyboardInterrupt:
-        print("Interrupted. The same command goes on from here.", file=sys.stderr)
+        print("Interrupted. The same command continues from here.", file=sys.stderr)
         return EXIT_INTERRUPTED
 
 

@@ -69,7 +69,7 @@ class ChooseCommand:
                     raise UsageError(f"{self.reading.data} has no column {key!r}: it has {names}.")
 
     def decisive(self) -> dict[str, Any]:
-        """Return what decides the choice, as JSON: a job goes on only under an equal command."""
+        """Return what decides the choice, as JSON: a job continues only under an equal command."""
         own = {name: getattr(self, name) for name in _OWN}
         return {**self.reading.decisive("choose", ""), **own}
 
