@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import parse_count
+from .core_numbers import parse_count
 
 # Subsets drawn if there are more.
 DRAWS = 200

@@ -8,13 +8,13 @@ import numpy as np
 
 from .chamfer_diversity_parts import ChamferParts
 from .core_cache import TextCache as TextCache
+from .core_distances import mean_pairwise_distances, nearest_neighbours
 from .core_encoder import EncoderSettings
 from .core_inputs import (
     NO_TEXTS,
     find_scored_sets,
     mean_by_set,
     mean_over_sets,
-    parse_choice,
     parse_min_quality,
     parse_sets,
     parse_values,
@@ -25,12 +25,12 @@ from .core_inputs import (
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_neighbours import expected_nearest, nearest_by_similarity, nearest_without
+from .core_numbers import parse_choice
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
 from .core_rewards import RewardFunction as RewardFunction
 from .core_similarity import Similarities, check_source, parse_source
-from .core_spectra import mean_pairwise_distances, nearest_neighbours
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from .core_distances import BLOCK_ROWS
 from .core_inputs import batches_by_size
 from .core_rarefaction import nearest_chances
 from .core_similarity import Similarities, comparison
-from .core_spectra import BLOCK_ROWS
 
 # Similarities held at a time, of one large set.
 _ENTRIES = 2**22

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import describe, parse_choice, parse_count
+from .core_numbers import describe, parse_choice, parse_count
 from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, confidence_interval, parse_confidence, result_numbers
 
 _GROUPS = ("inputs", "labels")

@@ -12,6 +12,7 @@ from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import NO_TEXTS, TextSets
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL
+from .core_numbers import parse_number as parse_number
 from .core_parts import SetParts as SetParts
 from .core_results import (
     QUESTIONS,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import parse_choice, parse_count, parse_number
+from .core_numbers import parse_choice, parse_count, parse_number
 from .probeval_clusters import LINKAGES, gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import WordNetMatcher, assign, cascade, cluster_maximum, cosine_scores, gp_scores

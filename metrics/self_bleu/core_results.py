@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_inputs import describe, show, to_float
+from .core_numbers import describe, show, to_float
 
 VERSION = "0.2.0"
 

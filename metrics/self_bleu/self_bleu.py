@@ -12,8 +12,6 @@ from .core_inputs import (
     find_scored_sets,
     mean_by_set,
     mean_over_sets,
-    parse_choice,
-    parse_count,
     parse_sets,
     select_sets,
     split_by_set,
@@ -31,6 +29,7 @@ from .core_ngrams import (
     ngram_tables,
     number_tokens,
 )
+from .core_numbers import parse_choice, parse_count
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
 from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature

@@ -6,15 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
 from .core_inputs import batches_by_size
-from .core_spectra import (
-    BLOCK_ROWS,
-    kernels_from_function,
-    second_moments,
-    to_tensor,
-    unit_rows,
-    vendi_from_matrices,
-)
+from .core_spectra import kernels_from_function, second_moments, vendi_from_matrices
 
 # Entries of the matrices held at a time.
 _ENTRIES = 2**22

@@ -10,7 +10,8 @@ from typing import Any
 
 import datasets
 
-from .core_inputs import NO_TEXTS, SettingsCheckedError, parse_flag, parse_sets
+from .core_inputs import NO_TEXTS, SettingsCheckedError, parse_sets
+from .core_numbers import parse_flag
 from .core_rewards import RewardFunction
 from .core_trainer import TrainerMetric
 

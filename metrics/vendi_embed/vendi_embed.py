@@ -11,19 +11,13 @@ from .core_cache import TextCache as TextCache
 from .core_class_scores import Relation as Relation
 from .core_classes import Classes as Classes
 from .core_contributions import embedding_without as embedding_without
+from .core_distances import unit_rows as unit_rows
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import (
-    NO_TEXTS,
-    TextSets,
-    describe,
-    mean_over_sets,
-    parse_min_quality,
-    parse_sets,
-    spread,
-)
+from .core_inputs import NO_TEXTS, TextSets, mean_over_sets, parse_min_quality, parse_sets, spread
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_ngrams import Tokens as Tokens
+from .core_numbers import describe
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
 from .core_results import (

@@ -18,16 +18,9 @@ from .core_classes import (
     parse_classes,
     similar_pairs,
 )
-from .core_inputs import (
-    TextSets,
-    check_characters,
-    content_ranks,
-    describe,
-    parse_choice,
-    parse_number,
-    to_array,
-)
+from .core_inputs import TextSets, check_characters, content_ranks
 from .core_models import matrix_device
+from .core_numbers import describe, parse_choice, parse_number, to_array
 from .core_results import format_callable
 from .core_similarity import Similarities, Source
 from .vendi_embed_nli import mutual_entailment

@@ -4,14 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import (
-    TextSets,
-    parse_min_quality,
-    parse_probabilities,
-    parse_values,
-    split_by_set,
-    sum_by_set,
-)
+from .core_inputs import TextSets, parse_min_quality, parse_probabilities, parse_values, split_by_set, sum_by_set
 from .core_rarefaction import Expected, expected_distinct, expected_over_subsets
 from .vendi_embed_kernels import ClassKernel, Kernel
 

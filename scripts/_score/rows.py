@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metrics._core.core_inputs import describe
+from metrics._core.core_numbers import describe
 from scripts._files import open_file, parse_json, read_json, split_lines
 from scripts._score.command import UsageError
 
