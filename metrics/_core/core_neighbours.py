@@ -51,7 +51,7 @@ def nearest_without(
 
     Parameters
     ----------
-    compared : ndarray of shape (n, d), embeddings, rows non-zero, all sets in turn; or similarities
+    compared : ndarray of shape (n, d), embeddings, rows non-zero, set after set; or similarities
     sizes : ndarray of shape (m,)
     factors : ndarray of shape (n,), by which the distance of each text is multiplied, such as its quality; 1 if None
 
@@ -87,7 +87,7 @@ def expected_nearest(
 
     Parameters
     ----------
-    compared : ndarray of shape (n, d), embeddings, rows non-zero, all sets in turn; or similarities
+    compared : ndarray of shape (n, d), embeddings, rows non-zero, set after set; or similarities
     sizes : ndarray of shape (m,), all >= k
     k : at least 2
 

@@ -78,7 +78,7 @@ def chance_of_none(holders: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray
 
     Parameters
     ----------
-    holders : ndarray of shape (c,), h: how many texts of the set are meant
+    holders : ndarray of shape (c,), h: the number of these texts in the set
     sizes : ndarray of shape (c,), n: the number of texts of the set, >= k
     """
     chance = np.ones(len(holders))
@@ -92,8 +92,8 @@ def expected_distinct(holders: np.ndarray, owners: np.ndarray, sizes: np.ndarray
 
     Parameters
     ----------
-    holders : ndarray of shape (c,), the number of texts that hold each thing
-    owners : ndarray of shape (c,), the set that each belongs to
+    holders : ndarray of shape (c,), the number of texts in each class, or that hold each n-gram
+    owners : ndarray of shape (c,), the set of each class
     sizes : ndarray of shape (m,), the number of texts of each set, >= k
 
     Returns

@@ -69,7 +69,7 @@ class RepeatRule(NamedTuple):
         return "/".join(f"{value:g}" for value in self)
 
     def for_text(self, n_sentences: int) -> "RepeatRule":
-        """Return the rule for a text of so many sentences."""
+        """Return the rule for a text of this many sentences."""
         doublings = math.log2(max(1.0, n_sentences / self.sentences))
         return self._replace(passage=self.passage + self.growth * doublings)
 

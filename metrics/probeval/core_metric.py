@@ -143,7 +143,7 @@ class TextMetric:
         """
         if tokenizer is None:
             tokenizer = compute_kwargs.pop("tokenizer", None)
-        return TrainerMetric(self, tokenizer, self._items, set_size, group_by, prefix, compute_kwargs)
+        return TrainerMetric(self, tokenizer, set_size, group_by, prefix, compute_kwargs)
 
     def for_rewards(
         self,

@@ -371,9 +371,18 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=-1)
 
 
-def split_by_set(values: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
-    """Split the values of all texts, (n,), by set."""
-    return np.split(values, np.cumsum(sizes))[:-1]
+def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
+    """List the values of the texts of each set, with None for texts without one.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,), or (k,) if only k texts have a value
+    has_value : ndarray of shape (n,), bool, or (k,), indices: which texts have a value; all if None
+    """
+    if has_value is not None:
+        known, values = values, np.full(sizes.sum(), None, dtype=object)
+        values[has_value] = known
+    return [part.tolist() for part in np.split(values, np.cumsum(sizes))[:-1]]
 
 
 def mean_over_sets(scores: np.ndarray) -> float | None:
