@@ -9,7 +9,6 @@ from typing import Any
 
 from metrics._core.core_encoder import EncoderSettings
 from scripts._score.command import Command, UsageError
-from scripts._score.rows import Source
 from scripts._settings import parse_settings
 
 _OWN = ("keep", "share", "quality_key", "min_quality", "one_set")
@@ -59,14 +58,6 @@ class ChooseCommand:
     def wanted(self, n: int) -> int:
         """Return how many to choose of n texts."""
         return min(n, self.keep) if self.keep is not None else math.ceil(n * (self.share or 0))
-
-    def check_columns(self, source: Source) -> None:
-        """Refuse keys that a table does not have."""
-        if source.schema is not None:
-            for key in (self.reading.text_key, self.reading.group_key, self.quality_key):
-                if key is not None and key not in source.schema.names:
-                    names = ", ".join(source.schema.names)
-                    raise UsageError(f"{self.reading.data} has no column {key!r}: it has {names}.")
 
     def decisive(self) -> dict[str, Any]:
         """Return what decides the choice, as JSON: a job goes on only under an equal command."""

@@ -79,6 +79,13 @@ class Source:
         else:
             self.total, self.unit = path.stat().st_size, "B"
 
+    def check_columns(self, *keys: str | None) -> None:
+        """Raise a UsageError for a key that a table does not have."""
+        names = [] if self.schema is None else self.schema.names
+        for key in keys:
+            if names and key is not None and key not in names:
+                raise UsageError(f"{self.path} has no column {key!r}: it has {', '.join(names)}.")
+
     def rows(self, start: int) -> Iterator[Row]:
         """Read the rows from index `start`."""
         return self._read(start)
@@ -151,7 +158,7 @@ class Source:
 
     def _csv_lines(self) -> Iterator[str]:
         for i, line in enumerate(self._lines()):
-            # Invalid UTF-8 becomes lone surrogates, with which a text is refused.
+            # Invalid UTF-8 becomes unpaired surrogates, which make a text invalid.
             yield line.decode("utf-8-sig" if i == 0 else "utf-8", errors="surrogateescape")
 
     def _parquet_rows(self, start: int) -> Iterator[Row]:
