@@ -170,7 +170,7 @@ def main() -> int:
     keys = QUALITY_KEYS if arguments.quality else KEYS
     parse = partial(parse_ratings, keys=keys)
     records, requests = [], []
-    # Two pairs with the same sets are rated anew each, not by the same answers.
+    # Two pairs with the same sets get ratings of their own.
     repeats: dict[str, itertools.count] = {}
     for where, record in read_objects(arguments.pairs):
         sets = [read_texts(record, key, where) for key in ("set1", "set2")]

@@ -30,9 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 from metrics.probeval.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics.probeval.core_vectors import load_vectors  # noqa: E402
-from metrics.probeval.probeval_formats import (  # noqa: E402
-    WRONG,
-)
+from metrics.probeval.probeval_formats import WRONG  # noqa: E402
 from metrics.probeval.probeval_matching import WordNetMatcher, cluster_maximum  # noqa: E402
 from metrics.probeval.probeval_pipeline import (  # noqa: E402
     Settings,
@@ -48,6 +46,7 @@ from metrics.probeval.probeval_vectors import Embeddings, average_word_vectors  
 from metrics.probeval.probeval_wordnet import load_wordnet  # noqa: E402
 from scripts._command import command  # noqa: E402
 from scripts._files import write_text  # noqa: E402
+from scripts._pages import markdown_table  # noqa: E402
 from scripts._validate_probeval.pools import VIEWS, Pool, read  # noqa: E402
 from scripts._validate_probeval.schemes import SCHEMES, draw  # noqa: E402
 
@@ -145,25 +144,28 @@ def interval(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float
 
 def table(found: dict[str, np.ndarray], seed: int) -> list[str]:
     """Format correlations, (questions, schemes) for each pipeline, as Markdown."""
-    names = [scheme.__name__.replace("_", " ") for scheme in SCHEMES]
-    lines = [f"| pipeline | {' | '.join(names)} | mean |", "|---" * (len(names) + 2) + "|"]
+    rows = [["pipeline", *(scheme.__name__.replace("_", " ") for scheme in SCHEMES), "mean"]]
     for name, values in found.items():
         columns = [*values.T, values.mean(axis=1)]
-        cells = [interval(column, np.random.default_rng(seed)) for column in columns]
-        lines.append(f"| {name} | " + " | ".join(f"{m:.3f} [{low:.3f}, {high:.3f}]" for m, low, high in cells) + " |")
-    return lines
+        rows.append([name, *(mean_cell(column, seed) for column in columns)])
+    return markdown_table(rows)
+
+
+def mean_cell(values: np.ndarray, seed: int) -> str:
+    """Format the mean over questions and its interval."""
+    mean, low, high = interval(values, np.random.default_rng(seed))
+    return f"{mean:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def other_table(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], seed: int) -> list[str]:
     """Format Pearson's correlation, over the sets of a question, and both correlations over all sets, as Markdown."""
     by_question = [correlations(one, pearsonr) for one in scored]
-    lines = ["| pipeline | Pearson | Spearman, pooled | Pearson, pooled |", "|---" * 4 + "|"]
+    rows = [["pipeline", "Pearson", "Spearman, pooled", "Pearson, pooled"]]
     for name, pair in pool_questions(scored).items():
         values = np.array([one[name] for one in by_question]).mean(axis=1)
-        mean, low, high = interval(values, np.random.default_rng(seed))
-        pooled = " | ".join(f"{correlate(*pair, statistic):.3f}" for statistic in (spearmanr, pearsonr))
-        lines.append(f"| {name} | {mean:.3f} [{low:.3f}, {high:.3f}] | {pooled} |")
-    return lines
+        pooled = (f"{correlate(*pair, statistic):.3f}" for statistic in (spearmanr, pearsonr))
+        rows.append([name, mean_cell(values, seed), *pooled])
+    return markdown_table(rows)
 
 
 def plot_scatter(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], title: str, path: Path) -> None:
@@ -208,9 +210,8 @@ def plot(tables: dict[str, dict[str, np.ndarray]], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-@command
-def main() -> int:
-    """Run the command."""
+def parse_arguments() -> argparse.Namespace:
+    """Read the command line."""
     data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data" / "probeval"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--targets", type=Path, default=data / "cfc_dev_targets.jsonl", help="gold answer clusters")
@@ -229,11 +230,16 @@ def main() -> int:
     parser.add_argument("--others", action="store_true", help="Pearson's correlation and pooled correlations too")
     parser.add_argument("--scatter", type=Path, help="draw each pipeline's scores of all answers against people's")
     arguments = parser.parse_args()
-
     for name in ("sets", "questions"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
             parser.error(f"--{name} must be at least 1. Got {getattr(arguments, name)}.")
+    return arguments
 
+
+@command
+def main() -> int:
+    """Run the command."""
+    arguments = parse_arguments()
     asked = read(arguments.targets, arguments.predictions, arguments.assessments)[: arguments.questions]
     answers = {text for question, labelled in asked for text in [*question.gold, *labelled]}
     texts = sorted(answers | {words(text).content for text in answers})
