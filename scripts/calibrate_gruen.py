@@ -31,6 +31,10 @@ BEGIN, END = "<!-- calibrate_gruen.py -->", "<!-- end of calibrate_gruen.py -->"
 GRID = {"clause": (7, 8, 9), "passage": (9, 10, 11), "kept": (0.35, 0.4, 0.45)}
 GRID_SIZES = (20, 40)
 LONGEST = max(SIZES)
+# From each half of a corpus: runs of 40 sentences, and texts of each size, at most.
+RUNS, TEXTS = 150, 200
+# Times as many of both for redundancy, which needs no model.
+MORE = 3
 PASSAGES = (8, 10, 12, 14, 16, 18)
 
 
@@ -76,11 +80,7 @@ def main() -> None:
     """Print the tables, and put those of the second part into the card."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default=DEFAULT_MODEL, help="a sentence-transformers model")
-    parser.add_argument("--runs", type=int, default=150, help="runs of 40 sentences from each half of a corpus")
-    parser.add_argument("--texts", type=int, default=200, help="texts of each size from each half of a corpus, at most")
-    parser.add_argument("--more", type=int, default=3, help="times as many runs and texts for redundancy")
     parser.add_argument("--choose", action="store_true", help="show the part to choose by, and other thresholds")
-    parser.add_argument("--cache-dir", type=Path, help="a folder that keeps the embeddings")
     parser.add_argument("--card", type=Path, help="a file that gets the tables between its markers")
     arguments = parser.parse_args()
     if not os.environ.get("METRICS_TEST_DATA"):
@@ -90,9 +90,9 @@ def main() -> None:
     if card.count(BEGIN) != 1 or card.count(END) != 1 or card.index(BEGIN) > card.index(END):
         raise ValueError(f"{arguments.card} must hold {BEGIN} and {END}, once each.")
     half = 0 if arguments.choose else 1
-    parts = read_parts(folder, arguments.runs, arguments.texts)[half]
-    more = read_parts(folder, arguments.runs * arguments.more, arguments.texts * arguments.more)[half]
-    found = report(parts, more, EncoderSettings(arguments.model, cache_dir=arguments.cache_dir))
+    parts = read_parts(folder, RUNS, TEXTS)[half]
+    more = read_parts(folder, MORE * RUNS, MORE * TEXTS)[half]
+    found = report(parts, more, EncoderSettings(arguments.model))
     if arguments.choose:
         found.append(try_rules(more))
     text = "\n\n".join("\n".join(markdown_table(table)) for table in found)

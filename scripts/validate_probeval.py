@@ -33,6 +33,7 @@ from metrics.probeval.core_vectors import load_vectors  # noqa: E402
 from metrics.probeval.probeval_formats import WRONG  # noqa: E402
 from metrics.probeval.probeval_matching import WordNetMatcher, cluster_maximum  # noqa: E402
 from metrics.probeval.probeval_pipeline import (  # noqa: E402
+    Resources,
     Settings,
     cluster,
     match,
@@ -62,7 +63,7 @@ def settings_for(clustering: str, matcher: str, parity: bool) -> Settings:
 
 
 def score_sets(
-    pool: Pool, sets: list[np.ndarray], pipelines: dict[str, Settings], embeddings: Embeddings, wordnet: WordNetMatcher
+    pool: Pool, sets: list[np.ndarray], pipelines: dict[str, Settings], resources: Resources
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Score sets of answers by people's clusters and labels, and by each pipeline.
 
@@ -78,15 +79,16 @@ def score_sets(
     question = pool.question
     human = next(iter(pipelines.values()))._replace(clustering="human", matcher="human")
     labels = [[*(question.clusters or []), WRONG][column] for column in pool.columns]
-    clusters = cluster(question, human, None)
-    weights = match(question, clusters, human, None, None, labels)
+    clusters = cluster(question, human, resources)
+    weights = match(question, clusters, human, resources, labels)
     truth = [[score(row, weights, clusters, human).score for row in rows] for rows in sets]
     found = {}
     for name, settings in pipelines.items():
-        clusters = cluster(question, settings, embeddings)
-        weights = match(question, clusters, settings, embeddings, wordnet)
+        clusters = cluster(question, settings, resources)
+        weights = match(question, clusters, settings, resources)
         found[name] = [[score(row, weights, clusters, settings).score for row in rows] for rows in sets]
-    matches = protoqa_matches(question.answers, question.gold, wordnet)
+    assert resources.wordnet is not None
+    matches = protoqa_matches(question.answers, question.gold, resources.wordnet)
     masses = question.gold_counts.sum(axis=0)
     for kind, matrix in matches.items():
         reached = cluster_maximum(matrix, question.gold_counts > 0)
@@ -220,7 +222,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--clusterings", nargs="+", default=CLUSTERINGS, choices=CLUSTERINGS)
     parser.add_argument("--matchers", nargs="+", default=MATCHERS, choices=MATCHERS)
     parser.add_argument("--sets", type=int, default=50, help="sets drawn for each question and scheme")
-    parser.add_argument("--questions", type=int, help="use only the first questions")
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     parser.add_argument("--vectors", help="word vectors, in place of --model")
     parser.add_argument("--parity", action="store_true", help="the original's matching and smoothing")
@@ -230,9 +231,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--others", action="store_true", help="Pearson's correlation and pooled correlations too")
     parser.add_argument("--scatter", type=Path, help="draw each pipeline's scores of all answers against people's")
     arguments = parser.parse_args()
-    for name in ("sets", "questions"):
-        if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
-            parser.error(f"--{name} must be at least 1. Got {getattr(arguments, name)}.")
+    if arguments.sets < 1:
+        parser.error(f"--sets must be at least 1. Got {arguments.sets}.")
     return arguments
 
 
@@ -240,7 +240,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
-    asked = read(arguments.targets, arguments.predictions, arguments.assessments)[: arguments.questions]
+    asked = read(arguments.targets, arguments.predictions, arguments.assessments)
     answers = {text for question, labelled in asked for text in [*question.gold, *labelled]}
     texts = sorted(answers | {words(text).content for text in answers})
     if arguments.vectors:
@@ -248,7 +248,7 @@ def main() -> int:
     else:
         encoded = encode(texts, EncoderSettings(arguments.model))
         matrix, identity = encoded.embeddings, encoded.signed["model"]
-    embeddings, wordnet = Embeddings(texts, matrix), WordNetMatcher(load_wordnet())
+    resources = Resources(Embeddings(texts, matrix), WordNetMatcher(load_wordnet()))
     pipelines = {
         f"{clustering} + {matcher}": settings
         for clustering in arguments.clusterings
@@ -272,7 +272,7 @@ def main() -> int:
             if pool is None:
                 continue
             sets = [np.array([draw(pool, scheme, rng) for _ in range(arguments.sets)]) for scheme in SCHEMES]
-            scored.append(score_sets(pool, sets, pipelines, embeddings, wordnet))
+            scored.append(score_sets(pool, sets, pipelines, resources))
             equal = np.array([text in set(pool.question.gold) for text in pool.question.answers])
             shares.append(float(pool.question.counts[equal].sum() / pool.question.counts.sum()))
         lines += ["", f"### {title.capitalize()}: {len(scored)} of {len(asked)} questions"]

@@ -34,8 +34,8 @@ def embedding_without(
 
     Returns
     -------
-    ndarray of shape (n,): the score without text i, its probability shared out among the others in proportion; NaN
-        where nothing is left
+    ndarray of shape (n,), each in [1, size of the set - 1]: the score without text i, its probability shared out among
+        the others in proportion; NaN where nothing is left
     """
     scores = np.full(len(embeddings), np.nan)
     for _, rows in batches_by_size(sizes, block_rows):

@@ -80,6 +80,10 @@ def chance_of_none(holders: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray
     ----------
     holders : ndarray of shape (c,), h: the number of these texts in the set
     sizes : ndarray of shape (c,), n: the number of texts of the set, >= k
+
+    Returns
+    -------
+    ndarray of shape (c,), in [0, 1]
     """
     chance = np.ones(len(holders))
     for i in range(k if len(holders) else 0):
@@ -143,7 +147,7 @@ def expected_over_subsets(
     score : a function of the rows (b, k) of b subsets to their scores (b, c)
     ranks : ndarray of shape (n,), as by `content_ranks`: places are drawn in this order, so that the draw depends
         neither on the order of the texts nor on other sets
-    sizes : ndarray of shape (m,)
+    sizes : ndarray of shape (m,), the number of texts of each set
     """
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     starts = np.cumsum(sizes) - sizes

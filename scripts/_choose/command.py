@@ -9,7 +9,7 @@ from typing import Any
 
 from metrics._core.core_encoder import EncoderSettings
 from scripts._score.command import Command, UsageError
-from scripts._settings import parse_settings
+from scripts._settings import ENCODER, parse_settings
 
 _OWN = ("keep", "share", "quality_key", "min_quality", "one_set")
 
@@ -101,10 +101,9 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     own = {name: options.pop(name) for name in _OWN}
     try:
         settings = parse_settings(options.pop("set"), "--set")
-        known = ("model", "precision", "long_texts", "batch_size", "device", "cache_dir")
         for name in settings:
-            if name not in known:
-                raise UsageError(f"--set {name}: the encoder has no such setting. It has {', '.join(known)}.")
+            if name not in ENCODER:
+                raise UsageError(f"--set {name}: the encoder has no such setting. It has {', '.join(ENCODER)}.")
         encoder = EncoderSettings(**settings, progress=False)
         return ChooseCommand(Command(metric="choose", settings=settings, **options), **own, encoder=encoder)
     except (TypeError, ValueError) as error:

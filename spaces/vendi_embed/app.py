@@ -295,7 +295,7 @@ SPACE = Space(
     examples=sets.EXAMPLES,
     settings={
         "q": gr.Radio(
-            [(label, value) for value, label in ORDERS.items()],
+            inputs.options(ORDERS),
             value="1",
             label="Order q",
             info="A small order gives more weight to rare meanings.",
@@ -304,7 +304,7 @@ SPACE = Space(
     },
     more_settings={
         "kernel": gr.Radio(
-            [(label, value) for value, label in KERNELS.items()], value="embedding", label="Compare by", render=False
+            inputs.options(KERNELS), value="embedding", label="Compare by", render=False
         ),
         "model": sets.model_setting(),
     },
