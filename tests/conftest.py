@@ -44,6 +44,17 @@ def encode(texts, *args, **settings):
     return core_encoder.encode(texts, core_encoder.EncoderSettings(*args, **settings))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Give the tests of a file to one process of `--dist loadgroup`, and those of a demo, which share its server."""
+    # Set in the processes of pytest-xdist only.
+    if not config.getoption("loadgroup", False):
+        return
+    for item in items:
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        item.add_marker(pytest.mark.xdist_group(parameters.get("demo", item.path.stem)))
+
+
 @pytest.fixture(scope="session")
 def load():
     """Load a metric by path, once in a session."""
