@@ -43,7 +43,7 @@ chromium:
 # times as many hostile visitors of the demos.
 attack: $(VENV)/.installed-dev chromium
 	FUZZ_TIMES=21 $(BIN)/python -m pytest tests/test_fuzz_metrics.py tests/test_fuzz_commands.py -rP
-	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py
+	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py -rP
 
 spaces: $(VENV)/.installed-dev
 	$(BIN)/python scripts/build_space.py --all
