@@ -27,7 +27,7 @@ test-inspect: build/venv-inspect/.installed
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy metrics scripts spaces text_metrics
+	$(BIN)/mypy -n 2 metrics scripts spaces text_metrics
 	$(BIN)/python scripts/vendor.py --check
 	$(BIN)/python scripts/cards.py --check
 	$(BIN)/python scripts/fill_evidence.py --check
