@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-
 # The settings of the encoder that a command takes.
 ENCODER = ("model", "precision", "long_texts", "batch_size", "device", "cache_dir")
 

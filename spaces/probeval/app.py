@@ -231,7 +231,9 @@ SPACE = Space(
         "clustering": gr.Dropdown(
             inputs.options(CLUSTERINGS), value="auto", label="Clusters of people's answers", render=False
         ),
-        "matcher": gr.Dropdown(inputs.options(MATCHERS), value="auto", label="Match the model's answers by", render=False),
+        "matcher": gr.Dropdown(
+            inputs.options(MATCHERS), value="auto", label="Match the model's answers by", render=False
+        ),
     },
     more_settings={
         "threshold": gr.Slider(

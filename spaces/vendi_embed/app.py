@@ -303,9 +303,7 @@ SPACE = Space(
         ),
     },
     more_settings={
-        "kernel": gr.Radio(
-            inputs.options(KERNELS), value="embedding", label="Compare by", render=False
-        ),
+        "kernel": gr.Radio(inputs.options(KERNELS), value="embedding", label="Compare by", render=False),
         "model": sets.model_setting(),
     },
     choosers=("Look at", "and compare with"),
