@@ -1,7 +1,7 @@
 """Ask a chat model many things: each answer is kept in a file the moment it comes, and never asked for again.
 
 Any endpoint that speaks OpenAI's protocol will do. The client tries again after rate limits, server errors and dropped
-connections; an answer that cannot be read is asked for anew a few times, and then reported.
+connections; an answer that cannot be read is requested again a few times, and then reported.
 """
 
 import argparse
@@ -78,7 +78,7 @@ class Journal:
         self.answers: dict[str, list[dict[str, Any]]] = {}
         self._guard = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Two runs at once would pay for the same answers. The system lets go of the lock when a process dies.
+        # Two runs at once would pay for the same answers. The system releases the lock when a process dies.
         self._lock = FileLock(f"{path}.lock")
         try:
             self._lock.acquire(blocking=False)
@@ -196,7 +196,7 @@ def ask_all(endpoint: Endpoint, requests: list[Request], journal: Journal) -> Ou
             stopped = str(error) or "It was interrupted."
             broken.append(stopped)
         finally:
-            # What is under way is paid for: it is waited for, and kept.
+            # Requests in flight are paid for, so their answers are awaited and kept.
             pool.shutdown(cancel_futures=True)
     for future, key in waiting.items():
         if key not in found and not future.cancelled() and future.exception() is None:

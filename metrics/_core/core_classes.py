@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_inputs import TextSets, batches_by_size, describe, flatten
+from .core_distances import BLOCK_ROWS
+from .core_inputs import TextSets, batches_by_size, flatten
+from .core_numbers import describe
 from .core_similarity import Similarities, comparison
-from .core_spectra import BLOCK_ROWS
 
 GROUPINGS = ("complete", "greedy")
 

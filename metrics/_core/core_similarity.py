@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import TextSets, batches_by_size, content_ranks, describe, parse_embeddings, parse_matrix
-from .core_spectra import BLOCK_ROWS, to_tensor, unit_rows
+from .core_inputs import TextSets, batches_by_size, content_ranks, parse_embeddings
+from .core_numbers import describe, parse_matrix
 
 # How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
 _TOLERANCE = 1e-4

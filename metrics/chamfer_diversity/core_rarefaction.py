@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import parse_count
+from .core_numbers import parse_count
 
 # Subsets drawn if there are more.
 DRAWS = 200
@@ -78,8 +78,12 @@ def chance_of_none(holders: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray
 
     Parameters
     ----------
-    holders : ndarray of shape (c,), h: how many texts of the set are meant
+    holders : ndarray of shape (c,), h: the number of these texts in the set
     sizes : ndarray of shape (c,), n: the number of texts of the set, >= k
+
+    Returns
+    -------
+    ndarray of shape (c,), in [0, 1]
     """
     chance = np.ones(len(holders))
     for i in range(k if len(holders) else 0):
@@ -92,8 +96,8 @@ def expected_distinct(holders: np.ndarray, owners: np.ndarray, sizes: np.ndarray
 
     Parameters
     ----------
-    holders : ndarray of shape (c,), the number of texts that hold each thing
-    owners : ndarray of shape (c,), the set that each belongs to
+    holders : ndarray of shape (c,), the number of texts in each class, or that hold each n-gram
+    owners : ndarray of shape (c,), the set of each class
     sizes : ndarray of shape (m,), the number of texts of each set, >= k
 
     Returns
@@ -143,7 +147,7 @@ def expected_over_subsets(
     score : a function of the rows (b, k) of b subsets to their scores (b, c)
     ranks : ndarray of shape (n,), as by `content_ranks`: positions are drawn in this order, so that the draw depends
         neither on the order of the texts nor on other sets
-    sizes : ndarray of shape (m,)
+    sizes : ndarray of shape (m,), the number of texts of each set
     """
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     starts = np.cumsum(sizes) - sizes

@@ -55,7 +55,7 @@ class Sampler:
     def ask(self, questions: list[Asked], shots: list[Shot], samples: int, journal: Journal) -> list[list[str]]:
         """Sample answers to each question, and keep them in the journal as they come.
 
-        Answers that the journal holds are not sampled again. What an interruption leaves is returned.
+        Answers that the journal holds are not sampled again. After an interruption, the answers so far are returned.
 
         Returns
         -------

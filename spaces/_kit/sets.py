@@ -7,7 +7,7 @@ import gradio as gr
 import numpy as np
 
 from . import examples, work
-from .inputs import Limits, Role, check_choice
+from .inputs import Limits, Role, check_choice, options
 from .metric import part
 from .page import Box, Example
 from .show import plots
@@ -55,7 +55,7 @@ EXAMPLES = (
 def model_setting() -> gr.Dropdown:
     """Make the list of the models that a demo offers."""
     return gr.Dropdown(
-        [(label, name) for name, label in MODELS.items()],
+        options(MODELS),
         value=DEFAULT_MODEL,
         label="Model",
         info="It measures how similar two texts are.",

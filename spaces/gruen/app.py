@@ -306,7 +306,7 @@ SPACE = Space(
     examples=_EXAMPLES,
     settings={
         "components": gr.CheckboxGroup(
-            [(label, name) for name, label in COMPONENTS.items()],
+            inputs.options(COMPONENTS),
             value=list(COMPONENTS),
             label="Score",
             render=False,
