@@ -15,8 +15,8 @@ subset. A group with fewer texts than --keep is kept whole.
 A summary goes to stdout and to <out>.summary.json: how many groups, texts and chosen texts there are, and the mean over
 groups of that score for the chosen texts (chosen_score) and for as many drawn at random (random_score).
 
-What is done is kept in <out>.parts, one file a batch of groups. The same command, run again after a kill, goes on
-there. A row that cannot be read is named on stderr, and set aside to <out>.bad.jsonl. Exit codes are those of score.py.
+Finished batches of groups are kept in <out>.parts, one file each. After a kill, the same command continues from there.
+A row that cannot be read is named on stderr, and set aside in <out>.bad.jsonl. Exit codes are those of score.py.
 """
 
 import sys

@@ -11,8 +11,8 @@ of Commonsense Frame Completion or ProtoQA. clustered.jsonl has the same questio
 
 A model's answer that equals one of people's has its cluster, and a blank one is wrong, without a request. If people
 clustered the answers too, the agreement is shown. Each answer of the chat model is kept in clustered.jsonl.journal as
-it comes: after a crash, the same command goes on, and asks for none of them again. With another file of `--answers`, it
-asks only for those that are new.
+it comes: after a crash, the same command continues, and asks for none of them again. With another file of `--answers`,
+it asks only for those that are new.
 """
 
 import argparse
@@ -29,11 +29,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics.probeval.probeval_clusters import compare_clusterings  # noqa: E402
-from metrics.probeval.probeval_formats import WRONG, Question, parse_rows, questions  # noqa: E402
-from metrics.probeval.probeval_released import from_cfc, parse_target  # noqa: E402
+from metrics.probeval.probeval_formats import WRONG, Question, pair_rows, questions  # noqa: E402
+from metrics.probeval.probeval_released import read_answers as read_released  # noqa: E402
 from scripts._chat import Endpoint, Journal, Request, add_arguments, ask_all, open_endpoint, report  # noqa: E402
 from scripts._command import command  # noqa: E402
-from scripts._files import read_objects, write_jsonl, write_text  # noqa: E402
+from scripts._files import read_json, read_objects, write_jsonl, write_text  # noqa: E402
+from scripts._probe.files import is_released, parse_references  # noqa: E402
 
 BLOCK = 40  # answers of a model in one request
 
@@ -195,35 +196,39 @@ def read(people: Path, answers: Path | None) -> tuple[list[Question], list[str]]
 
     Raises
     ------
-    TypeError, ValueError
+    ValueError
         If a file is not in a form that probeval reads.
     """
-    lines = list(read_objects(people))
-    records = [record for _, record in lines]
-    given = read_answers(answers) if answers is not None else None
-    if "metadata" in records[0] or "questionid" in records[0]:
-        targets = [parse_target(record, where) for where, record in lines]
-        converted = from_cfc(records, {target["id"]: [] for target in targets} if given is None else given)
-        given, records = converted["predictions"], converted["references"]
-    elif given is None:
-        given = [{"id": record.get("id"), "answers": []} for record in records]
-    predictions, references = parse_rows(given, records)
+    records = list(read_objects(people))
+    references = parse_references(records)
+    given = [{"id": row["id"], "answers": []} for row in references] if answers is None else read_answers(answers)
+    # Released files of a model's answers are of some of the questions only.
+    missing = "skip" if is_released(records[0][1]) else "error"
+    try:
+        predictions, references, _ = pair_rows(given, references, missing=missing)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{answers or people}: {error}") from error
     return questions(predictions, references), [reference["question"] for reference in references]
 
 
 def read_answers(path: Path) -> Any:
     """Read a model's answers to all questions: an object on each line, or one JSON value."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
+        found = read_json(path)
     except ValueError:
         found = [row for _, row in read_objects(path)]
     if isinstance(found, dict) and "answers" in found:
         found = [found]
-    if isinstance(found, list) and all(isinstance(row, dict) and {"id", "answers"} <= row.keys() for row in found):
-        return {str(row["id"]): row["answers"] for row in found}
-    return found
+    # Without ids, they are in the order of people's.
+    is_ordered = isinstance(found, list) and not all(isinstance(row, dict) and _has_id(row) for row in found)
+    try:
+        return found if is_ordered else read_released(found)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _has_id(row: dict[str, Any]) -> bool:
+    return "id" in row or "answers" not in row
 
 
 def ask_clusters(
@@ -299,10 +304,7 @@ def main() -> int:
     add_arguments(parser)
     arguments = parser.parse_args()
 
-    try:
-        asked, texts = read(arguments.people, arguments.answers[0] if arguments.answers else None)
-    except TypeError as error:  # of a file with values of another kind
-        raise ValueError(str(error)) from error
+    asked, texts = read(arguments.people, arguments.answers[0] if arguments.answers else None)
     endpoint = open_endpoint(arguments)
     path = arguments.clustered.with_name(f"{arguments.clustered.name}.journal")
     with Journal(path) as journal:

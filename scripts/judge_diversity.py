@@ -9,8 +9,8 @@ is written is the input of scripts/meta_eval.py.
 
 `--quality` asks in the same call how well each set is written. A pair is a JSON object on a line of its own: `set1` and
 `set2`, lists of texts, and `src`, what they are about, if anything. scripts/candidate_sets.py writes such files. Each
-answer is kept in judged.jsonl.journal as it comes: after a crash, the same command goes on, and asks for none of them
-again.
+answer is kept in judged.jsonl.journal as it comes: after a crash, the same command continues, and asks for none of
+them again.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Run the built demos and take a screenshot of each state: empty, result and error, on desktop and phone.
+"""Run the built demos and take a screenshot of each state: empty, table, result, error and odd texts.
 
 They are written to build/screenshots, and one of each demo to docs/screenshots, for the README. Needs Chromium
 (`apt-get install chromium`).
@@ -27,7 +27,30 @@ from scripts.build_space import BUILD, ROOT, build, space_names
 CHROMIUM = shutil.which("chromium")
 NO_CHROMIUM = "Chromium is not installed: apt-get install chromium"
 DESKTOP, PHONE = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
+LAPTOP = {"width": 1280, "height": 900}
 _START_SECONDS = 180
+
+_ARABIC = "مرحبا بالعالم الجميل.\nالجو جميل اليوم في الحديقة.\nتقرأ أختي كتابا عن البحر."
+_UNKNOWN = f"😀\n🎉\n{'A' * 60}\n{'B' * 60}"
+_SETS = "A man walks his dog.\nRain fell all night.\n\nShe sings.\nShe swims.\nShe sang.\n\nHe runs.\nHe is running."
+_MANY = "\n".join(
+    f"The {i} {'cats' if i % 3 else 'dogs'} see {7 * i} birds and a {'ship' if i % 2 else 'car'}." for i in range(200)
+)
+# What is typed into the boxes.
+_TYPED = {
+    "vendi_embed": {"unknown": [_UNKNOWN], "sets": [_SETS], "many": [_MANY]},
+    "chamfer_diversity": {"unknown": [_ARABIC], "sets": [_SETS], "many": [_MANY]},
+    "self_bleu": {"short": ["good morning\n" * 3], "sets": [_SETS], "many": [_MANY], "arabic": [_ARABIC]},
+    "probeval": {
+        "many": [_MANY.replace("The ", "").replace(" see", ""), _MANY[:2_000], "birds × 30\ncar × 10"],
+        "arabic": [_ARABIC, _ARABIC.split("\n")[0] + " × 20"],
+    },
+    "gruen": {
+        "unknown": [_ARABIC.replace("\n", " ")],
+        "repeats": [" ".join(f"A cat sat on a mat {i % 3}." for i in range(150))],
+        "sets": [_SETS],
+    },
+}
 
 
 class Demo(NamedTuple):
@@ -127,6 +150,26 @@ def take_all(opened: Any, demo: Demo, to: Path) -> None:
             page.close()
 
 
+def take_typed(opened: Any, demo: Demo, to: Path) -> None:
+    """Take screenshots of the table, of two models beside people, and of odd texts."""
+    for device, size, scheme in (("laptop", LAPTOP, "light"), ("phone", PHONE, "dark")):
+        start = f"{demo.name}-{device}-{scheme}"
+        page = open_page(opened, demo, size, scheme)
+        page.get_by_role("tab", name="Table").click()
+        page.wait_for_timeout(500)
+        page.screenshot(path=to / f"{start}-table.png")
+        page.close()
+        for state, texts in _TYPED[demo.name].items():
+            page = open_page(opened, demo, size, scheme)
+            for box, text in zip(page.locator(".tm-input textarea").all(), texts, strict=False):
+                box.fill(text)
+            page.get_by_role("button", name="Score", exact=True).click()
+            page.locator("#answer [data-value]").first.wait_for()
+            page.wait_for_timeout(2500)
+            page.screenshot(path=to / f"{start}-{state}.png", full_page=True)
+            page.close()
+
+
 def for_readme(opened: Any, demo: Demo, to: Path) -> None:
     """Take one screenshot, small enough for the repository."""
     from PIL import Image
@@ -155,6 +198,7 @@ def main() -> None:
         for name in names:
             with served(build(name), states / f"{name}.log") as demo:
                 take_all(opened, demo, states)
+                take_typed(opened, demo, states)
                 for_readme(opened, demo, readme)
             print(f"{name}: {states}, {readme / name}.png")
 

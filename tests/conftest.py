@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -37,6 +38,20 @@ SETS = [
     ["one two three four five six", "six five four three two one", "seven", "eight nine"],
     ["We can't go: it's closed.", "Closed today, isn't it?"],
 ]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep the tests of a file in one process, for their fixtures, and those of a demo, for its server."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFileOrDemo(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            demo = re.search(r"(\w+)\]$", nodeid)
+            return demo[1] if demo and "test_spaces" in file else file
+
+    return ByFileOrDemo(config, log)
 
 
 def encode(texts, *args, **settings):

@@ -7,7 +7,7 @@ from scripts.screenshots import CHROMIUM, NO_CHROMIUM, browser, served
 from tests.demos import NAMES, SECRET
 
 # Chamfer has the short queue, so that a test can fill it.
-SWITCHES = {"self_bleu": {"SPACE_MCP": "1"}, "chamfer_diversity": {"SPACE_QUEUE": "3"}}
+SWITCHES = {"self_bleu": {"SPACE_MCP": "1"}, "probeval": {"SPACE_MCP": "1"}, "chamfer_diversity": {"SPACE_QUEUE": "3"}}
 
 
 @pytest.fixture(scope="session")

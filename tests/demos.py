@@ -1,9 +1,11 @@
 """Ways to use a running demo in tests: by HTTP, and past the page."""
 
+import asyncio
 import json
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,6 +109,25 @@ def score_boxes(demo, *texts, session="boxes"):
     place, components = event_of(demo, *["textbox"] * len(texts))
     settings = [component["props"].get("value") for component in components[len(texts) :]]
     return join(demo, place, [*texts, *settings], session)
+
+
+def use_mcp(demo, *calls):
+    """Return the only tool of the MCP server, and its answers to calls with these arguments."""
+    from mcp import ClientSession
+    from mcp.client.streamable_http import streamablehttp_client
+
+    async def use():
+        async with (
+            streamablehttp_client(f"{demo.url}gradio_api/mcp/") as (read, send, _),
+            ClientSession(read, send) as session,
+        ):
+            await session.initialize()
+            (tool,) = (await session.list_tools()).tools
+            return tool, [await session.call_tool(tool.name, arguments) for arguments in calls]
+
+    # In a thread of its own: Playwright's event loop runs in this one.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, use()).result()
 
 
 def processor_seconds(pid):

@@ -14,12 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from metrics.probeval.probeval_released import from_cfc, from_protoqa
-from scripts import calibrate_classes, compare, measure_choice, rate_quality, score, validate_gruen
+from scripts import calibrate_classes, cluster_answers, compare, measure_choice, rate_quality, score, validate_gruen
 from scripts._chat import Journal
 from scripts._gruen_training.corpus import read_cola
 from scripts._meta_eval.kinds import read_kinds
 from scripts._meta_eval.pairs import Sets, read_pairs, read_people
 from scripts._meta_eval.raters import read_rater
+from scripts._probe import files as probe_files
 from scripts._validate_probeval import pools
 from scripts.candidate_sets import candidate_sets
 from scripts.compare_encoders import read_judged
@@ -51,6 +52,13 @@ ANSWERS = {
 }
 RATED = [{"text": text, "quality": 0.5} for text in "abcdef"]
 RICH = [{"texts": ["a b", "c d", "e f", "g h"], "paraphrases": [["b a"], ["d c"], [], []], "src": "x"}] * 2
+PEOPLE = [
+    {"id": "q0", "question": "name a pet", "answers": ["dog", {"text": "cat", "count": 2, "cluster": "c"}]},
+    {"id": "q1", "sentence": "Somebody has a pet.", "answers": {"dog": 3, "fish": 1}},
+]
+MODEL = [{"id": f"q{i}", "answers": ["a dog", {"text": "cat", "count": 2}]} for i in range(2)]
+QUESTIONS = [{"id": "q0", "question": "Name a pet."}, {"id": 1, "question": "Who?", "sentence": "Somebody sings."}]
+SHOTS = [{"question": "Name a bird.", "answer": "owl", "sentence": "A bird sings."}] * 2
 ASSESSED = [{"question_id": f"q{i}", "assessments": {"dog": f"q{i}.0", "car": "wrong"}} for i in range(2)]
 JOURNAL = [{"key": "k", "answer": "a", "tokens": [1, 2]}, {"key": "k", "answer": None, "tokens": [0, 0]}]
 COLA = b"x\t1\t\tGood one.\nx\t0\t*\tBad one.\n"
@@ -90,6 +98,11 @@ def targets_beside(path):
 def read_journal(path):
     with Journal(path) as journal:
         return journal.answers
+
+
+def cluster_answers_of(path):
+    people = beside(path, "people.jsonl", "".join(json.dumps(row) + "\n" for row in PEOPLE))
+    return cluster_answers.read(people, path)
 
 
 def read_hotels(path):
@@ -153,6 +166,18 @@ READERS = {
     ),
     "compare_encoders": ("judged.jsonl", lines(PAIRS), read_judged),
     "measure_choice": ("original.jsonl", lines(SENTENCES), read_groups),
+    "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_files.read_questions),
+    "probe, shots": ("shots.jsonl", lines(SHOTS), probe_files.read_shots),
+    "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
+    "probe, references": ("people.jsonl", lines(PEOPLE), probe_files.read_references),
+    "probe, answers": ("model.jsonl", lines(MODEL), probe_files.read_counts),
+    "probe, labelled answers": (
+        *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
+        probe_files.read_counts,
+    ),
+    "cluster_answers": ("people.jsonl", lines(PEOPLE), lambda path: cluster_answers.read(path, None)),
+    "cluster_answers, targets": ("targets.jsonl", lines(TARGETS), lambda path: cluster_answers.read(path, None)),
+    "cluster_answers, answers": ("model.jsonl", lines(MODEL), cluster_answers_of),
     "CoLA": ("cola.tsv", raw(COLA), read_cola),
     "validate_gruen, CSV": ("bagel_human_ratings.csv", raw(RATINGS), read_bagel),
     "validate_gruen, JSON": ("sfhot_human_ratings.json", whole_or_bytes(HOTELS), read_hotels),

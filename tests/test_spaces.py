@@ -3,7 +3,6 @@
 Each number on a page is compared with what `compute` gives for the same input.
 """
 
-import asyncio
 import base64
 import csv
 import io
@@ -13,12 +12,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import evaluate
 import httpx
 import pytest
 
@@ -26,7 +23,8 @@ from scripts import build_space, push_space
 from scripts.screenshots import DESKTOP, PHONE, click_example, open_page, settle
 from spaces._kit import sets
 from tests.conftest import ROOT
-from tests.demos import NAMES, SECRET, event_of, every_space, in_chromium, in_demo, join
+from tests.demo_servers import SWITCHES
+from tests.demos import NAMES, SECRET, event_of, every_space, in_chromium, in_demo, join, use_mcp
 
 pytest_plugins = ["tests.demo_servers"]
 
@@ -549,30 +547,17 @@ def test_a_file_that_is_too_large_is_refused_at_the_door(demo):
 
 @slow
 @in_chromium
-def test_mcp_answers_where_it_is_switched_on(demo):
-    from mcp import ClientSession
-    from mcp.client.streamable_http import streamablehttp_client
-
-    if demo.name != "self_bleu":
+def test_mcp_answers_where_it_is_switched_on(demo, load):
+    if "SPACE_MCP" not in SWITCHES.get(demo.name, {}):
         assert httpx.post(f"{demo.url}gradio_api/mcp/", json={}).status_code in (404, 405)
         return
-
-    async def ask():
-        async with (
-            streamablehttp_client(f"{demo.url}gradio_api/mcp/") as (read, send, _),
-            ClientSession(read, send) as session,
-        ):
-            await session.initialize()
-            tools = (await session.list_tools()).tools
-            answer = await session.call_tool(tools[0].name, {"texts": SETS})
-            return tools, answer
-
-    # In a thread of its own: Playwright's event loop runs in this one.
-    with ThreadPoolExecutor(1) as pool:
-        tools, answer = pool.submit(asyncio.run, ask()).result()
-    assert len(tools) == 1
-    assert tools[0].name == "self_bleu_score"
-    assert "repeat each other" in tools[0].description
-    assert tools[0].inputSchema["properties"]["texts"]
-    expected = evaluate.load(str(ROOT / "metrics" / "self_bleu")).compute(predictions=SETS)
-    assert json.loads(answer.content[0].text)["self_bleu"] == pytest.approx(expected["self_bleu"], abs=1e-12)
+    case = CASES[demo.name]
+    tool, (answer,) = use_mcp(demo, case.api)
+    assert tool.name == f"{demo.name}_score"
+    assert {"self_bleu": "repeat each other", "probeval": "divergence"}[demo.name] in tool.description
+    assert case.api.keys() <= tool.inputSchema["properties"].keys()
+    assert set(tool.inputSchema["required"]) == case.api.keys()
+    expected = load(demo.name).compute(**case.arguments)
+    found = json.loads(answer.content[0].text)
+    assert found["signature"] == expected["signature"]
+    assert case.numbers(found) == pytest.approx(case.numbers(expected), abs=1e-12)

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from scripts.screenshots import DESKTOP, PHONE, click_example, open_page
+from scripts.screenshots import DESKTOP, LAPTOP, PHONE, click_example, open_page
 from tests.demos import event_of, in_chromium, in_demo, score_boxes
 
 pytest_plugins = ["tests.demo_servers"]
 pytestmark = pytest.mark.slow
 
-LAPTOP = {"width": 1280, "height": 900}
 ARABIC = "مرحبا بالعالم الجميل."
 
 

@@ -3,12 +3,13 @@
 The cases are drawn from a seed. `make attack` runs ten times as many.
 """
 
-import asyncio
 import json
 import os
 import random
+import sys
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -26,6 +27,7 @@ from tests.demos import (
     json_of,
     processor_seconds,
     score_boxes,
+    use_mcp,
     wait_until,
 )
 
@@ -35,6 +37,8 @@ pytestmark = pytest.mark.slow
 TIMES = int(os.environ.get("ATTACK_TIMES", "1"))
 # Upper bounds of one answer, on a busy machine.
 SECONDS, BYTES = 60, 4_000_000
+# An error that is not the visitor's.
+INTERNAL = "Something went wrong"
 
 PIECES = (
     "\t" * 3_000, " " * 3_000, "a" * 4_000, "A" * 200, "😀" * 50, "👩‍👩‍👧‍👦", "\0", "\x1b[31m", "\u202e", "\u2028",
@@ -100,27 +104,35 @@ def check_answer(status, kind, content, n_bytes, seconds):
         assert content[0]["signature"]
     elif kind == "error":
         assert content["error"].strip()
-        assert "Something went wrong" not in content["error"], content
+        assert INTERNAL not in content["error"], content
     else:
         assert status in (400, 413, 422, 503), content
         assert content["detail"]
 
 
+def show(demo, what, ends):
+    """Print how the cases ended; `pytest -rP` shows it."""
+    sys.stdout.write(f"{demo.name}: {ends.total()} {what} held: {dict(sorted(ends.items(), key=str))}\n")
+
+
 @in_chromium
 def test_hostile_calls_get_a_result_or_a_reason(demo):
-    draw = random.Random(f"{demo.name} calls")
+    draw, ends = random.Random(f"{demo.name} calls"), Counter()
     for _ in range(30 * TIMES):
         body = hostile_body(draw, demo.name)
         try:
-            check_answer(*answer_of(demo, body))
+            found = answer_of(demo, body)
+            check_answer(*found)
         except Exception as error:
             raise AssertionError(f"for {dumps(body)[:2_000]!r}") from error
+        ends[found[1]] += 1
+    show(demo, "calls", ends)
     assert SECRET not in demo.log.read_text()
 
 
 @in_chromium
 def test_hostile_bodies_are_refused_with_a_reason(demo):
-    draw = random.Random(f"{demo.name} bodies")
+    draw, ends = random.Random(f"{demo.name} bodies"), Counter()
     routes = ("call/score", "call/v2/score", "call/nothing", "run/predict", "run/score", "queue/join", "queue/data")
     bodies = (b"", b"{", b"[]", b"null", b'"' + SECRET.encode() + b'"', b"\xff\xfe", b"[" * 100_000, b'{"data": 7}')
     for _ in range(20 * TIMES):
@@ -131,6 +143,8 @@ def test_hostile_bodies_are_refused_with_a_reason(demo):
         got = httpx.post(url, content=body, headers={"Content-Type": "application/json"}, timeout=SECONDS)
         assert got.status_code != 500 or json_of(got)["error"], (url, body)
         assert got.content, (url, body)
+        ends[got.status_code] += 1
+    show(demo, "bodies", ends)
     assert SECRET not in demo.log.read_text()
 
 
@@ -140,7 +154,7 @@ def test_hostile_boxes_in_the_page(demo, chromium):
     page.on("dialog", lambda dialog: pytest.fail("a script of a visitor ran"))
     outside = []
     page.on("request", lambda request: outside.append(request.url) if demo.url not in request.url else None)
-    boxes = page.locator(".tm-input textarea").all()[: 3 if demo.name == "probeval" else 1]
+    boxes, ends = page.locator(".tm-input textarea").all()[: 3 if demo.name == "probeval" else 1], Counter()
     for _ in range(3 * TIMES):
         settle(page, page.reload)
         for box in boxes:
@@ -148,14 +162,18 @@ def test_hostile_boxes_in_the_page(demo, chromium):
             box.fill(text)
         page.get_by_role("button", name="Score", exact=True).click()
         page.locator("#answer [data-value], #answer [role=alert]").first.wait_for()
-        assert page.locator("#answer").inner_text().strip()
+        shown = page.locator("#answer").inner_text().strip()
+        assert shown
+        assert INTERNAL not in shown
+        ends["result" if page.locator("#answer [data-value]").count() else "error"] += 1
+    show(demo, "pasted texts", ends)
     assert not [url for url in outside if not url.startswith(("data:", "blob:"))]
     page.close()
 
 
 @in_demo("vendi_embed", "probeval")
 def test_hostile_files_are_read_or_refused(demo, tmp_path):
-    draw, place = random.Random(f"{demo.name} files"), event_of(demo, "file")[0]
+    draw, place, ends = random.Random(f"{demo.name} files"), event_of(demo, "file")[0], Counter()
     n_columns = 5 if demo.name == "probeval" else 2
     score_place, components = event_of(demo, "file", *["dropdown"] * n_columns)
     for i in range(10 * TIMES):
@@ -181,6 +199,10 @@ def test_hostile_files_are_read_or_refused(demo, tmp_path):
         assert message["success"] or message["output"]["error"], message
         assert time.monotonic() - begin < SECONDS
         assert n_bytes + more_bytes < BYTES
+        shown = json.dumps(message)
+        assert INTERNAL not in shown
+        ends["result" if "data-value" in shown else "error"] += 1
+    show(demo, "files", ends)
 
 
 @in_demo("probeval")
@@ -261,27 +283,40 @@ def test_what_is_drawn_is_bounded(demo):
     assert "Only the first 800 words are shown" in json.dumps(message)
 
 
-@in_demo("gruen")
-def test_a_visitor_who_leaves_costs_nothing(demo, chromium):
+def long_texts():
+    """Make texts that gruen reads for long."""
     rare = random.Random(7)
     words = ["".join(rare.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(6)) for _ in range(8_000)]
     sentences = [f"The {' '.join(words[i : i + 8])} went home." for i in range(0, 8_000, 8)]
+    return [" ".join(sentences[i : i + 50]) for i in range(0, 750, 50)]
+
+
+def is_idle(demo):
+    before = processor_seconds(demo.pid)
+    time.sleep(2)
+    return processor_seconds(demo.pid) - before < 0.4
+
+
+@in_demo("gruen")
+def test_a_visitor_who_leaves_costs_nothing(demo, chromium):
     page = open_page(chromium, demo, DESKTOP)
-    texts = [" ".join(sentences[i : i + 50]) for i in range(0, 750, 50)]
-    page.locator(".tm-input textarea").first.fill("\n\n".join(texts))
+    page.locator(".tm-input textarea").first.fill("\n\n".join(long_texts()))
     page.get_by_role("button", name="Score", exact=True).click()
     page.get_by_role("button", name="Stop").wait_for()
     # The run has begun, and would take long.
     page.wait_for_timeout(3_000)
     assert not page.locator("#answer [data-value], #answer [role=alert]").count()
     page.close()
+    assert wait_until(lambda: is_idle(demo), 10), "the run of a visitor who left goes on"
 
-    def is_idle():
-        before = processor_seconds(demo.pid)
-        time.sleep(2)
-        return processor_seconds(demo.pid) - before < 0.4
 
-    assert wait_until(is_idle, 10), "the run of a visitor who left goes on"
+@in_demo("gruen")
+def test_a_caller_who_hangs_up_costs_nothing(demo):
+    posted = httpx.post(f"{demo.url}gradio_api/call/score", json={"data": [long_texts()]})
+    with httpx.stream("GET", f"{demo.url}gradio_api/call/score/{posted.json()['event_id']}"):
+        assert wait_until(lambda: not is_idle(demo), 10)
+    # Gradio looks every 10 seconds whether its caller is still there.
+    assert wait_until(lambda: is_idle(demo), 15), "the run of a caller who hung up goes on"
 
 
 @in_demo("chamfer_diversity")
@@ -321,7 +356,7 @@ def test_a_full_queue_says_when_to_come_back(demo, chromium):
 @in_demo("self_bleu")
 def test_many_visitors_at_once_all_get_their_own_answer(demo):
     """Each of many callers gets the score of its own texts, or is told that the queue is full."""
-    n, failed = 60 * TIMES, []
+    n, failed, ends = 60 * TIMES, [], []
 
     def visit(i):
         texts = [[f"one two three four {i}", "one two three four five" if i % 2 else f"{i} {i} {i} {i}"]]
@@ -331,43 +366,34 @@ def test_many_visitors_at_once_all_get_their_own_answer(demo):
             is_right = (content[0]["self_bleu"] > 0.3) == bool(i % 2)
         else:
             is_right = found.status == 503 and "try again in" in content["error"]
+        ends.append(kind)
         if not is_right:
             failed.append((i, found.status, kind, content))
 
     with ThreadPoolExecutor(60) as pool:
         list(pool.map(visit, range(n)))
     assert not failed
+    show(demo, "concurrent callers", Counter(ends))
 
 
-@in_demo("self_bleu")
+@in_demo("self_bleu", "probeval")
 def test_the_mcp_tool_bears_the_metrics_name_and_returns_json(demo):
-    from mcp import ClientSession
-    from mcp.client.streamable_http import streamablehttp_client
-
-    async def ask(arguments):
-        async with (
-            streamablehttp_client(f"{demo.url}gradio_api/mcp/") as (read, send, _),
-            ClientSession(read, send) as session,
-        ):
-            await session.initialize()
-            (tool,) = (await session.list_tools()).tools
-            return tool, await session.call_tool(tool.name, arguments)
-
-    def run(arguments):
-        found = []
-        thread = threading.Thread(target=lambda: found.append(asyncio.run(ask(arguments))))
-        thread.start()
-        thread.join()
-        return found[0]
-
-    tool, answer = run({"texts": [["a b c d", "a b c d"]]})
-    assert tool.name == "self_bleu_score"
+    texts = [f"{SECRET} a b c d"] * 2
+    given, setting = {
+        "self_bleu": ({"texts": [texts]}, ("max_order", "an integer from 1 to 5")),
+        "probeval": ({"people": texts, "model": texts}, ("threshold", "a number from 0 to 1")),
+    }[demo.name]
+    name, expected = setting
+    tool, (answer, wrong, nothing) = use_mcp(demo, given, given | {name: 77}, {})
+    assert tool.name == f"{demo.name}_score"
     result = json.loads(answer.content[0].text)
-    assert result["signature"].startswith("self_bleu|")
+    assert result["signature"].startswith(f"{demo.name}|")
     assert result["warnings"] == []
-    _, wrong = run({"texts": [["a b c d", "a b c d"]], "max_order": 77})
     assert wrong.isError
-    assert "max_order must be an integer from 1 to 5" in wrong.content[0].text
+    assert f"{name} must be {expected}" in wrong.content[0].text
+    assert nothing.isError
+    assert nothing.content[0].text.strip()
+    assert SECRET not in demo.log.read_text()
 
 
 def test_attack_multiplies_the_cases():

@@ -181,7 +181,7 @@ def parse_source(sets: TextSets, embeddings: Any, similarity: Any, encoder: Enco
 def comparison(
     compared: np.ndarray | Similarities, rows: np.ndarray, device: str
 ) -> Callable[[slice, slice], torch.Tensor]:
-    """Return a function from two slices of the places 0 to k - 1 to the similarities of the texts there.
+    """Return a function from two slices of the positions 0 to k - 1 to the similarities of the texts there.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def comparison(
 
     Returns
     -------
-    function from slices of p and of q places to a new tensor of shape (b, p, q), float64
+    function from slices of p and of q positions to a new tensor of shape (b, p, q), float64
     """
     if isinstance(compared, Similarities):
         return lambda own, others: to_tensor(compared.between(rows[:, own], rows[:, others]), device)

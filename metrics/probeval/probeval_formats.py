@@ -20,6 +20,7 @@ _MOST = 2**53
 # What to do with a prediction without a reference, or the reverse.
 PARTNERLESS = ("error", "skip")
 _GOLD_FIELDS = ("id", "question", "sentence", "slot", "answers")
+_GOLD_ANSWER = ("text", "count", "cluster")
 
 
 class Question(NamedTuple):
@@ -85,7 +86,7 @@ def pair_rows(
     parse_choice(unknown, "unknown", PARTNERLESS)
     parse_choice(missing, "missing", PARTNERLESS)
     given = _items(predictions, "predictions", ("id", "answers"), ("text", "count"))
-    gold = _items(references, "references", _GOLD_FIELDS, ("text", "count", "cluster"))
+    gold = _items(references, "references", _GOLD_FIELDS, _GOLD_ANSWER)
     for name, rows in (("predictions", given), ("references", gold)):
         _check_ids(name, rows)
     skipped = Skipped([], [])
@@ -103,6 +104,17 @@ def pair_rows(
                 f"references has {show(next(iter(gold_names)))}."
             )
     return given, _align(given, gold), skipped
+
+
+def parse_reference(item: Any, where: str) -> dict:
+    """Convert a question with people's answers to the canonical form; `where` is what errors call it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `parse_rows` does.
+    """
+    return _row(item, where, _GOLD_FIELDS, _GOLD_ANSWER)
 
 
 def questions(given: list[dict], gold: list[dict]) -> list[Question]:

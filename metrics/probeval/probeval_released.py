@@ -186,6 +186,8 @@ def parse_target(record: Any, where: str) -> dict:
         texts = {"question": text, "sentence": about.get("sentence") or "", "slot": about.get("slot") or ""}
         answers = []
         for label, cluster in clusters.items():
+            if isinstance(cluster["answers"], str):
+                raise TypeError("the answers of a cluster must be a list")
             known = {text: raw[text] for text in cluster["answers"] if text in raw}
             unknown = [text for text in dict.fromkeys(cluster["answers"]) if text not in raw]
             left = cluster["count"] - sum(known.values()) if unknown else 0

@@ -41,7 +41,7 @@ class Components(NamedTuple):
 
     order : ndarray of shape (u,), the items sorted by component, and within one as they were
     sizes : ndarray of shape (c,), the number of items of each component
-    pairs : ndarray of shape (e, 3), sorted: batch rank of the component, and the places of both items in it
+    pairs : ndarray of shape (e, 3), sorted: batch rank of the component, and the positions of both items in it
     """
 
     order: np.ndarray
@@ -152,7 +152,7 @@ def same_matrices(components: Components, max_rows: int = BLOCK_ROWS) -> Iterato
 
     Yields
     ------
-    rows : ndarray of shape (b, k), places in `components.order`
+    rows : ndarray of shape (b, k), positions in `components.order`
     same : ndarray of shape (b, k, k), bool, symmetric with a diagonal of ones
     """
     done, ranks = 0, components.pairs[:, 0]

@@ -60,7 +60,7 @@ class ChooseCommand:
         return min(n, self.keep) if self.keep is not None else math.ceil(n * (self.share or 0))
 
     def decisive(self) -> dict[str, Any]:
-        """Return what decides the choice, as JSON: a job goes on only under an equal command."""
+        """Return what decides the choice, as JSON: a job continues only under an equal command."""
         own = {name: getattr(self, name) for name in _OWN}
         return {**self.reading.decisive("choose", ""), **own}
 

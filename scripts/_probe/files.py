@@ -1,12 +1,14 @@
 """Files of questions, of people's answers and of models' answers."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from metrics.probeval.core_inputs import check_characters
 from metrics.probeval.core_numbers import parse_count
-from metrics.probeval.probeval_released import parse_target, read_answers, read_targets
+from metrics.probeval.probeval_formats import parse_reference
+from metrics.probeval.probeval_released import parse_target, read_answers
 from scripts._files import read_objects
 from scripts._probe.cleaning import clean
 
@@ -30,21 +32,48 @@ class Shot(NamedTuple):
     answer: str
 
 
+def is_released(record: Mapping[str, Any]) -> bool:
+    """Return whether this is a record of Commonsense Frame Completion or ProtoQA."""
+    return "metadata" in record or "questionid" in record
+
+
 def read_references(path: Path) -> list[dict[str, Any]]:
     """Read people's answers as references of probeval: released files, or a reference on each line.
 
     Raises
     ------
     ValueError
-        If a line is neither, or a reference has no id.
+        If a line is neither, a reference has no id, or an id comes twice.
     """
-    records = [(where, record) for where, record in read_objects(path)]
-    if "metadata" in records[0][1] or "questionid" in records[0][1]:
-        return read_targets([record for _, record in records])
+    records = list(read_objects(path))
     for where, record in records:
-        if not record.get("id") or "answers" not in record:
+        if not is_released(record) and not (record.get("id") and "answers" in record):
             raise ValueError(f"{where} must have 'id' and 'answers', or be a released record of answer clusters.")
-    return [record for _, record in records]
+    return parse_references(records)
+
+
+def parse_references(records: Iterable[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Convert released records or references of probeval, each with its place, to canonical references.
+
+    Raises
+    ------
+    ValueError
+        If a record is neither, or an id comes twice.
+    """
+    references: list[dict[str, Any]] = []
+    found: set[str] = set()
+    for where, record in records:
+        if is_released(record):
+            record = parse_target(record, where)
+        try:
+            reference = parse_reference(record, where)
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+        if reference["id"] in found:
+            raise ValueError(f"{where}: question {reference['id']!r:.80} comes twice.")
+        found |= {reference["id"]} - {""}
+        references.append(reference)
+    return references
 
 
 def read_questions(path: Path) -> list[Asked]:
@@ -57,7 +86,7 @@ def read_questions(path: Path) -> list[Asked]:
     """
     found: dict[str, Asked] = {}
     for where, record in read_objects(path):
-        if "metadata" in record or "questionid" in record:
+        if is_released(record):
             record = parse_target(record, where)
         identity = record.get("id")
         own = [record.get(name) or "" for name in ("question", "sentence")]
@@ -97,17 +126,23 @@ def read_counts(path: Path) -> dict[str, Counter[str]]:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
-    counts: dict[str, Counter[str]] = {}
-    for identity, answers in found.items():
-        own: Counter[str] = Counter()
-        pairs = answers.items() if isinstance(answers, dict) else [_pair(answer) for answer in answers]
-        for text, count in pairs:
-            if not isinstance(text, str):
-                raise ValueError(f"{path}, question {identity!r}: an answer must be a string. Got {text!r:.80}.")
-            if isinstance(count, float) and count.is_integer():
-                count = int(count)
-            own[text] += parse_count(count, f"{path}, question {identity!r}: a count")
-        counts[identity] = own
+    return {identity: _count(answers, f"{path}, question {identity!r:.80}") for identity, answers in found.items()}
+
+
+def _count(answers: Any, where: str) -> Counter[str]:
+    if not isinstance(answers, (dict, list)):
+        raise ValueError(f"{where}: answers must be a list, or an object with counts. Got {answers!r:.80}.")
+    counts: Counter[str] = Counter()
+    for text, count in answers.items() if isinstance(answers, dict) else map(_pair, answers):
+        if not isinstance(text, str):
+            raise ValueError(f"{where}: an answer must be a string. Got {text!r:.80}.")
+        check_characters([text], lambda _: f"{where}: an answer")
+        if isinstance(count, float) and count.is_integer():
+            count = int(count)
+        try:
+            counts[text] += parse_count(count, f"{where}: a count")
+        except TypeError as error:
+            raise ValueError(str(error)) from error
     return counts
 
 

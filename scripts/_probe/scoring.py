@@ -66,8 +66,8 @@ class Scorer:
             said = {text for answers in files.values() for text in answers.get(name, ())}
             self.texts[name] = sorted({*said, *question.gold})
         self._places = {name: {text: i for i, text in enumerate(texts)} for name, texts in self.texts.items()}
-        every = (text for own in self.texts.values() for text in own)
-        self._resources, signed = load_resources(every, self.settings, encoder)
+        texts = (text for own in self.texts.values() for text in own)
+        self._resources, signed = load_resources(texts, self.settings, encoder)
         self.signature = signature("probeval", **self.settings.signed(), **signed)
         self._matched: dict[str, Matched] = {}
 

@@ -29,8 +29,8 @@ STEPS = (
     "Leave a blank line between two sets to compare them.",
     "Press Score.",
 )
-# Figures of more texts are slow and illegible.
 UNKNOWN = "The model does not know the words of some texts, so the score says little about them."
+# Figures of more texts are slow and illegible.
 MOST_IN_MATRIX = 60
 MOST_IN_MAP = 75
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio.context import LocalContext
 
 from .. import inputs, work
 
@@ -48,14 +49,22 @@ def _place(error: BaseException) -> str:
 
 
 def for_programs(function: Callable[..., dict[str, Any]], name: str) -> Callable[..., dict[str, Any]]:
-    """Wrap an endpoint: its caller receives warnings and readable errors, and neither is logged."""
+    """Wrap an endpoint: its caller receives warnings and readable errors, neither is logged, and may hang up."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        with work.running(lambda done, total: None) as heard:
+        with work.running(_check_caller) as heard:
             result = function(*args, **kwargs)
         return {**result, "warnings": list(dict.fromkeys(heard))}
 
     # Gradio names the MCP tool after the function, with the name of the Space before it if it runs on one.
     call.__name__ = "score" if os.environ.get("SPACE_ID") else f"{name}_score"
     return call
+
+
+def _check_caller(done: int, total: int | None) -> None:
+    """Raise an error if nobody waits for the result any more."""
+    blocks, event_id = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
+    event = blocks._queue.event_ids_to_events.get(event_id) if blocks and event_id else None
+    if event is not None and not event.alive:
+        raise inputs.InputError("Stopped: the caller hung up.")
