@@ -174,6 +174,17 @@ class MergedResult:
         return {**means, **state["counts"], "signature": state["signature"]}
 
 
+def mean_over_sets(scores: np.ndarray) -> float | None:
+    """Average the scores of sets; None if there is no score."""
+    return float(scores.mean()) if scores.size else None
+
+
+def spread(values: list, scored: np.ndarray) -> list:
+    """Expand the values of the scored sets to a list over all sets, with None for the others."""
+    remaining = iter(values)
+    return [next(remaining) if has_score else None for has_score in scored.tolist()]
+
+
 def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Turn columns of equal length into rows: a dict from the names of the columns to a value of each."""
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -15,11 +15,9 @@ from .core_inputs import (
     find_scored_sets,
     lists_by_set,
     mean_by_set,
-    mean_over_sets,
     parse_min_quality,
     parse_sets,
     parse_values,
-    spread,
     sum_by_set,
 )
 from .core_metric import TextMetric
@@ -33,9 +31,11 @@ from .core_results import (
     confidence_interval,
     confidence_settings,
     format_sizes,
+    mean_over_sets,
     parse_confidence,
     rows_of,
     signature,
+    spread,
 )
 from .core_rewards import RewardFunction as RewardFunction
 from .core_similarity import Similarities, check_source, parse_source

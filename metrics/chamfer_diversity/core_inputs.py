@@ -330,12 +330,6 @@ def find_scored_sets(sets: TextSets, singletons: str, metric: str) -> np.ndarray
     return scored
 
 
-def spread(values: list, scored: np.ndarray) -> list:
-    """Expand the values of the scored sets to a list over all sets, with None for the others."""
-    remaining = iter(values)
-    return [next(remaining) if has_score else None for has_score in scored.tolist()]
-
-
 def select_sets(sets: TextSets, keep: np.ndarray) -> tuple[TextSets, np.ndarray]:
     """Return the selected sets and the flat indices of their texts."""
     if keep.all():
@@ -383,11 +377,6 @@ def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | 
         known, values = values, np.full(sizes.sum(), None, dtype=object)
         values[has_value] = known
     return [part.tolist() for part in np.split(values, np.cumsum(sizes))[:-1]]
-
-
-def mean_over_sets(scores: np.ndarray) -> float | None:
-    """Average the scores of sets; None if there is no score."""
-    return float(scores.mean()) if scores.size else None
 
 
 def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:

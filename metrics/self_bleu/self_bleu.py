@@ -12,10 +12,8 @@ from .core_inputs import (
     find_scored_sets,
     lists_by_set,
     mean_by_set,
-    mean_over_sets,
     parse_sets,
     select_sets,
-    spread,
 )
 from .core_metric import TextMetric
 from .core_ngrams import (
@@ -37,9 +35,11 @@ from .core_results import (
     confidence_interval,
     confidence_settings,
     format_sizes,
+    mean_over_sets,
     parse_confidence,
     rows_of,
     signature,
+    spread,
 )
 from .core_rewards import RewardFunction as RewardFunction
 from .core_trainer import TrainerMetric as TrainerMetric

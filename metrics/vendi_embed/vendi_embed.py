@@ -13,7 +13,7 @@ from .core_classes import Classes as Classes
 from .core_contributions import embedding_without as embedding_without
 from .core_distances import unit_rows as unit_rows
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import NO_TEXTS, TextSets, mean_over_sets, parse_min_quality, parse_sets, spread
+from .core_inputs import NO_TEXTS, TextSets, parse_min_quality, parse_sets
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_ngrams import Tokens as Tokens
@@ -27,9 +27,11 @@ from .core_results import (
     format_callable,
     format_order,
     format_sizes,
+    mean_over_sets,
     parse_confidence,
     rows_of,
     signature,
+    spread,
 )
 from .core_rewards import RewardFunction as RewardFunction
 from .core_similarity import Similarities, Source, check_source, parse_source
