@@ -196,7 +196,7 @@ def meaning(value: float, n: int) -> str:
     if n == 1:
         return "A single text says one thing."
     if value < 1.15:
-        return f"All {panels.in_words(n)} say nearly the same thing."
+        return f"{'Both' if n == 2 else f'All {panels.in_words(n)}'} say nearly the same thing."
     if value > n - 0.15:
         return f"Each of the {panels.in_words(n)} says something of its own."
     low = math.floor(value)
