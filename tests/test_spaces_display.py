@@ -111,6 +111,7 @@ def test_repetition_is_told_from_grammar(page):
     assert re.search(r"[\d,]+ signs of repetition, −0\.1 each; the score stops at 0", answer)
     assert not re.search(r"−\d{2,}", answer)
     drawn(page)
+    assert not re.search(r"−\d{2,}", page.locator(".js-plotly-plot").first.inner_text())
     assert page.evaluate("document.documentElement.scrollHeight") < 5_000
 
 

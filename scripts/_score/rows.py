@@ -149,8 +149,8 @@ class Source:
             elif len(fields) != len(names):
                 yield Row(number, None, f"has {len(fields)} fields, not {len(names)}", _show(",".join(fields)))
             elif not _is_utf8(fields):
-                error = "is no UTF-8: a byte was read as an unpaired surrogate"
-                yield Row(number, None, error, _show(",".join(fields)))
+                problem = "is no UTF-8: a byte was read as an unpaired surrogate"
+                yield Row(number, None, problem, _show(",".join(fields)))
             else:
                 yield Row(number, dict(zip(names, fields, strict=True)), "", "")
 

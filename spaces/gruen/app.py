@@ -100,16 +100,12 @@ def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, m
     inputs.check_number("focus_threshold", focus_threshold, -1, 1)
     settings = {"focus_threshold": focus_threshold, "model": model} if "focus" in components else {}
     result = gruen.compute(predictions=given, components=list(components), details=True, progress=True, **settings)
+    most = max(_MOST_LISTED, _MOST_PAIRS // len(given))
     for detail in result["details"]:
-        bound_pairs(detail, max(_MOST_LISTED, _MOST_PAIRS // len(given)))
+        if detail.get("redundant_pairs"):
+            # Their number, which the result states, may be the square of the number of sentences.
+            detail["redundant_pairs"] = detail["redundant_pairs"][:most]
     return result
-
-
-def bound_pairs(detail: dict[str, Any], most: int) -> None:
-    """Keep the first redundant pairs and the number of all, which may be the square of the number of sentences."""
-    pairs = detail.get("redundant_pairs")
-    if pairs is not None:
-        detail |= {"redundant_pairs": pairs[:most], "n_redundant_pairs": len(pairs)}
 
 
 def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) -> Result:
