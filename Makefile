@@ -7,9 +7,9 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/python scripts/demo.py
 
-# Two processes share the files of tests, and the demos, with one thread of torch each: as fast as two cores allow.
+# Three processes share the tests, with one thread of torch each: on two cores, one waits for a server or a cluster.
 test: $(VENV)/.installed-dev chromium lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m "not slow"
@@ -27,7 +27,7 @@ test-inspect: build/venv-inspect/.installed
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy metrics scripts spaces text_metrics
+	$(BIN)/mypy -n 2 metrics scripts spaces text_metrics
 	$(BIN)/python scripts/vendor.py --check
 	$(BIN)/python scripts/cards.py --check
 	$(BIN)/python scripts/fill_evidence.py --check

@@ -1,7 +1,7 @@
 """Ask a chat model many things: each answer is kept in a file the moment it comes, and never asked for again.
 
 Any endpoint that speaks OpenAI's protocol will do. The client tries again after rate limits, server errors and dropped
-connections; an answer that cannot be read is asked for anew a few times, and then reported.
+connections; an answer that cannot be read is requested again a few times, and then reported.
 """
 
 import argparse
@@ -14,17 +14,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-import openai
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from scripts._files import parse_json
 
-# Errors that another try of the same request would meet again, but that say nothing of other requests.
-_OF_THE_REQUEST = (openai.BadRequestError, openai.UnprocessableEntityError, openai.ConflictError)
+if TYPE_CHECKING:
+    import openai
+
 _MILLION = 1_000_000
 
 
@@ -35,7 +35,7 @@ class Endpoint(NamedTuple):
     prices : dollars for a million tokens of prompt and of answer, if known
     """
 
-    client: openai.OpenAI
+    client: "openai.OpenAI"
     model: str
     temperature: float
     workers: int
@@ -78,7 +78,7 @@ class Journal:
         self.answers: dict[str, list[dict[str, Any]]] = {}
         self._guard = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Two runs at once would pay for the same answers. The system lets go of the lock when a process dies.
+        # Two runs at once would pay for the same answers. The system releases the lock when a process dies.
         self._lock = FileLock(f"{path}.lock")
         try:
             self._lock.acquire(blocking=False)
@@ -150,6 +150,8 @@ def add_arguments(parser: argparse.ArgumentParser, temperature: float = 1.0) -> 
 
 def open_endpoint(arguments: argparse.Namespace) -> Endpoint:
     """Make the client; the key is that of $OPENAI_API_KEY, which a server of one's own may not need."""
+    import openai
+
     for name in ("workers", "attempts"):
         if getattr(arguments, name) < 1:
             raise ValueError(f"--{name} must be at least 1. Got {getattr(arguments, name)}.")
@@ -194,7 +196,7 @@ def ask_all(endpoint: Endpoint, requests: list[Request], journal: Journal) -> Ou
             stopped = str(error) or "It was interrupted."
             broken.append(stopped)
         finally:
-            # What is under way is paid for: it is waited for, and kept.
+            # Requests in flight are paid for, so their answers are awaited and kept.
             pool.shutdown(cancel_futures=True)
     for future, key in waiting.items():
         if key not in found and not future.cancelled() and future.exception() is None:
@@ -213,7 +215,7 @@ def report(outcome: Outcome, journal: Path) -> int:
         missing = sum(value is None for value in outcome.values)
         print(
             f"{outcome.stopped}\nStopped with {missing} of {len(outcome.values)} answers missing. Those that came are "
-            f"kept in {journal}: the same command goes on from there.",
+            f"kept in {journal}: the same command continues from there.",
             file=sys.stderr,
         )
     return 1 if outcome.failures or outcome.stopped else 0
@@ -261,6 +263,8 @@ def _ask(endpoint: Endpoint, request: Request, key: str, journal: Journal, broke
 
 
 def _call(endpoint: Endpoint, request: Request, identity: str) -> dict[str, Any]:
+    import openai
+
     try:
         # An endpoint that knows this header does not charge twice for one identity.
         completion = endpoint.client.chat.completions.create(
@@ -269,7 +273,8 @@ def _call(endpoint: Endpoint, request: Request, identity: str) -> dict[str, Any]
             temperature=endpoint.temperature,
             extra_headers={"Idempotency-Key": identity},
         )
-    except _OF_THE_REQUEST as error:
+    except (openai.BadRequestError, openai.UnprocessableEntityError, openai.ConflictError) as error:
+        # Another try of this request would meet it again, but it says nothing of other requests.
         raise ValueError(f"the endpoint refuses it: {error}") from error
     except (openai.APIResponseValidationError, json.JSONDecodeError):
         # The endpoint answered, and may have charged, but not in the protocol.

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from functools import wraps
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
+# Libraries that a command imports only if it needs them, and the extras that bring them.
+_EXTRAS = {"matplotlib": "plots", "openai": "judge"}
 
 
 def command(main: Callable[[], int | None]) -> Callable[[], int]:
@@ -17,7 +19,10 @@ def command(main: Callable[[], int | None]) -> Callable[[], int]:
         except OSError as error:
             named = f"{error.filename} cannot be used: {error.strerror}." if error.filename else str(error)
             return _end(named)
-        except (ValueError, ImportError) as error:
+        except ImportError as error:
+            extra = _EXTRAS.get(error.name or "")
+            return _end(f'{error.name} is needed: pip install ".[{extra}]"' if extra else str(error))
+        except ValueError as error:
             return _end(str(error))
         except KeyboardInterrupt:
             return _end("Interrupted.", EXIT_INTERRUPTED)

@@ -4,6 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+# The settings of the encoder that a command takes.
+ENCODER = ("model", "precision", "long_texts", "batch_size", "device", "cache_dir")
+
 
 def parse_settings(pairs: Sequence[str], option: str) -> dict[str, Any]:
     """Read NAME=VALUE pairs, where a value is JSON, or else a string.

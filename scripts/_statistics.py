@@ -11,8 +11,8 @@ def randomization_p(differences: np.ndarray, resamples: int = RESAMPLES) -> floa
     """Two-sided p-value of paired approximate randomization (Noreen 1989), that the mean difference is 0.
 
     If the two sides do not differ, each difference could as well have the other sign. p is the share of random signs
-    whose sum is at least as far from 0, the signs at hand counted among them. `scipy.stats.permutation_test` gives the
-    same, in some hundred times the time.
+    whose sum is at least as far from 0, including the observed signs. `scipy.stats.permutation_test` computes the same,
+    and takes about a hundred times as long.
 
     Parameters
     ----------

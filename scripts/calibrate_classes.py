@@ -37,6 +37,7 @@ from metrics._core.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics._core.core_models import DEFAULT_MODEL  # noqa: E402
 from scripts._command import command  # noqa: E402
 from scripts._files import read_objects, read_part, read_texts  # noqa: E402
+from scripts._pages import markdown_table  # noqa: E402
 
 THRESHOLDS = np.arange(0.50, 1.0, 0.01)
 # What makes a sentence the original of another: similarity of edit, and how far ahead of the second it is.
@@ -178,28 +179,24 @@ def main() -> int:
     means = [np.mean([part.balanced_accuracy(threshold) for part in choosing]) for threshold in THRESHOLDS]
     best = float(THRESHOLDS[int(np.argmax(means))])
     print(f"{signed['model']}: the same from a cosine of {best:.2f} on (mean balanced accuracy {max(means):.3f})\n")
-    print("| source | pairs | AUC | threshold | same, found | different, taken for the same | balanced accuracy |")
-    print("|---|---|---|---|---|---|---|")
+    kinds = ("same, found", "different, taken for the same")
+    table = [["source", "pairs", "AUC", "threshold", *kinds, "balanced accuracy"]]
     for source, chosen_by in itertools.product(("answers", "sentences"), (True, False)):
         part = select(pairs, cosines, source, chosen_by)
         own = float(THRESHOLDS[int(np.argmax([part.balanced_accuracy(t) for t in THRESHOLDS]))])
         for threshold in dict.fromkeys((best, own)):
-            hits, alarms = part.rates(threshold)
             name = f"{source} ({'chosen by' if chosen_by else 'held out'})"
-            print(
-                f"| {name} | {len(part.same)} | {part.area():.3f} | {threshold:.2f} | {hits:.3f} | {alarms:.3f} "
-                f"| {part.balanced_accuracy(threshold):.3f} |"
-            )
+            shares = (f"{share:.3f}" for share in (*part.rates(threshold), part.balanced_accuracy(threshold)))
+            table.append([name, str(len(part.same)), f"{part.area():.3f}", f"{threshold:.2f}", *shares])
+    print("\n".join(markdown_table(table)))
     for chosen_by in (True, False):
         print(f"\nnouns shuffled, taken for the same: {select(pairs, cosines, 'nouns', chosen_by).rates(best)[1]:.3f}")
-    print("\n| threshold | " + " | ".join(f"{t:.2f}" for t in THRESHOLDS[::5]) + " |")
-    print("|---|" + "---|" * len(THRESHOLDS[::5]))
+    table = [["threshold", *(f"{t:.2f}" for t in THRESHOLDS[::5])]]
     for source in ("answers", "sentences"):
         rates = [select(pairs, cosines, source, False).rates(t) for t in THRESHOLDS[::5]]
-        for name, values in zip(
-            ("same, found", "different, taken for the same"), zip(*rates, strict=True), strict=True
-        ):
-            print(f"| {source}: {name} | " + " | ".join(f"{value:.2f}" for value in values) + " |")
+        for name, values in zip(kinds, zip(*rates, strict=True), strict=True):
+            table.append([f"{source}: {name}", *(f"{value:.2f}" for value in values)])
+    print("\n" + "\n".join(markdown_table(table)))
     return 0
 
 

@@ -24,16 +24,21 @@ from scripts._files import read_text, write_text  # noqa: E402
 from scripts._gruen_calibration import tables  # noqa: E402
 from scripts._gruen_calibration.corpora import SIZES, Part, read_parts  # noqa: E402
 from scripts._gruen_calibration.rates import Embeddings, focus_rows, redundancy_rows  # noqa: E402
+from scripts._pages import Table, markdown_table  # noqa: E402
 
 BEGIN, END = "<!-- calibrate_gruen.py -->", "<!-- end of calibrate_gruen.py -->"
 # What is tried of the thresholds of redundancy, at the sizes that decide.
 GRID = {"clause": (7, 8, 9), "passage": (9, 10, 11), "kept": (0.35, 0.4, 0.45)}
 GRID_SIZES = (20, 40)
 LONGEST = max(SIZES)
+# From each half of a corpus: runs of 40 sentences, and texts of each size, at most.
+RUNS, TEXTS = 150, 200
+# Times as many of both for redundancy, which needs no model.
+MORE = 3
 PASSAGES = (8, 10, 12, 14, 16, 18)
 
 
-def report(parts: list[Part], more: list[Part], settings: EncoderSettings) -> list[list[str]]:
+def report(parts: list[Part], more: list[Part], settings: EncoderSettings) -> list[Table]:
     """Return the tables of one half of the documents; redundancy, which needs no model, is judged on more texts."""
     components = {
         "non-redundancy": redundancy_rows(more),
@@ -48,32 +53,26 @@ def report(parts: list[Part], more: list[Part], settings: EncoderSettings) -> li
     ]
 
 
-def passage_table(parts: list[Part]) -> list[str]:
+def passage_table(parts: list[Part]) -> Table:
     """Return the rates of redundancy at 40 sentences that other weights of a passage give."""
-    lines: list[str] = []
+    table: Table = []
     for weight in PASSAGES:
         rows = redundancy_rows(parts, REPEAT_RULE._replace(passage=weight, growth=0), (LONGEST,))
-        if not lines:
-            names = [f"weight of a passage, {LONGEST} sentences", *(row.name for row in rows)]
-            lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-        lines.append(
-            "| " + " | ".join([str(weight), *(f"{100 * (row.rate(LONGEST) or 0):.1f} %" for row in rows)]) + " |"
-        )
-    return lines
+        table = table or [[f"weight of a passage, {LONGEST} sentences", *(row.name for row in rows)]]
+        table.append([str(weight), *(f"{100 * (row.rate(LONGEST) or 0):.1f} %" for row in rows)])
+    return table
 
 
-def try_rules(parts: list[Part]) -> list[str]:
+def try_rules(parts: list[Part]) -> Table:
     """Return a table of the rates of redundancy that other thresholds give."""
-    lines: list[str] = []
+    table: Table = []
     for values in itertools.product(*GRID.values()):
         rule = REPEAT_RULE._replace(**dict(zip(GRID, values, strict=True)))
         rows = redundancy_rows(parts, rule, GRID_SIZES)
-        if not lines:
-            names = [f"{row.name}, {size}" for row in rows for size in GRID_SIZES]
-            lines = ["| " + " | ".join([*GRID, *names]) + " |", "|" + "---|" * (len(GRID) + len(names))]
+        table = table or [[*GRID, *(f"{row.name}, {size}" for row in rows for size in GRID_SIZES)]]
         rates = (f"{100 * (row.rate(size) or 0):.1f}" for row in rows for size in GRID_SIZES)
-        lines.append("| " + " | ".join([*map(str, values), *rates]) + " |")
-    return lines
+        table.append([*map(str, values), *rates])
+    return table
 
 
 @command
@@ -81,11 +80,7 @@ def main() -> None:
     """Print the tables, and put those of the second part into the card."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default=DEFAULT_MODEL, help="a sentence-transformers model")
-    parser.add_argument("--runs", type=int, default=150, help="runs of 40 sentences from each half of a corpus")
-    parser.add_argument("--texts", type=int, default=200, help="texts of each size from each half of a corpus, at most")
-    parser.add_argument("--more", type=int, default=3, help="times as many runs and texts for redundancy")
     parser.add_argument("--choose", action="store_true", help="show the part to choose by, and other thresholds")
-    parser.add_argument("--cache-dir", type=Path, help="a folder that keeps the embeddings")
     parser.add_argument("--card", type=Path, help="a file that gets the tables between its markers")
     arguments = parser.parse_args()
     if not os.environ.get("METRICS_TEST_DATA"):
@@ -95,12 +90,12 @@ def main() -> None:
     if card.count(BEGIN) != 1 or card.count(END) != 1 or card.index(BEGIN) > card.index(END):
         raise ValueError(f"{arguments.card} must hold {BEGIN} and {END}, once each.")
     half = 0 if arguments.choose else 1
-    parts = read_parts(folder, arguments.runs, arguments.texts)[half]
-    more = read_parts(folder, arguments.runs * arguments.more, arguments.texts * arguments.more)[half]
-    found = report(parts, more, EncoderSettings(arguments.model, cache_dir=arguments.cache_dir))
+    parts = read_parts(folder, RUNS, TEXTS)[half]
+    more = read_parts(folder, MORE * RUNS, MORE * TEXTS)[half]
+    found = report(parts, more, EncoderSettings(arguments.model))
     if arguments.choose:
         found.append(try_rules(more))
-    text = "\n\n".join("\n".join(table) for table in found)
+    text = "\n\n".join("\n".join(markdown_table(table)) for table in found)
     print(text)
     if arguments.card and not arguments.choose:
         before, rest = card.split(BEGIN)

@@ -71,7 +71,7 @@ def paraphrase_sets(
 
     Returns
     -------
-    dict from a label to a set; a label that there are too few paraphrases for is not there
+    dict from a label to a set, without the labels for which there are too few paraphrases
     """
     order = rng.permutation(len(texts)).tolist()
     # Texts with the most paraphrases come first: they can be A.
@@ -98,7 +98,7 @@ def permute(words: list[str], rng: np.random.Generator) -> list[str]:
 
 
 def shuffle_all(text: str, rng: np.random.Generator) -> str:
-    """RndShuff: permute all tokens, which are what stands between spaces."""
+    """RndShuff: permute all tokens, which are separated by spaces."""
     return " ".join(permute(text.split(), rng))
 
 

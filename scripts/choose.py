@@ -15,15 +15,13 @@ subset. A group with fewer texts than --keep is kept whole.
 A summary goes to stdout and to <out>.summary.json: how many groups, texts and chosen texts there are, and the mean over
 groups of that score for the chosen texts (chosen_score) and for as many drawn at random (random_score).
 
-What is done is kept in <out>.parts, one file a batch of groups. The same command, run again after a kill, goes on
-there. A row that cannot be read is named on stderr, and set aside to <out>.bad.jsonl. Exit codes are those of score.py.
+Finished batches of groups are kept in <out>.parts, one file each. After a kill, the same command continues from there.
+A row that cannot be read is named on stderr, and set aside in <out>.bad.jsonl. Exit codes are those of score.py.
 """
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 # So that it runs from any directory.
@@ -31,40 +29,24 @@ sys.path.insert(0, str(ROOT))
 
 from scripts._choose.command import ChooseCommand, parse_command  # noqa: E402
 from scripts._choose.work import Chooser, add_up, read_groups, summary_of  # noqa: E402
-from scripts._score.command import UsageError  # noqa: E402
-from scripts._score.output import write_bad, write_rows  # noqa: E402
-from scripts._score.progress import BadRowError, NothingGoodError, watch  # noqa: E402
+from scripts._score.lifecycle import Files, end, show  # noqa: E402
+from scripts._score.output import write_rows  # noqa: E402
+from scripts._score.progress import NothingGoodError, watch  # noqa: E402
 from scripts._score.rows import Source  # noqa: E402
-from scripts._score.store import State, Store, written_whole  # noqa: E402
-
-EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
 
 
 def run(command: ChooseCommand) -> int:
     """Choose texts of the file; returns the exit code."""
     reading = command.reading
     source = Source(reading.data, reading.split)
-    command.check_columns(source)
+    source.check_columns(reading.text_key, reading.group_key, command.quality_key)
     chooser = Chooser(command)
-    out = reading.output("chosen")
-    parts, summary_file = (out.with_name(f"{out.name}.{ending}") for ending in ("parts", "summary.json"))
     decisive = command.decisive()
-
-    Store.sweep(parts)
-    if reading.restart:
-        # Opened first, for another process may hold it.
-        Store(parts, None).remove()
-        summary_file.unlink(missing_ok=True)
-    elif out.exists() and not parts.exists():
-        summary = _read_summary(summary_file)
-        if summary is None or summary["command"] != decisive:
-            raise UsageError(f"{out} is there already, from another command: pass --restart, or another --out.")
-        return _end(summary)
-
-    store = Store(parts, source.schema)
-    state = store.last_state() or State(decisive)
-    if state.command != decisive:
-        raise UsageError(f"{parts} was begun with another command or file: pass --restart, or another --out.")
+    files = Files(reading.output("chosen"), None, decisive)
+    summary = files.finished(reading.restart)
+    if summary is not None:
+        return show(summary)
+    store, state = files.open(source.schema)
     found = map(chooser.work, read_groups(command, state.position))
     try:
         for batch in watch(reading, source, found, "choose", state):
@@ -75,41 +57,13 @@ def run(command: ChooseCommand) -> int:
         store.remove()
         raise
     assert state.merged is not None
-    write_rows(store, out)
-    write_bad(store, state, out.with_name(f"{out.name}.bad.jsonl"))
-    summary = {**summary_of(state.merged), "n_bad": state.n_bad, "command": decisive}
-    with written_whole(summary_file) as temporary:
-        temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    store.remove()
-    return _end(summary)
-
-
-def _read_summary(path: Path) -> dict[str, Any] | None:
-    try:
-        summary = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    return summary if isinstance(summary, dict) and "command" in summary else None
-
-
-def _end(summary: dict[str, Any]) -> int:
-    print(json.dumps(summary, indent=2))
-    return EXIT_BAD_ROWS if summary["n_bad"] else 0
+    write_rows(store, files.out)
+    return files.finish(store, state, {**summary_of(state.merged), "n_bad": state.n_bad, "command": decisive})
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
-    try:
-        return run(parse_command(words, __doc__))
-    except BadRowError:
-        print("Stopped there. What was done before is kept.", file=sys.stderr)
-        return EXIT_STRICT
-    except (UsageError, OSError) as error:
-        print(f"choose.py: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except KeyboardInterrupt:
-        print("Interrupted. The same command goes on from here.", file=sys.stderr)
-        return EXIT_INTERRUPTED
+    return end("choose.py", lambda: run(parse_command(words, __doc__)))
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ of Commonsense Frame Completion or ProtoQA. clustered.jsonl has the same questio
 
 A model's answer that equals one of people's has its cluster, and a blank one is wrong, without a request. If people
 clustered the answers too, the agreement is shown. Each answer of the chat model is kept in clustered.jsonl.journal as
-it comes: after a crash, the same command goes on, and asks for none of them again. With another file of `--answers`, it
-asks only for those that are new.
+it comes: after a crash, the same command continues, and asks for none of them again. With another file of `--answers`,
+it asks only for those that are new.
 """
 
 import argparse

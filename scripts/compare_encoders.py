@@ -35,12 +35,12 @@ sys.path.insert(0, str(ROOT))
 from metrics._core.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics._core.core_models import DEFAULT_MODEL, find_model  # noqa: E402
 from metrics._core.core_results import confidence_interval  # noqa: E402
-from scripts import _pages  # noqa: E402
 from scripts._benchmark.measure import machine  # noqa: E402
 from scripts._command import command  # noqa: E402
 from scripts._encoders.recipes import ENCODERS  # noqa: E402
 from scripts._files import read_objects, read_text_lines, read_texts, read_topic  # noqa: E402
 from scripts._meta_eval.pairs import read_verdict, read_votes  # noqa: E402
+from scripts._pages import markdown_table, put_between  # noqa: E402
 
 PAIRS = {
     "GPT-4": "commongen_gpt4t_high",
@@ -51,7 +51,7 @@ PAIRS = {
 ORDER = 0.5  # of the Vendi score
 LEVEL = 0.95
 TIE = 1e-9  # scores so near to each other differ by rounding
-# Texts encoded alone, and among others of many lengths, to see whether company changes an embedding.
+# Texts encoded alone, and among others of many lengths, to see whether an embedding depends on its batch.
 ALONE = 200
 PACKAGES = ("torch", "sentence-transformers", "transformers", "model2vec", "onnxruntime")
 
@@ -73,8 +73,8 @@ def measure(models: dict[str, Any], texts: list[str], rounds: int) -> dict[str, 
     return taken
 
 
-def company(model: Any, texts: list[str]) -> float:
-    """Find the largest change of a number of an embedding between a text alone and the same text in company."""
+def batch_dependence(model: Any, texts: list[str]) -> float:
+    """Find the largest change of a number of an embedding between a text alone and the same text among others."""
     together = encode_by(model, texts)[:ALONE]
     alone = np.concatenate([encode_by(model, [text]) for text in texts[:ALONE]])
     return float(np.abs(together - alone).max())
@@ -133,7 +133,7 @@ def time_table(models: dict[str, Any], made: dict[str, float], captions: list[st
     for name in models:
         ratios = [ratio_cell(taken, name) for taken in times.values()]
         rows.append([ENCODERS[name].title, "" if name == "default" else f"{made[name]:.0f} s", *ratios])
-    return [*markdown(header, rows), "", about_machine()]
+    return [*markdown_table([header, *rows]), "", about_machine()]
 
 
 def ratio_cell(taken: dict[str, list[float]], name: str) -> str:
@@ -146,7 +146,7 @@ def ratio_cell(taken: dict[str, list[float]], name: str) -> str:
 
 
 def agreement_table(models: dict[str, Any], captions: list[str], folder: Path) -> list[str]:
-    """Write the agreements in percent, with their intervals, and what company does to the embeddings."""
+    """Write the agreements in percent, with their intervals, and the batch dependence of the embeddings."""
     vendi = evaluate.load(str(ROOT / "metrics" / "vendi_embed"))
     data = [read_judged(folder / f"{stem}.jsonl") for stem in PAIRS.values()]
     rows = []
@@ -157,14 +157,9 @@ def agreement_table(models: dict[str, Any], captions: list[str], folder: Path) -
             found, interval = agreement(np.array(result["scores"]), judged)
             shown = "–".join(f"{100 * bound:.1f}" for bound in interval or [])
             cells.append(f"{100 * found:.1f} ({shown})")
-        rows.append([ENCODERS[name].title, *cells, f"{company(model, captions[: 5 * ALONE]):.0e}"])
+        rows.append([ENCODERS[name].title, *cells, f"{batch_dependence(model, captions[: 5 * ALONE]):.0e}"])
         note(f"{name}: {', '.join(cells)}")
-    return markdown(["encoder", *PAIRS, "company"], rows)
-
-
-def markdown(header: list[str], rows: list[list[str]]) -> list[str]:
-    """Write a table as lines of Markdown."""
-    return ["| " + " | ".join(cells) + " |" for cells in (header, ["---"] * len(header), *rows)]
+    return markdown_table([["encoder", *PAIRS, "batch dependence"], *rows])
 
 
 def about_machine() -> str:
@@ -172,11 +167,6 @@ def about_machine() -> str:
     about = machine()
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return f"Processor: {about['Processor']}; one thread each. {about['System']}. {versions}."
-
-
-def put_between(path: Path, table: str, written: str) -> None:
-    """Put a table between its markers in a page."""
-    _pages.put_between(path, f"compare_encoders {table}", written)
 
 
 def note(line: str) -> None:
@@ -222,7 +212,7 @@ def main() -> int:
     written = "\n".join(lines) + "\n"
     print(written)
     if arguments.write:
-        put_between(arguments.write, arguments.table, written)
+        put_between(arguments.write, f"compare_encoders {arguments.table}", written)
     return 0
 
 

@@ -9,8 +9,8 @@ is written is the input of scripts/meta_eval.py.
 
 `--quality` asks in the same call how well each set is written. A pair is a JSON object on a line of its own: `set1` and
 `set2`, lists of texts, and `src`, what they are about, if anything. scripts/candidate_sets.py writes such files. Each
-answer is kept in judged.jsonl.journal as it comes: after a crash, the same command goes on, and asks for none of them
-again.
+answer is kept in judged.jsonl.journal as it comes: after a crash, the same command continues, and asks for none of
+them again.
 """
 
 import argparse
@@ -29,9 +29,9 @@ sys.path.insert(0, str(ROOT))
 from scripts._chat import Journal, Request, add_arguments, ask_all, open_endpoint, report  # noqa: E402
 from scripts._command import command  # noqa: E402
 from scripts._files import read_objects, read_texts, read_topic, write_jsonl  # noqa: E402
+from scripts._meta_eval.pairs import is_vague  # noqa: E402
 
 SAMPLES = 5
-VAGUE = 0.5  # scores less than this apart say nothing
 LOWEST, HIGHEST = 1, 5
 KEYS = ("set1", "set2")
 QUALITY_KEYS = (*KEYS, "quality1", "quality2")
@@ -144,8 +144,7 @@ def parse_ratings(answer: str, keys: tuple[str, ...] = KEYS) -> tuple[float, ...
 
 def verdict(first: float, second: float) -> int:
     """Call the set with the higher rating, as the paper does: 0 the first, 1 the second, 2 neither."""
-    # Means of ratings are rounded: 3.4 - 2.9 is a little less than 0.5.
-    return 2 if abs(first - second) < VAGUE - 1e-9 else int(second > first)
+    return 2 if is_vague(first, second) else int(second > first)
 
 
 def _scores(name: str, means: list[float]) -> dict[str, float]:
@@ -170,7 +169,7 @@ def main() -> int:
     keys = QUALITY_KEYS if arguments.quality else KEYS
     parse = partial(parse_ratings, keys=keys)
     records, requests = [], []
-    # Two pairs with the same sets are rated anew each, not by the same answers.
+    # Two pairs with the same sets get ratings of their own.
     repeats: dict[str, itertools.count] = {}
     for where, record in read_objects(arguments.pairs):
         sets = [read_texts(record, key, where) for key in ("set1", "set2")]

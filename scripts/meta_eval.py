@@ -1,7 +1,7 @@
-"""Which diversity metric to believe: the meta-evaluation of arXiv 2506.00514, for any metric and any judged pairs.
+"""Evaluate diversity metrics as arXiv 2506.00514 does: any metric, on any judged pairs.
 
-Each metric is an annotator who says which of two sets of texts is the more diverse. Its accuracy is the share of pairs
-on which it says what the judge says; its balanced accuracy is the mean over the pairs of each verdict.
+Each metric is an annotator that says which of two sets of texts is more diverse. Its accuracy is the share of pairs on
+which it says what the judge says; its balanced accuracy is the mean of the accuracies of both verdicts.
 
     python scripts/meta_eval.py                                 the released data under $METRICS_TEST_DATA
     python scripts/meta_eval.py mine.jsonl --metric my/metric   pairs and a metric of your own

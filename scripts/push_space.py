@@ -21,6 +21,19 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
+def commit_of(folder: Path) -> str:
+    """Return the commit that a folder was built from, as the build reports it.
+
+    Raises
+    ------
+    ValueError
+        If it is not a build.
+    """
+    if not (folder / COMMIT).is_file():
+        raise ValueError(f"{folder} is not a built demo. Run: python scripts/build_space.py {folder.name}")
+    return (folder / COMMIT).read_text(encoding="utf-8").strip()
+
+
 def check(folder: Path) -> str:
     """Check that a folder is a build of one commit, and return the commit.
 
@@ -29,9 +42,7 @@ def check(folder: Path) -> str:
     ValueError
         Saying what to do.
     """
-    if not (folder / COMMIT).is_file():
-        raise ValueError(f"{folder} is not a built demo. Run: python scripts/build_space.py {folder.name}")
-    commit = (folder / COMMIT).read_text(encoding="utf-8").strip()
+    commit = commit_of(folder)
     if commit == "unknown" or commit.endswith("+changes"):
         raise ValueError(f"{folder} was built from files that are not committed ({commit}). Commit and build again.")
     return commit
@@ -64,7 +75,7 @@ def main() -> None:
     # `evaluate.load` finds the script of a Space by the name of the Space, so both must be equal.
     folder, repo = given.build / given.name, f"{given.owner}/{given.name}"
     try:
-        commit = check(folder) if given.push else (folder / COMMIT).read_text(encoding="utf-8").strip()
+        commit = check(folder) if given.push else commit_of(folder)
     except (ValueError, OSError) as error:
         parser.error(str(error))
     files = files_of(folder)

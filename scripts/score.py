@@ -33,13 +33,11 @@ Exit codes: 0 all rows are scored; 3 some were set aside; 4 stopped at a bad row
 settings or the file are wrong, or no cluster answers; 130 interrupted; 1 a fault of the program.
 """
 
-import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 # So that it runs from any directory.
@@ -48,16 +46,15 @@ sys.path.insert(0, str(ROOT))
 from metrics._core.core_results import QUESTIONS  # noqa: E402
 from scripts._score.by_row import ByRow  # noqa: E402
 from scripts._score.command import Command, UsageError, parse_command  # noqa: E402
+from scripts._score.lifecycle import EXIT_BAD_ROWS, EXIT_INTERRUPTED, EXIT_STRICT, EXIT_USAGE, Files, end, show  # noqa: E402
 from scripts._score.one_set import OneSet  # noqa: E402
-from scripts._score.output import write_bad  # noqa: E402
-from scripts._score.progress import BadRowError, NothingGoodError, watch  # noqa: E402
+from scripts._score.progress import NothingGoodError, watch  # noqa: E402
 from scripts._score.ray_engine import OnRay  # noqa: E402
 from scripts._score.rows import Source  # noqa: E402
-from scripts._score.store import State, Store, written_whole  # noqa: E402
 from scripts._score.units import read_batches  # noqa: E402
 from scripts._score.work import Engine, OneProcess, Scorer  # noqa: E402
 
-EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
+__all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_STRICT", "EXIT_USAGE", "main", "run"]
 
 
 def run(command: Command) -> int:
@@ -67,28 +64,14 @@ def run(command: Command) -> int:
     name = scorer.metric.name
     if (command.reference_key is None) == (scorer.items == QUESTIONS):
         raise UsageError(f"--reference-key goes with probeval, and only with it. The metric is {name}.")
-    _check_columns(command, source)
+    source.check_columns(command.text_key, command.group_key, command.reference_key, command.similarity_key)
     task = OneSet(command, scorer, source) if command.one_set else ByRow(command, scorer, source)
     out = command.output(name)
-    summary_file = out if command.one_set else out.with_name(f"{out.name}.summary.json")
-    parts = out.with_name(f"{out.name}.parts")
-    decisive = command.decisive(name, command.score_key or name)
-
-    Store.sweep(parts)
-    if command.restart:
-        # Opened first, for another process may hold it.
-        Store(parts, None).remove()
-        summary_file.unlink(missing_ok=True)
-    elif out.exists() and not parts.exists():
-        summary = _summary_of(summary_file, decisive)
-        if summary is None:
-            raise UsageError(f"{out} is there already, from another command: pass --restart, or another --out.")
-        return _end(summary)
-
-    store = Store(parts, task.schema)
-    state = store.last_state() or State(decisive)
-    if state.command != decisive:
-        raise UsageError(f"{parts} was begun with another command or file: pass --restart, or another --out.")
+    files = Files(out, out if command.one_set else None, command.decisive(name, command.score_key or name))
+    summary = files.finished(command.restart)
+    if summary is not None:
+        return show(summary)
+    store, state = files.open(task.schema)
     job = task.job()
     with _engine(command) as engine:
         found = engine.map(partial(read_batches, job, state.position), partial(task.open_work, job))
@@ -99,31 +82,7 @@ def run(command: Command) -> int:
             store.remove()
             raise
         numbers = task.score(store, state, engine)
-    summary = task.finish(store, state, numbers, out)
-    write_bad(store, state, out.with_name(f"{out.name}.bad.jsonl"))
-    with written_whole(summary_file) as temporary:
-        temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    store.remove()
-    return _end(summary)
-
-
-def _check_columns(command: Command, source: Source) -> None:
-    """Refuse keys that a table does not have."""
-    if source.schema is None:
-        return
-    names = source.schema.names
-    for key in (command.text_key, command.group_key, command.reference_key, command.similarity_key):
-        if key is not None and key not in names:
-            raise UsageError(f"{command.data} has no column {key!r}: it has {', '.join(names)}.")
-
-
-def _summary_of(summary_file: Path, decisive: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Read the summary that this command has written; None if there is none, or if another command wrote it."""
-    try:
-        summary = json.loads(summary_file.read_text(encoding="utf-8"))
-        return summary if summary["command"] == decisive else None
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return None
+    return files.finish(store, state, task.finish(store, state, numbers, out))
 
 
 def _engine(command: Command) -> AbstractContextManager[Engine]:
@@ -132,24 +91,9 @@ def _engine(command: Command) -> AbstractContextManager[Engine]:
     return nullcontext(OneProcess())
 
 
-def _end(summary: Mapping[str, Any]) -> int:
-    print(json.dumps(summary, indent=2))
-    return EXIT_BAD_ROWS if summary["n_bad"] else 0
-
-
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
-    try:
-        return run(parse_command(words, __doc__))
-    except BadRowError:
-        print("Stopped there. What was done before is kept.", file=sys.stderr)
-        return EXIT_STRICT
-    except (UsageError, OSError) as error:
-        print(f"score.py: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except KeyboardInterrupt:
-        print("Interrupted. The same command goes on from here.", file=sys.stderr)
-        return EXIT_INTERRUPTED
+    return end("score.py", lambda: run(parse_command(words, __doc__)))
 
 
 if __name__ == "__main__":

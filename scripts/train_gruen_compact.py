@@ -108,7 +108,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=ROOT / "metrics/gruen" / WEIGHTS_FILE)
     parser.add_argument(
-        "--checkpoints", type=Path, help="a folder that keeps each stage, and from which a stopped training goes on"
+        "--checkpoints", type=Path, help="a folder that keeps each stage, and from which a stopped training continues"
     )
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()

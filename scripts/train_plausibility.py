@@ -5,7 +5,7 @@
     python scripts/meta_eval.py pairs.jsonl --sets DATA/diversity_sets --quality plausibility.jsonl
 
 `--text` and `--cola` are those of train_gruen_compact.py. The corruptions keep the grammar: a noun, or all nouns,
-replaced by frequent ones of another class of WordNet; a verb replaced; two roles swapped. Training goes on from the
+replaced by frequent ones of another class of WordNet; a verb replaced; two roles swapped. Training starts from the
 weights of the compact backbone, with its adapters, its losses, and these corruptions in place of its own. Printed are
 the AUCs on sentences that it has not seen, by kind of corruption, on CoLA, and of the rule that the shorter text is
 the better one. The ratings are written for meta_eval.py, and nothing is shipped: EVIDENCE.md says what came out.

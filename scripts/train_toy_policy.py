@@ -5,9 +5,9 @@
 
 train: a policy is a softmax over sixteen answers to one prompt: eight sentences of ours, which are valid, and the same
 with their words shuffled, which are noise. It is trained as by GRPO: groups of answers, rewards standardized within a
-group, a step of Adam. Training starts from random policies, or from such that prefer one valid answer. Prints, for each
-reward, what the policies of all seeds have become: the effective number of valid answers, which is the exponential of
-the entropy among them; the probability of a valid answer; and the lowest that its mean was during training.
+group, a step of Adam. Training starts from random policies, or from policies that prefer one valid answer. Prints for
+each reward, as means over seeds after training: the effective number of valid answers, which is the exponential of the
+entropy among them; the probability of a valid answer; and the lowest mean of that probability during training.
 
 time: what the rewards cost beside the generation of the texts by a model of the size of GPT-2, with random weights.
 """

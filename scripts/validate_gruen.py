@@ -26,6 +26,7 @@ from scripts._command import command  # noqa: E402
 from scripts._files import read_csv, read_json, read_part, write_text  # noqa: E402
 from scripts._gruen_training.corpora import documents  # noqa: E402
 from scripts._gruen_training.corpus import read_cola, read_corpus  # noqa: E402
+from scripts._pages import Table, markdown_table  # noqa: E402
 
 SEED = 99
 PAIRS = 200  # of each kind of corruption
@@ -45,32 +46,31 @@ def scores_of(metric: Any, sentences: list[str]) -> dict[str, np.ndarray]:
     return {**parts, "grammaticality": np.array([one["grammaticality"] for one in found])}
 
 
-def cola_table(metric: Any, paths: list[Path]) -> list[str]:
+def cola_table(metric: Any, paths: list[Path]) -> Table:
     """Matthews' correlation of acceptability above one half with the labels."""
-    lines = ["| CoLA | sentences | MCC of acceptability > 0.5 |", "|---|---|---|"]
+    table = [["CoLA", "sentences", "MCC of acceptability > 0.5"]]
     for path in paths:
         rows = read_cola(path)
         found = scores_of(metric, [sentence for sentence, _ in rows])["acceptability"] > 0.5
         correlation = matthews_corrcoef([label for _, label in rows], found)
-        lines.append(f"| {path.stem} | {len(rows)} | {correlation:.3f} |")
-    return lines
+        table.append([path.stem, str(len(rows)), f"{correlation:.3f}"])
+    return table
 
 
-def corrupted_table(metric: Any, text: Path, cola: Path) -> list[str]:
+def corrupted_table(metric: Any, text: Path, cola: Path) -> Table:
     """Share of pairs in which the clean sentence scores above the corrupted one."""
     corpus = read_corpus(text, cola)
     corruptor = corpus.corruptor(SEED)
-    lines = ["| corruption | pairs | grammaticality | acceptability | likelihood |", "|---|---|---|---|---|"]
+    names = ("grammaticality", "acceptability", "likelihood")
+    table = [["corruption", "pairs", *names]]
     for how in corruptor.kinds:
         found = [(words, corrupted.words) for words in corpus.held_out if (corrupted := corruptor.corrupt(words, how))]
         pairs = [(" ".join(words), " ".join(corrupted)) for words, corrupted in found[:PAIRS]]
         clean = scores_of(metric, [pair[0] for pair in pairs])
         corrupted_scores = scores_of(metric, [pair[1] for pair in pairs])
-        shares = [
-            (clean[name] > corrupted_scores[name]).mean() for name in ("grammaticality", "acceptability", "likelihood")
-        ]
-        lines.append(f"| {how} | {len(pairs)} | " + " | ".join(f"{share:.3f}" for share in shares) + " |")
-    return lines
+        shares = [(clean[name] > corrupted_scores[name]).mean() for name in names]
+        table.append([how, str(len(pairs)), *(f"{share:.3f}" for share in shares)])
+    return table
 
 
 def read_ratings(folder: Path) -> dict[str, list[tuple[str, dict[str, float]]]]:
@@ -101,12 +101,9 @@ def _number(value: Any, where: str) -> float:
     return number
 
 
-def people_table(metric: Any, folder: Path) -> list[str]:
+def people_table(metric: Any, folder: Path) -> Table:
     """Spearman's correlation with people's ratings, with 95 % bootstrap intervals for that of gruen."""
-    lines = [
-        "| ratings | texts | gruen | 95 % | acceptability | likelihood | shorter is better |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    table = [["ratings", "texts", "gruen", "95 %", "acceptability", "likelihood", "shorter is better"]]
     rng = np.random.default_rng(SEED)
     for name, rows in read_ratings(folder).items():
         texts = [text for text, _ in rows]
@@ -121,16 +118,12 @@ def people_table(metric: Any, folder: Path) -> list[str]:
                 spearmanr(values, given).statistic
                 for values in (columns["acceptability"], columns["likelihood"], shorter)
             ]
-            correlation = spearmanr(whole, given).statistic
-            lines.append(
-                f"| {name}, {rating} | {len(rows)} | {correlation:.3f} | {low:.3f} to {high:.3f} | "
-                + " | ".join(f"{value:.3f}" for value in others)
-                + " |"
-            )
-    return lines
+            own = [f"{spearmanr(whole, given).statistic:.3f}", f"{low:.3f} to {high:.3f}"]
+            table.append([f"{name}, {rating}", str(len(rows)), *own, *(f"{value:.3f}" for value in others)])
+    return table
 
 
-def focus_table(metric: Any, text: Path) -> list[str]:
+def focus_table(metric: Any, text: Path) -> Table:
     """Share of windows of three sentences that lose focus: as they stand, and with a stranger in the middle."""
     pool = [document for document in documents(text) if len(document) > 20]
     draw = random.Random(SEED)
@@ -148,11 +141,11 @@ def focus_table(metric: Any, text: Path) -> list[str]:
             strange.append(" ".join(word for sentence in (three[0], stranger, three[2]) for word in sentence))
     if len(whole) < WINDOWS:
         raise ValueError(f"{text} has too few documents of more than 20 sentences of six words or more.")
-    lines = ["| three sentences | windows | lose focus |", "|---|---|---|"]
+    table = [["three sentences", "windows", "lose focus"]]
     for name, texts in (("as they stand", whole), ("with a stranger in the middle", strange)):
         found = metric.compute(predictions=texts, components=["focus"], details=True)["details"]
-        lines.append(f"| {name} | {len(texts)} | {np.mean([one['focus'] < 0 for one in found]):.3f} |")
-    return lines
+        table.append([name, str(len(texts)), f"{np.mean([one['focus'] < 0 for one in found]):.3f}"])
+    return table
 
 
 @command
@@ -175,7 +168,7 @@ def main() -> None:
             people_table(metric, arguments.gruen),
             focus_table(metric, arguments.text),
         ]
-    text = "\n\n".join([f"`{signature}`", *("\n".join(table) for table in tables)]) + "\n"
+    text = "\n\n".join([f"`{signature}`", *("\n".join(markdown_table(table)) for table in tables)]) + "\n"
     print(text)
     if arguments.report:
         write_text(arguments.report, text)

@@ -30,11 +30,10 @@ sys.path.insert(0, str(ROOT))
 
 from metrics.probeval.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics.probeval.core_vectors import load_vectors  # noqa: E402
-from metrics.probeval.probeval_formats import (  # noqa: E402
-    WRONG,
-)
+from metrics.probeval.probeval_formats import WRONG  # noqa: E402
 from metrics.probeval.probeval_matching import WordNetMatcher, cluster_maximum  # noqa: E402
 from metrics.probeval.probeval_pipeline import (  # noqa: E402
+    Resources,
     Settings,
     cluster,
     match,
@@ -48,6 +47,7 @@ from metrics.probeval.probeval_vectors import Embeddings, average_word_vectors  
 from metrics.probeval.probeval_wordnet import load_wordnet  # noqa: E402
 from scripts._command import command  # noqa: E402
 from scripts._files import write_text  # noqa: E402
+from scripts._pages import markdown_table  # noqa: E402
 from scripts._validate_probeval.pools import VIEWS, Pool, read  # noqa: E402
 from scripts._validate_probeval.schemes import SCHEMES, draw  # noqa: E402
 
@@ -63,7 +63,7 @@ def settings_for(clustering: str, matcher: str, parity: bool) -> Settings:
 
 
 def score_sets(
-    pool: Pool, sets: list[np.ndarray], pipelines: dict[str, Settings], embeddings: Embeddings, wordnet: WordNetMatcher
+    pool: Pool, sets: list[np.ndarray], pipelines: dict[str, Settings], resources: Resources
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Score sets of answers by people's clusters and labels, and by each pipeline.
 
@@ -79,15 +79,16 @@ def score_sets(
     question = pool.question
     human = next(iter(pipelines.values()))._replace(clustering="human", matcher="human")
     labels = [[*(question.clusters or []), WRONG][column] for column in pool.columns]
-    clusters = cluster(question, human, None)
-    weights = match(question, clusters, human, None, None, labels)
+    clusters = cluster(question, human, resources)
+    weights = match(question, clusters, human, resources, labels)
     truth = [[score(row, weights, clusters, human).score for row in rows] for rows in sets]
     found = {}
     for name, settings in pipelines.items():
-        clusters = cluster(question, settings, embeddings)
-        weights = match(question, clusters, settings, embeddings, wordnet)
+        clusters = cluster(question, settings, resources)
+        weights = match(question, clusters, settings, resources)
         found[name] = [[score(row, weights, clusters, settings).score for row in rows] for rows in sets]
-    matches = protoqa_matches(question.answers, question.gold, wordnet)
+    assert resources.wordnet is not None
+    matches = protoqa_matches(question.answers, question.gold, resources.wordnet)
     masses = question.gold_counts.sum(axis=0)
     for kind, matrix in matches.items():
         reached = cluster_maximum(matrix, question.gold_counts > 0)
@@ -145,25 +146,28 @@ def interval(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float
 
 def table(found: dict[str, np.ndarray], seed: int) -> list[str]:
     """Format correlations, (questions, schemes) for each pipeline, as Markdown."""
-    names = [scheme.__name__.replace("_", " ") for scheme in SCHEMES]
-    lines = [f"| pipeline | {' | '.join(names)} | mean |", "|---" * (len(names) + 2) + "|"]
+    rows = [["pipeline", *(scheme.__name__.replace("_", " ") for scheme in SCHEMES), "mean"]]
     for name, values in found.items():
         columns = [*values.T, values.mean(axis=1)]
-        cells = [interval(column, np.random.default_rng(seed)) for column in columns]
-        lines.append(f"| {name} | " + " | ".join(f"{m:.3f} [{low:.3f}, {high:.3f}]" for m, low, high in cells) + " |")
-    return lines
+        rows.append([name, *(mean_cell(column, seed) for column in columns)])
+    return markdown_table(rows)
+
+
+def mean_cell(values: np.ndarray, seed: int) -> str:
+    """Format the mean over questions and its interval."""
+    mean, low, high = interval(values, np.random.default_rng(seed))
+    return f"{mean:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def other_table(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], seed: int) -> list[str]:
     """Format Pearson's correlation, over the sets of a question, and both correlations over all sets, as Markdown."""
     by_question = [correlations(one, pearsonr) for one in scored]
-    lines = ["| pipeline | Pearson | Spearman, pooled | Pearson, pooled |", "|---" * 4 + "|"]
+    rows = [["pipeline", "Pearson", "Spearman, pooled", "Pearson, pooled"]]
     for name, pair in pool_questions(scored).items():
         values = np.array([one[name] for one in by_question]).mean(axis=1)
-        mean, low, high = interval(values, np.random.default_rng(seed))
-        pooled = " | ".join(f"{correlate(*pair, statistic):.3f}" for statistic in (spearmanr, pearsonr))
-        lines.append(f"| {name} | {mean:.3f} [{low:.3f}, {high:.3f}] | {pooled} |")
-    return lines
+        pooled = (f"{correlate(*pair, statistic):.3f}" for statistic in (spearmanr, pearsonr))
+        rows.append([name, mean_cell(values, seed), *pooled])
+    return markdown_table(rows)
 
 
 def plot_scatter(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], title: str, path: Path) -> None:
@@ -208,9 +212,8 @@ def plot(tables: dict[str, dict[str, np.ndarray]], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-@command
-def main() -> int:
-    """Run the command."""
+def parse_arguments() -> argparse.Namespace:
+    """Read the command line."""
     data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data" / "probeval"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--targets", type=Path, default=data / "cfc_dev_targets.jsonl", help="gold answer clusters")
@@ -219,7 +222,6 @@ def main() -> int:
     parser.add_argument("--clusterings", nargs="+", default=CLUSTERINGS, choices=CLUSTERINGS)
     parser.add_argument("--matchers", nargs="+", default=MATCHERS, choices=MATCHERS)
     parser.add_argument("--sets", type=int, default=50, help="sets drawn for each question and scheme")
-    parser.add_argument("--questions", type=int, help="use only the first questions")
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     parser.add_argument("--vectors", help="word vectors, in place of --model")
     parser.add_argument("--parity", action="store_true", help="the original's matching and smoothing")
@@ -229,12 +231,16 @@ def main() -> int:
     parser.add_argument("--others", action="store_true", help="Pearson's correlation and pooled correlations too")
     parser.add_argument("--scatter", type=Path, help="draw each pipeline's scores of all answers against people's")
     arguments = parser.parse_args()
+    if arguments.sets < 1:
+        parser.error(f"--sets must be at least 1. Got {arguments.sets}.")
+    return arguments
 
-    for name in ("sets", "questions"):
-        if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
-            parser.error(f"--{name} must be at least 1. Got {getattr(arguments, name)}.")
 
-    asked = read(arguments.targets, arguments.predictions, arguments.assessments)[: arguments.questions]
+@command
+def main() -> int:
+    """Run the command."""
+    arguments = parse_arguments()
+    asked = read(arguments.targets, arguments.predictions, arguments.assessments)
     answers = {text for question, labelled in asked for text in [*question.gold, *labelled]}
     texts = sorted(answers | {words(text).content for text in answers})
     if arguments.vectors:
@@ -242,7 +248,7 @@ def main() -> int:
     else:
         encoded = encode(texts, EncoderSettings(arguments.model))
         matrix, identity = encoded.embeddings, encoded.signed["model"]
-    embeddings, wordnet = Embeddings(texts, matrix), WordNetMatcher(load_wordnet())
+    resources = Resources(Embeddings(texts, matrix), WordNetMatcher(load_wordnet()))
     pipelines = {
         f"{clustering} + {matcher}": settings
         for clustering in arguments.clusterings
@@ -266,7 +272,7 @@ def main() -> int:
             if pool is None:
                 continue
             sets = [np.array([draw(pool, scheme, rng) for _ in range(arguments.sets)]) for scheme in SCHEMES]
-            scored.append(score_sets(pool, sets, pipelines, embeddings, wordnet))
+            scored.append(score_sets(pool, sets, pipelines, resources))
             equal = np.array([text in set(pool.question.gold) for text in pool.question.answers])
             shares.append(float(pool.question.counts[equal].sum() / pool.question.counts.sum()))
         lines += ["", f"### {title.capitalize()}: {len(scored)} of {len(asked)} questions"]

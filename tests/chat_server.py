@@ -83,9 +83,13 @@ class Handler(BaseHTTPRequestHandler):
         """Keep the test's output clean."""
 
 
-@contextmanager
 def serve(reply):
-    server = ChatServer(reply)
+    return running(ChatServer(reply))
+
+
+@contextmanager
+def running(server):
+    """Run a server in a thread of its own."""
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

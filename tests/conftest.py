@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -39,20 +40,23 @@ SETS = [
 ]
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep the tests of a file in one process, for their fixtures, and those of a demo, for its server."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFileOrDemo(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            demo = re.search(r"(\w+)\]$", nodeid)
+            return demo[1] if demo and "test_spaces" in file else file
+
+    return ByFileOrDemo(config, log)
+
+
 def encode(texts, *args, **settings):
     """Encode texts by the core, with the settings of the encoder as arguments."""
     return core_encoder.encode(texts, core_encoder.EncoderSettings(*args, **settings))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config, items):
-    """Give the tests of a file to one process of `--dist loadgroup`, and those of a demo, which share its server."""
-    # Set in the processes of pytest-xdist only.
-    if not config.getoption("loadgroup", False):
-        return
-    for item in items:
-        parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        item.add_marker(pytest.mark.xdist_group(parameters.get("demo", item.path.stem)))
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,9 @@
 
 import json
 import threading
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.chat_server import running
 
 
 class EmbeddingServer(ThreadingHTTPServer):
@@ -57,14 +58,5 @@ class Handler(BaseHTTPRequestHandler):
         """Keep the test's output clean."""
 
 
-@contextmanager
 def serve(embed, faults=0):
-    server = EmbeddingServer(embed, faults)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return running(EmbeddingServer(embed, faults))

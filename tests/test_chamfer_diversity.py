@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from metrics._core import core_spectra
+from metrics._core import core_distances
 from tests.conftest import SETS
 from tests.references import diversity as reference
 
@@ -24,12 +24,12 @@ def compute(load, vectors, **settings):
 def test_equals_the_plain_definition(vectors):
     vectors[:, 0] += 3.5  # no zero vector
     sizes = np.array([len(vectors)])
-    distances, neighbours = core_spectra.nearest_neighbours(vectors, sizes)
+    distances, neighbours = core_distances.nearest_neighbours(vectors, sizes)
     np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-9)
     own = 1 - reference.cosines(vectors)[np.arange(len(vectors)), neighbours]
     np.testing.assert_allclose(own, distances, atol=1e-9)
     assert (neighbours != np.arange(len(vectors))).all()
-    assert core_spectra.mean_pairwise_distances(vectors, sizes)[0] == pytest.approx(
+    assert core_distances.mean_pairwise_distances(vectors, sizes)[0] == pytest.approx(
         reference.mean_pairwise_distance(vectors), abs=1e-9
     )
 
@@ -40,8 +40,8 @@ def test_tiles_of_a_large_set_equal_the_plain_definition(rng, monkeypatch, n):
     vectors[n // 2] = 3 * vectors[7]
     sizes = np.array([n])
     for tile in (64, 768):
-        monkeypatch.setattr(core_spectra, "_TILE_ROWS", tile)
-        distances, neighbours = core_spectra.nearest_neighbours(vectors, sizes, block_rows=100)
+        monkeypatch.setattr(core_distances, "_TILE_ROWS", tile)
+        distances, neighbours = core_distances.nearest_neighbours(vectors, sizes, block_rows=100)
         np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-12)
         assert neighbours[7] == n // 2
         assert neighbours[n // 2] == 7
@@ -51,8 +51,8 @@ def test_tiles_of_a_large_set_equal_the_plain_definition(rng, monkeypatch, n):
 def test_tiles_tell_texts_apart_that_are_nearly_alike(rng, spread):
     vectors = rng.standard_normal(48) + spread * rng.standard_normal((600, 48))
     sizes = np.array([len(vectors)])
-    distances, neighbours = core_spectra.nearest_neighbours(vectors, sizes, block_rows=100)
-    whole, right = core_spectra.nearest_neighbours(vectors, sizes, block_rows=1000)
+    distances, neighbours = core_distances.nearest_neighbours(vectors, sizes, block_rows=100)
+    whole, right = core_distances.nearest_neighbours(vectors, sizes, block_rows=1000)
     np.testing.assert_allclose(distances, whole, atol=1e-14)
     assert (neighbours == right).mean() > 0.99
 
@@ -68,8 +68,8 @@ def test_float32_is_as_good_as_float64(load, rng, n):
 def test_sets_of_many_sizes_in_small_blocks(rng):
     sizes = np.array([3, 200, 2, 3, 1200, 2])
     vectors = rng.standard_normal((sizes.sum(), 5)).astype(np.float32)
-    distances, _ = core_spectra.nearest_neighbours(vectors, sizes, block_rows=64)
-    means = core_spectra.mean_pairwise_distances(vectors, sizes, block_rows=64)
+    distances, _ = core_distances.nearest_neighbours(vectors, sizes, block_rows=64)
+    means = core_distances.mean_pairwise_distances(vectors, sizes, block_rows=64)
     for part, own, mean in zip(
         np.split(vectors, np.cumsum(sizes)[:-1]), np.split(distances, np.cumsum(sizes)[:-1]), means, strict=True
     ):

@@ -13,6 +13,7 @@ from scripts._choose import work
 from scripts._choose.greedy import choose as choose_greedily
 from scripts._choose.greedy import choose_best, subset_score
 from tests.conftest import SETS
+from tests.files import read_jsonl, write_jsonl
 from tests.references import diversity
 
 
@@ -75,15 +76,6 @@ ROWS = [
     for i, members in enumerate(SETS)
     for j, text in enumerate(members)
 ]
-
-
-def write_jsonl(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def read_jsonl(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def run(data, *more, key="answer", out="out.jsonl"):

@@ -10,6 +10,7 @@ import pytest
 from scripts import cluster_answers
 from tests.chat_server import serve
 from tests.conftest import ROOT
+from tests.files import read_jsonl, write_jsonl
 
 TARGETS = ROOT / "tests" / "data" / "probeval_cfc_targets.jsonl"
 PREDICTIONS = ROOT / "tests" / "data" / "probeval_cfc_predictions.json"
@@ -41,15 +42,6 @@ def run(monkeypatch, capsys):
     return run_once
 
 
-def read(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def write(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
 def clusters_of(row):
     found = {}
     for answer in row["answers"]:
@@ -69,7 +61,7 @@ def test_answers_are_clustered_and_labelled(run, load, tmp_path):
         assert "2 of 2 questions are clustered" in shown
         assert "Agreement with people's clusters, mean of 2 questions: blanc 0.92, adjusted_rand 0.85" in shown
         assert "2 of 2 questions are labelled" in shown
-        first, second = read(out)
+        first, second = read_jsonl(out)
         assert (first["id"], first["question"]) == ("q1", "what do you boil water in?")
         assert clusters_of(first) == {
             "kettle": {"a kettle": 2, "electric kettle": 1, "kettle": 9},
@@ -87,7 +79,7 @@ def test_answers_are_clustered_and_labelled(run, load, tmp_path):
         # Again: nothing is asked for. Other answers: only what is new.
         assert run(*arguments, "--base-url", server.url)[0] == 0
         assert len(server.requests) == 4
-        more = write(tmp_path / "more.jsonl", [{"id": "q1", "answers": ["big pot", "Pot ", "  ", "kettle"]}])
+        more = write_jsonl(tmp_path / "more.jsonl", [{"id": "q1", "answers": ["big pot", "Pot ", "  ", "kettle"]}])
         assert run(TARGETS, out, "--answers", more, labels, "--base-url", server.url)[0] == 0
         assert len(server.requests) == 5
         assert json.loads(labels.read_text(encoding="utf-8")) == {
@@ -95,7 +87,7 @@ def test_answers_are_clustered_and_labelled(run, load, tmp_path):
         }
         # Without a model's answers, all questions are clustered.
         assert run(TARGETS, out, "--base-url", server.url)[0] == 0
-        assert [row["id"] for row in read(out)] == ["q1", "q2", "q3"]
+        assert [row["id"] for row in read_jsonl(out)] == ["q1", "q2", "q3"]
     probeval = load("probeval")
     predictions = probeval.from_cfc(TARGETS, PREDICTIONS)["predictions"]
     result = probeval.compute(predictions=predictions, references=[first, second], matcher="human", labels=found)
@@ -104,27 +96,27 @@ def test_answers_are_clustered_and_labelled(run, load, tmp_path):
 
 
 def test_questions_without_ids_are_labelled_by_position(run, tmp_path):
-    people = write(tmp_path / "people.jsonl", [{"answers": ["red", "dark red", "blue"]}, {"answers": {"tea": 3}}])
-    model = write(tmp_path / "model.jsonl", [["light red", "red"], ["green tea"]])
+    people = write_jsonl(tmp_path / "people.jsonl", [{"answers": ["red", "dark red", "blue"]}, {"answers": {"tea": 3}}])
+    model = write_jsonl(tmp_path / "model.jsonl", [["light red", "red"], ["green tea"]])
     out, labels = tmp_path / "clustered.jsonl", tmp_path / "labels.json"
     with serve(reply_by_last_word) as server:
         # A line of answers must be an object, with an id or with answers.
         code, shown = run(people, out, "--answers", model, labels, "--base-url", server.url)
         assert code == 2
         assert "model.jsonl, line 1 must hold an object. Got list" in shown
-        write(model, [{"answers": ["light red", "red"]}, {"answers": ["green tea"]}])
+        write_jsonl(model, [{"answers": ["light red", "red"]}, {"answers": ["green tea"]}])
         code, shown = run(people, out, "--answers", model, labels, "--base-url", server.url)
         assert code == 0, shown
         assert "Agreement" not in shown
         assert "Question: (not known)" in server.requests[0][0]["messages"][-1]["content"]
-    assert [row["id"] for row in read(out)] == ["0", "1"]
+    assert [row["id"] for row in read_jsonl(out)] == ["0", "1"]
     assert json.loads(labels.read_text()) == {"0": {"light red": "red", "red": "red"}, "1": {"green tea": "tea"}}
 
 
 def test_many_answers_are_asked_for_in_blocks(run, tmp_path):
-    people = write(tmp_path / "people.jsonl", [{"id": "q", "question": "Which?", "answers": ["red", "blue"]}])
+    people = write_jsonl(tmp_path / "people.jsonl", [{"id": "q", "question": "Which?", "answers": ["red", "blue"]}])
     new = [f"shade {i} of {'red' if i % 2 else 'blue'}" for i in range(95)]
-    model = write(tmp_path / "model.jsonl", [{"id": "q", "answers": new}])
+    model = write_jsonl(tmp_path / "model.jsonl", [{"id": "q", "answers": new}])
     out, labels = tmp_path / "clustered.jsonl", tmp_path / "labels.json"
     with serve(reply_by_last_word) as server:
         assert run(people, out, "--answers", model, labels, "--base-url", server.url)[0] == 0
@@ -165,13 +157,13 @@ def test_answers_that_cannot_be_read_are_asked_for_anew_and_then_reported(run, t
         assert "question 'q1': no answer of 3 can be read" in shown
         assert "1 of 2 questions are clustered" in shown
         assert "1 of 2 questions are labelled" in shown
-        assert [row["id"] for row in read(out)] == ["q2"]
+        assert [row["id"] for row in read_jsonl(out)] == ["q2"]
         assert list(json.loads(labels.read_text(encoding="utf-8"))) == ["q2"]
         assert len(server.requests) == 3 + 2 + 2
         server.reply = reply_by_last_word
         assert run(*arguments, "--attempts", "4", "--base-url", server.url)[0] == 0
         assert len(server.requests) == 7 + 2
-    assert [row["id"] for row in read(out)] == ["q1", "q2"]
+    assert [row["id"] for row in read_jsonl(out)] == ["q1", "q2"]
 
 
 def test_an_endpoint_that_fails_stops_the_run_and_what_came_is_kept(run, tmp_path):
@@ -182,7 +174,7 @@ def test_an_endpoint_that_fails_stops_the_run_and_what_came_is_kept(run, tmp_pat
         assert code == 1
         assert f"{server.url}/ does not answer" in shown
         assert "Stopped with 1 of 2 answers missing" in shown
-        assert len(read(out)) == 2
+        assert len(read_jsonl(out)) == 2
         assert list(json.loads(labels.read_text(encoding="utf-8"))) == ["q1"]
         server.reply = reply_by_last_word
         assert run(*arguments, "--base-url", server.url)[0] == 0
@@ -229,7 +221,7 @@ def test_unreadable_matches(value):
     ],
 )
 def test_bad_input_is_named_before_anything_is_asked(run, tmp_path, people, model, message):
-    paths = [write(tmp_path / f"{i}.jsonl", rows) for i, rows in enumerate((people, model))]
+    paths = [write_jsonl(tmp_path / f"{i}.jsonl", rows) for i, rows in enumerate((people, model))]
     out, labels = tmp_path / "out.jsonl", tmp_path / "labels.json"
     more = ("--answers", paths[1], labels) if model else ()
     code, shown = run(paths[0], out, *more, "--base-url", "http://127.0.0.1:9/v1")

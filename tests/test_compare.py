@@ -12,6 +12,7 @@ import pytest
 from scripts import compare
 from scripts._statistics import randomization_p
 from tests.conftest import ROOT, SETS
+from tests.files import write_jsonl
 
 OTHER = [[*members[::-1][:-1], "The train is late."] for members in SETS]
 
@@ -29,12 +30,7 @@ def run(monkeypatch, capsys):
 
 @pytest.fixture
 def files(tmp_path):
-    def write(name, values):
-        path = tmp_path / name
-        path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
-        return path
-
-    return write
+    return lambda name, values: write_jsonl(tmp_path / name, values)
 
 
 def test_two_files_are_compared(run, files, load, tmp_path):

@@ -11,6 +11,7 @@ from metrics._core import core_contributions, core_neighbours, core_spectra
 from tests.conftest import SETS
 from tests.references import classes as reference
 from tests.references import diversity
+from tests.test_vendi_classes import first_letter
 
 ORDERS = [0, 0.5, 1, 2, float("inf")]
 
@@ -121,10 +122,6 @@ def test_chamfer_of_a_large_set_in_blocks(rng, monkeypatch):
     monkeypatch.setattr(core_neighbours, "_ENTRIES", 420)
     blocks = core_neighbours.nearest_without(vectors, np.array([60]), block_rows=30)
     np.testing.assert_allclose(blocks, whole, rtol=1e-12)
-
-
-def first_letter(left, right):
-    return [a[0] == b[0] for a, b in zip(left, right, strict=True)]
 
 
 def gaussian(x):

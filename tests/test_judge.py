@@ -17,6 +17,7 @@ from scripts import candidate_sets, judge_diversity
 from scripts._meta_eval.pairs import read_verdict
 from tests.chat_server import serve
 from tests.conftest import ROOT
+from tests.files import read_jsonl, write_jsonl
 
 PAIRS = [
     {"src": "dog", "set1": ["a dog", "a cat", "a cow", "a hen"], "set2": ["a dog", "a dog", "a dog", "a cat"], "n": 1},
@@ -46,18 +47,12 @@ def run(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def pairs(tmp_path):
-    path = tmp_path / "pairs.jsonl"
-    path.write_text("".join(json.dumps(pair) + "\n" for pair in PAIRS), encoding="utf-8")
-    return path
-
-
-def read(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return write_jsonl(tmp_path / "pairs.jsonl", PAIRS)
 
 
 def check_judged(path):
     """Both orders are averaged, so that the bias for the first is gone."""
-    judged = read(path)
+    judged = read_jsonl(path)
     assert [(pair["Diversity_Set1"], pair["Diversity_Set2"]) for pair in judged] == [
         (first + 0.5, second + 0.5) for first, second in DISTINCT
     ]
@@ -92,7 +87,7 @@ def test_pairs_are_judged_and_the_answers_kept(run, pairs, tmp_path):
             before = len(server.requests)
             assert run(judge_diversity, pairs, out, *extra, "--base-url", server.url, "--samples", "1")[0] == 0
             assert len(server.requests) == before + 6
-    assert [read_verdict(pair, "") for pair in read(out)] == [0, 1, None]
+    assert [read_verdict(pair, "") for pair in read_jsonl(out)] == [0, 1, None]
 
 
 def test_quality_is_asked_for_in_the_same_call(run, pairs, tmp_path):
@@ -108,7 +103,7 @@ def test_quality_is_asked_for_in_the_same_call(run, pairs, tmp_path):
         arguments = (*arguments, "--base-url", server.url)
         assert run(judge_diversity, *arguments, "--quality")[0] == 0
         check_judged(out)
-        judged = read(out)
+        judged = read_jsonl(out)
         assert [(pair["Quality_Set1"], pair["Quality_Set2"]) for pair in judged] == [(3.5, 3.5), (4, 4), (4, 4)]
         assert [pair["llm_quality"] for pair in judged] == [2, 2, 2]
         assert len(server.paid) == 30
@@ -119,7 +114,7 @@ def test_quality_is_asked_for_in_the_same_call(run, pairs, tmp_path):
         assert run(judge_diversity, *arguments, "--samples", "1")[0] == 0
         assert len(server.requests) == 36
         assert "quality" not in server.requests[-1][0]["messages"][0]["content"].split("Do not rate")[0]
-    assert "Quality_Set1" not in read(out)[0]
+    assert "Quality_Set1" not in read_jsonl(out)[0]
 
 
 def test_quality_of_the_swapped_order_goes_to_its_set(run, pairs, tmp_path):
@@ -131,7 +126,7 @@ def test_quality_of_the_swapped_order_goes_to_its_set(run, pairs, tmp_path):
     with serve(reply) as server:
         command = (pairs, out, "--model", "m", "--base-url", server.url, "--quality", "--samples", "1")
         assert run(judge_diversity, *command)[0] == 0
-    first = read(out)[0]
+    first = read_jsonl(out)[0]
     assert (first["Quality_Set1"], first["Quality_Set2"], first["llm_quality"]) == (5, 2, 0)
 
 
@@ -185,7 +180,7 @@ def test_answers_that_cannot_be_read_are_asked_for_anew_and_then_reported(run, p
         assert code == 1
         assert shown.count(f"{pairs}, line 2: no answer of 3 can be read") == 4
         assert "both from 1 to 5. Got" in shown
-        assert [pair.get("src") for pair in read(out)] == ["dog", None]
+        assert [pair.get("src") for pair in read_jsonl(out)] == ["dog", None]
         # Two pairs of four questions with one broken answer for each text of a question, and four times three.
         assert len(server.requests) == 8 + 4 + 12
         # Nothing is asked for again, unless more attempts are allowed.
@@ -195,7 +190,7 @@ def test_answers_that_cannot_be_read_are_asked_for_anew_and_then_reported(run, p
         code, shown = run(judge_diversity, *arguments, "--base-url", server.url, "--attempts", "4")
         assert code == 0
         assert len(server.requests) == 28
-    assert len(read(out)) == 3
+    assert len(read_jsonl(out)) == 3
 
 
 def test_a_request_that_the_endpoint_refuses_does_not_stop_the_others(run, pairs, tmp_path):
@@ -205,7 +200,7 @@ def test_a_request_that_the_endpoint_refuses_does_not_stop_the_others(run, pairs
     assert code == 1
     assert "line 2: the endpoint refuses it" in shown
     assert "fault 400" in shown
-    assert len(read(out)) == 2
+    assert len(read_jsonl(out)) == 2
 
 
 @pytest.mark.parametrize(("status", "retries"), [(401, "6"), (404, "6"), (500, "1")])
@@ -222,7 +217,7 @@ def test_an_endpoint_that_fails_stops_the_run_and_what_came_is_kept(run, pairs, 
         assert f"fault {status}" in shown
         assert "Stopped with 18 of 30 answers missing" in shown
         assert f"kept in {out}.journal" in shown
-        assert len(read(out)) == 1
+        assert len(read_jsonl(out)) == 1
         assert len(server.requests) == (14 if status == 500 else 13)
         server.reply = lambda question, _: ratings(question)
         assert run(judge_diversity, *arguments, "--base-url", server.url)[0] == 0
@@ -239,7 +234,7 @@ def test_an_endpoint_that_is_down(run, pairs, tmp_path):
     assert code == 1
     assert f"{url}/ does not answer: Connection error." in shown
     assert "refused" in shown
-    assert read(out) == []
+    assert read_jsonl(out) == []
 
 
 def wait_for(condition):
@@ -263,7 +258,7 @@ def test_killed_at_any_moment_it_goes_on_and_pays_for_nothing_twice(pairs, tmp_p
             wait_for(lambda answers=answers: journal.exists() and journal.read_bytes().count(b"\n") >= answers)
             os.kill(running.pid, signal.SIGKILL)
             running.wait()
-            before = {record["key"] for record in read(journal)}
+            before = {record["key"] for record in read_jsonl(journal)}
             assert kept <= before
             kept = before
         # Killed in the middle of a line.
@@ -403,7 +398,7 @@ def test_sets_are_paired_within_their_quality(run, tmp_path, tagger):
     rich, out = tmp_path / "rich.jsonl", tmp_path / "pairs.jsonl"
     rich.write_text((json.dumps(RICH) + "\n") * 2, encoding="utf-8")
     assert run(candidate_sets, "pairs", rich, out, "--seed", "3")[0] == 0
-    made = read(out)
+    made = read_jsonl(out)
     assert len(made) == 2 * (6 + 3)
     for pair in made:
         labels = {pair["set1_label"], pair["set2_label"]}
@@ -416,7 +411,7 @@ def test_sets_are_paired_within_their_quality(run, tmp_path, tagger):
     assert run(candidate_sets, "pairs", rich, out, "--seed", "4")[0] == 0
     assert out.read_bytes() != first
     assert run(candidate_sets, "pairs", rich, out, "--most", "2", "--no-noun-shuffle")[0] == 0
-    assert len(read(out)) == 4
+    assert len(read_jsonl(out)) == 4
 
 
 @pytest.mark.parametrize(
@@ -456,11 +451,11 @@ def test_paraphrases_and_nonsense_are_generated(run, tmp_path):
         asked = len(server.requests)
         assert run(candidate_sets, *arguments)[0] == 0
         assert len(server.requests) == asked
-    (found,) = read(rich)
+    (found,) = read_jsonl(rich)
     assert found["paraphrases"] == [[f"{text} indeed", f"Truly: {text}"] for text in TEXTS]
     assert found["nonsensical"] == [f"nonsense {i}" for i in range(4)]
     assert run(candidate_sets, "pairs", rich, tmp_path / "pairs.jsonl", "--no-noun-shuffle")[0] == 0
-    assert len(read(tmp_path / "pairs.jsonl")) == 7
+    assert len(read_jsonl(tmp_path / "pairs.jsonl")) == 7
 
 
 @pytest.mark.parametrize(

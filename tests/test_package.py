@@ -35,6 +35,25 @@ def test_the_command_line_lists_its_commands(capsys):
     assert "there is no command 'scores'" in capsys.readouterr().err
 
 
+WITHOUT_EXTRAS = """
+import importlib, sys
+sys.modules |= dict.fromkeys(("matplotlib", "openai", "ray"))  # as if they were not installed
+for name in sys.argv[3].split():
+    importlib.import_module("scripts." + name.replace("-", "_"))
+sys.argv = ["judge_diversity.py", *sys.argv[1:3], "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
+raise SystemExit(importlib.import_module("scripts.judge_diversity").main())
+"""
+
+
+@pytest.mark.slow
+def test_commands_start_without_the_extras(tmp_path):
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text(json.dumps({"set1": TEXTS, "set2": TEXTS}) + "\n", encoding="utf-8")
+    words = [sys.executable, "-c", WITHOUT_EXTRAS, pairs, tmp_path / "judged.jsonl", " ".join(COMMANDS)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, 'openai is needed: pip install ".[judge]"\n')
+
+
 def test_the_build_holds_all_metrics():
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
     folders = [path for path in METRICS.iterdir() if any(path.glob("*.py"))]

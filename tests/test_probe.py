@@ -25,6 +25,7 @@ from scripts._probe.report import make_report
 from scripts._probe.scoring import Scorer, draw, halve
 from tests.chat_server import serve
 from tests.conftest import ROOT
+from tests.files import read_jsonl, write_jsonl
 
 DATA = ROOT / "tests" / "data"
 TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"
@@ -47,18 +48,9 @@ def run(capsys, monkeypatch):
     return run_once
 
 
-def write(path, lines):
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
-
-
-def read(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 @pytest.fixture
 def questions(tmp_path):
-    return write(tmp_path / "questions.jsonl", QUESTIONS)
+    return write_jsonl(tmp_path / "questions.jsonl", QUESTIONS)
 
 
 # Cleaning.
@@ -159,7 +151,7 @@ def test_a_chat_model_is_asked_and_its_answers_are_kept(run, questions, tmp_path
         assert "3 of 3 questions have all their 4 answers" in shown
         assert len(server.paid) == len(set(server.paid)) == 12
         assert "12 answers are new" in shown
-        lines = read(out)
+        lines = read_jsonl(out)
         assert [line["id"] for line in lines] == ["q1", "2", "q3"]
         assert lines[1]["question"] == "Someone boils water. Who does?"
         assert all(line["model"] == "m" and line["temperature"] == 1.0 for line in lines)
@@ -175,13 +167,15 @@ def test_a_chat_model_is_asked_and_its_answers_are_kept(run, questions, tmp_path
         assert len(server.requests) == 12
         assert run(*command, "--samples", "5")[0] == 0
         assert len(server.requests) == 15
-        write(questions, [{"id": "q0", "question": "Why?"}, *QUESTIONS])
+        write_jsonl(questions, [{"id": "q0", "question": "Why?"}, *QUESTIONS])
         assert run(*command, "--samples", "5")[0] == 0
         assert len(server.requests) == 20
 
 
 def test_examples_come_before_the_question(run, questions, tmp_path):
-    shots = write(tmp_path / "shots.jsonl", [{"sentence": "It rains.", "question": "Where?", "answer": "outside"}])
+    shots = write_jsonl(
+        tmp_path / "shots.jsonl", [{"sentence": "It rains.", "question": "Where?", "answer": "outside"}]
+    )
     with serve(lambda question, _: "dog") as server:
         command = ("ask", questions, tmp_path / "a.jsonl", "--model", "m", "--base-url", server.url, "--samples", 1)
         assert run(*command, "--shots", shots)[0] == 0
@@ -199,7 +193,7 @@ def test_faults_are_waited_out_and_failures_reported(run, questions, tmp_path):
         command = ("ask", questions, out, "--model", "m", "--base-url", server.url, "--samples", 3, "--workers", 1)
         code, _, shown = run(*command)
         assert code == 0, shown
-        assert [line["raw"] for line in read(out)] == [["dog"] * 3] * 3
+        assert [line["raw"] for line in read_jsonl(out)] == [["dog"] * 3] * 3
         # Six faults, of which two answers were charged.
         assert len(server.requests) == 15
         assert len(server.paid) == 11
@@ -209,11 +203,11 @@ def test_faults_are_waited_out_and_failures_reported(run, questions, tmp_path):
         code, _, shown = run(*command, "--samples", 3)
         assert code == 1
         assert "Stopped with 5 of 9 answers missing" in shown
-        assert sum(len(line["answers"]) for line in read(tmp_path / "b.jsonl")) == 4
+        assert sum(len(line["answers"]) for line in read_jsonl(tmp_path / "b.jsonl")) == 4
         server.reply = lambda question, _: "cat"
         assert run(*command, "--samples", 3)[0] == 0
         assert len(server.paid) == len(set(server.paid)) == 9
-    answers = Counter(answer for line in read(tmp_path / "b.jsonl") for answer in line["answers"])
+    answers = Counter(answer for line in read_jsonl(tmp_path / "b.jsonl") for answer in line["answers"])
     assert answers == {"dog": 4, "cat": 5}
 
 
@@ -230,7 +224,7 @@ def test_killed_it_goes_on_and_asks_nothing_twice(questions, tmp_path):
             time.sleep(0.02)
         os.kill(running.pid, signal.SIGKILL)
         running.wait()
-        kept = {record["key"]: record["answer"] for record in read(journal)}
+        kept = {record["key"]: record["answer"] for record in read_jsonl(journal)}
         with journal.open("ab") as file:
             file.write(b'{"key": "0123", "answ')
         asked = len(server.requests)
@@ -239,7 +233,7 @@ def test_killed_it_goes_on_and_asks_nothing_twice(questions, tmp_path):
         again = {identity.rpartition("-")[0] for _, identity in server.requests[asked:]}
         assert not again & set(kept)
         assert len(again) == 30 - len(kept)
-    raw = [answer for line in read(out) for answer in line["raw"]]
+    raw = [answer for line in read_jsonl(out) for answer in line["raw"]]
     assert len(raw) == 30
     assert set(kept.values()) <= set(raw)
 
@@ -257,7 +251,7 @@ def test_killed_it_goes_on_and_asks_nothing_twice(questions, tmp_path):
     ],
 )
 def test_what_cannot_be_asked_is_named(run, tmp_path, lines, options, message):
-    path = write(tmp_path / "questions.jsonl", lines)
+    path = write_jsonl(tmp_path / "questions.jsonl", lines)
     here = ("--model", "./nowhere", "--base-url", "http://127.0.0.1:9/v1")
     code, _, shown = run("ask", path, tmp_path / "out.jsonl", *here, *options)
     assert code == 2
@@ -269,8 +263,8 @@ def test_released_targets_are_questions(run, tmp_path):
     with serve(lambda question, _: "dog") as server:
         out = tmp_path / "answers.jsonl"
         assert run("ask", TARGETS, out, "--model", "m", "--base-url", server.url, "--samples", 1)[0] == 0
-    assert [line["id"] for line in read(out)] == ["q1", "q2", "q3"]
-    assert read(out)[0]["question"] == "what do you boil water in?"
+    assert [line["id"] for line in read_jsonl(out)] == ["q1", "q2", "q3"]
+    assert read_jsonl(out)[0]["question"] == "what do you boil water in?"
 
 
 # Asking a model of transformers.
@@ -281,7 +275,7 @@ def test_a_local_model_answers_and_goes_on_after_a_kill(run, questions, tmp_path
     command = ("ask", questions, out, "--model", tiny_language_model, "--local", "--max-tokens", 6)
     code, _, shown = run(*command, "--samples", 10, "--batch-size", 4)
     assert code == 0, shown
-    lines = read(out)
+    lines = read_jsonl(out)
     assert [len(line["raw"]) for line in lines] == [10, 10, 10]
     assert all(line["model"].startswith("local@") for line in lines)
     assert len({answer for line in lines for answer in line["raw"]}) > 3
@@ -350,7 +344,7 @@ def test_a_gguf_model_answers(run, questions, tmp_path):
     out = tmp_path / "answers.jsonl"
     folder = os.path.dirname(package.__file__)
     assert run("ask", questions, out, "--model", folder, "--local", "--samples", 2, "--max-tokens", 4)[0] == 0
-    assert [len(line["raw"]) for line in read(out)] == [2, 2, 2]
+    assert [len(line["raw"]) for line in read_jsonl(out)] == [2, 2, 2]
 
 
 # The report.
@@ -511,7 +505,7 @@ def test_the_report_is_written(run, tmp_path):
     page.write_text("<!-- probe report: start -->\nSTALE\n<!-- probe report: end -->\n", encoding="utf-8")
     names = {"json": "r.json", "html": "r.html", "markdown": "r.md", "plot": "r.svg", "write": "page.md"}
     options = [word for option, name in names.items() for word in (f"--{option}", tmp_path / name)]
-    given = write(tmp_path / "b|x.jsonl", [{"id": "q1", "answers": ["a pot", "pot"]}, {"q7": ["x"]}])
+    given = write_jsonl(tmp_path / "b|x.jsonl", [{"id": "q1", "answers": ["a pot", "pot"]}, {"q7": ["x"]}])
     code, shown, said = run("report", TARGETS, f"a=={PREDICTIONS}".replace("==", "="), given, *options, "--rounds", 2)
     assert code == 0, said
     assert "b|x: unknown: q7" in said
@@ -553,7 +547,7 @@ def test_what_cannot_be_reported_is_named(run, words, message):
 
 
 def test_a_file_without_a_known_question_is_named(run, tmp_path):
-    given = write(tmp_path / "a.jsonl", [{"q7": ["x"]}])
+    given = write_jsonl(tmp_path / "a.jsonl", [{"q7": ["x"]}])
     assert "a: none of its questions is among the targets: ['q7']" in run("report", TARGETS, given)[2]
 
 
@@ -594,7 +588,7 @@ def test_more_people_are_needed_for_less_distance(rng):
 
 
 def test_annotators_are_reported(run, tmp_path, references):
-    targets = write(tmp_path / "targets.jsonl", references[:3])
+    targets = write_jsonl(tmp_path / "targets.jsonl", references[:3])
     page = tmp_path / "page.md"
     page.write_text("<!-- probe annotators: start -->\n<!-- probe annotators: end -->\n", encoding="utf-8")
     options = ("--json", tmp_path / "a.json", "--plot", tmp_path / "a.svg", "--write", page)
@@ -650,7 +644,7 @@ def test_scores_respond(references):
 def test_sensitivity_is_reported(run, tmp_path):
     label = [f"c{i}" for i in range(6)]
     answers = [{"text": word, "count": 6 - i, "cluster": label[i]} for i, word in enumerate("abcdef")]
-    targets = write(tmp_path / "targets.jsonl", [{"id": "q", "answers": answers}])
+    targets = write_jsonl(tmp_path / "targets.jsonl", [{"id": "q", "answers": answers}])
     page = tmp_path / "page.md"
     page.write_text("<!-- probe sensitivity: start -->\n<!-- probe sensitivity: end -->\n", encoding="utf-8")
     options = ("--json", tmp_path / "s.json", "--plot", tmp_path / "s.svg", "--write", page)

@@ -12,6 +12,7 @@ from metrics._core import core_inputs, core_neighbours, core_rarefaction
 from tests.conftest import SETS
 from tests.references import classes as reference
 from tests.references import diversity
+from tests.test_contributions import LABELS, QUALITY, VECTORS, gaussian
 
 
 @settings(deadline=None)
@@ -150,15 +151,6 @@ def test_rarefy_is_checked():
         core_rarefaction.parse_rarefy(1, sizes, 2)
     with pytest.raises(TypeError, match="rarefy must be an integer"):
         core_rarefaction.parse_rarefy(2.5, sizes)
-
-
-VECTORS = np.random.default_rng(3).standard_normal((sum(map(len, SETS)), 5))
-LABELS = [[text[-2] for text in members] for members in SETS]
-QUALITY = [[(7 * i + 3 * j) % 10 / 10 for j in range(len(members))] for i, members in enumerate(SETS)]
-
-
-def gaussian(x):
-    return np.exp(-((x[:, None] - x[None]) ** 2).sum(-1))
 
 
 def brute_force(metric, settings, k, keys):

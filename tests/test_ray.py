@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metrics._core import core_ngrams, core_spectra
+from metrics._core import core_distances, core_ngrams, core_spectra
 from metrics.self_bleu import self_bleu_parts
 from scripts import score
 from scripts._score import ray_engine
@@ -275,17 +275,17 @@ def test_blocks_have_the_neighbours_of_the_whole(rng, spread):
     embeddings[17] = embeddings[2400]
     sizes = np.array([len(embeddings)])
     blocks = [embeddings[:900], embeddings[900:901], embeddings[901:]]
-    total = sum(core_spectra.unit_sum(block) for block in blocks)
+    total = sum(core_distances.unit_sum(block) for block in blocks)
     best = [np.full(len(block), -np.inf) for block in blocks]
     for i in range(3):
         for j in range(i, 3):
             right = None if i == j else blocks[j]
-            left_best, right_best = core_spectra.nearest_between(blocks[i], right, total / len(embeddings))
+            left_best, right_best = core_distances.nearest_between(blocks[i], right, total / len(embeddings))
             best[i], best[j] = np.maximum(best[i], left_best), np.maximum(best[j], right_best)
-    distances, _ = core_spectra.nearest_neighbours(embeddings, sizes)
+    distances, _ = core_distances.nearest_neighbours(embeddings, sizes)
     assert 1 - np.concatenate(best) == pytest.approx(distances, abs=1e-12, rel=1e-6)
-    pairwise = core_spectra.mean_pairwise_from_sum(total, len(embeddings))
-    assert pairwise == pytest.approx(core_spectra.mean_pairwise_distances(embeddings, sizes)[0], abs=1e-12)
+    pairwise = core_distances.mean_pairwise_from_sum(total, len(embeddings))
+    assert pairwise == pytest.approx(core_distances.mean_pairwise_distances(embeddings, sizes)[0], abs=1e-12)
     sums = sum(core_spectra.gram_sums(block) for block in blocks)
     matrices = core_spectra.embedding_matrices(embeddings, sizes)
     expected = core_spectra.vendi_scores(matrices, 1, [0.5, 1.0, 2.0])[0]

@@ -12,7 +12,7 @@ import pytest
 import torch
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from metrics._core import core_inputs, core_models, core_vectors
+from metrics._core import core_models, core_numbers, core_vectors
 from metrics.probeval.probeval_clusters import LINKAGES, hac
 from metrics.probeval.probeval_linkage import WEIGHTED, weighted_linkage
 from tests.conftest import METRICS, SETS
@@ -368,4 +368,4 @@ def test_a_value_that_cannot_be_printed_is_still_named():
             raise RuntimeError
 
     with pytest.raises(TypeError, match=r"q must be a number\. Got Shy that cannot be printed"):
-        core_inputs.parse_number(Shy(), "q", 0)
+        core_numbers.parse_number(Shy(), "q", 0)

@@ -26,6 +26,7 @@ from scripts._score.command import parse_command
 from scripts._score.rows import Source
 from scripts._score.units import Reader, batches
 from tests.conftest import ROOT, SETS
+from tests.files import read_jsonl, write_jsonl
 
 WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
 
@@ -40,15 +41,6 @@ def make_rows(n_rows, n_texts=3, seed=0):
         }
         for i in range(n_rows)
     ]
-
-
-def write_jsonl(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def read_jsonl(path):
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def command(data, *more, metric="self_bleu", key="texts", out="out.jsonl", size=20):

@@ -22,9 +22,9 @@ def folder(tmp_path):
 
 
 def test_a_copy_that_differs_is_found(folder):
-    with (folder / "core_spectra.py").open("a") as file:
+    with (folder / "core_distances.py").open("a") as file:
         file.write("# drift\n")
-    assert [line for line in vendor.problems(folder) if "core_spectra.py: differs" in line]
+    assert [line for line in vendor.problems(folder) if "core_distances.py: differs" in line]
     vendor.vendor(folder)
     assert vendor.problems(folder) == []
 

@@ -212,6 +212,7 @@ def test_a_large_set_is_described_as_a_whole(page):
     assert f"{max(float(row['Similarity']) for row in rows):.2f}" == most
     assert rows[int(one) - 1]["Most similar no."] == other
     assert "Only the first 60 of 500 texts are shown" in shown
+    assert re.search(r"Only the largest 12 of \d+ groups are shown", shown)
     assert "Only the first 75 of 500 texts are shown" in shown
 
 

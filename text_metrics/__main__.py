@@ -12,8 +12,8 @@ COMMANDS = {
     "choose": "choose a diverse subset of texts",
     "meta-eval": "evaluate metrics of diversity on pairs of sets",
     "probe": "ask a model questions, and compare its answers with people's",
-    "judge-diversity": "ask a language model which set is more diverse",
-    "candidate-sets": "sample sets of texts from a language model",
+    "judge-diversity": "have a chat model rate the diversity of pairs of sets",
+    "candidate-sets": "make pairs of sets, with paraphrases and nonsense",
     "rate-quality": "rate texts by a language model",
 }
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_inputs import describe
+from .core_numbers import describe
 
 try:
     import sqlite3

@@ -72,7 +72,7 @@ def classes_without(
     ----------
     sizes, weights : as for `vendi_from_classes`
     order : q, the order of the Rényi entropy
-    relation : how the classes were made: the others are grouped anew where the absence of a text may change their
+    relation : how the classes were made: the others are grouped again where the absence of a text may change their
         classes. None for classes that were given.
 
     Returns

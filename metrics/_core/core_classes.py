@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_inputs import TextSets, batches_by_size, describe, flatten
+from .core_distances import BLOCK_ROWS
+from .core_inputs import TextSets, batches_by_size, flatten
+from .core_numbers import describe
 from .core_similarity import Similarities, comparison
-from .core_spectra import BLOCK_ROWS
 
 GROUPINGS = ("complete", "greedy")
 
@@ -40,7 +41,7 @@ class Components(NamedTuple):
 
     order : ndarray of shape (u,), the items sorted by component, and within one as they were
     sizes : ndarray of shape (c,), the number of items of each component
-    pairs : ndarray of shape (e, 3), sorted: batch rank of the component, and the places of both items in it
+    pairs : ndarray of shape (e, 3), sorted: batch rank of the component, and the positions of both items in it
     """
 
     order: np.ndarray
@@ -151,7 +152,7 @@ def same_matrices(components: Components, max_rows: int = BLOCK_ROWS) -> Iterato
 
     Yields
     ------
-    rows : ndarray of shape (b, k), places in `components.order`
+    rows : ndarray of shape (b, k), positions in `components.order`
     same : ndarray of shape (b, k, k), bool, symmetric with a diagonal of ones
     """
     done, ranks = 0, components.pairs[:, 0]

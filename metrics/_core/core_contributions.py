@@ -6,15 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
 from .core_inputs import batches_by_size
-from .core_spectra import (
-    BLOCK_ROWS,
-    kernels_from_function,
-    second_moments,
-    to_tensor,
-    unit_rows,
-    vendi_from_matrices,
-)
+from .core_spectra import kernels_from_function, second_moments, vendi_from_matrices
 
 # Entries of the matrices held at a time.
 _ENTRIES = 2**22
@@ -33,15 +27,15 @@ def embedding_without(
 
     Parameters
     ----------
-    embeddings : ndarray of shape (n, d), rows non-zero, all sets in turn
+    embeddings : ndarray of shape (n, d), rows non-zero, set after set
     sizes : ndarray of shape (m,), the number of rows of each set
     order : q, the order of the Rényi entropy
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
 
     Returns
     -------
-    ndarray of shape (n,): the score without text i, its probability shared out among the others in proportion; NaN
-        where nothing is left
+    ndarray of shape (n,), each in [1, size of the set - 1]: the score without text i, its probability shared out among
+        the others in proportion; NaN where nothing is left
     """
     scores = np.full(len(embeddings), np.nan)
     for _, rows in batches_by_size(sizes, block_rows):
@@ -67,11 +61,16 @@ def _without_in_kernels(kernels: torch.Tensor, shares: np.ndarray, order: float)
     scores = np.empty(shares.shape)
     for i in range(size):
         kept = np.delete(np.arange(size), i)
-        rest, total = _renormalized(shares[:, kept])
-        roots = to_tensor(rest, str(kernels.device)).sqrt().unsqueeze(-1)
-        matrices = kernels[:, kept][:, :, kept] * roots * roots.mT
-        scores[:, i] = np.where(total > 0, vendi_from_matrices(matrices, size - 1, [order])[:, 0], np.nan)
+        scores[:, i] = _score_kernels(kernels[:, kept][:, :, kept], shares[:, kept], order)
     return scores
+
+
+def _score_kernels(kernels: torch.Tensor, shares: np.ndarray, order: float) -> np.ndarray:
+    """Score kernels (b, k, k) of texts whose shares (b, k) need not sum to 1: (b,); NaN if all are 0."""
+    rest, total = _renormalized(shares)
+    roots = to_tensor(rest, str(kernels.device)).sqrt().unsqueeze(-1)
+    found = vendi_from_matrices(kernels * roots * roots.mT, shares.shape[1], [order])[:, 0]
+    return np.where(total > 0, found, np.nan)
 
 
 def _renormalized(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -142,7 +141,7 @@ def function_without(
 ) -> np.ndarray:
     """Vendi score of each set without each of its texts, with a caller's kernel: as `embedding_without`.
 
-    The function is called anew on each set less a text, since its similarities may depend on the whole set.
+    The function is called again on each set without a text, since its similarities may depend on the whole set.
     """
     scores = np.full(len(embeddings), np.nan)
     for _, rows in batches_by_size(sizes, block_rows):
@@ -151,10 +150,7 @@ def function_without(
             kept = np.delete(rows, i, axis=1)
             own_sizes = np.full(len(rows), size - 1)
             parts = kernels_from_function(function, embeddings[kept.ravel()], own_sizes, block_rows)
-            kernels = np.concatenate([kernel for _, kernel in parts])
-            rest, total = _renormalized(_shares(weights, rows)[:, np.arange(size) != i])
-            roots = np.sqrt(rest)[:, :, None]
-            matrices = to_tensor(kernels * roots * roots.transpose(0, 2, 1), device)
-            found = vendi_from_matrices(matrices, size - 1, [order])[:, 0]
-            scores[rows[:, i]] = np.where(total > 0, found, np.nan)
+            kernels = to_tensor(np.concatenate([kernel for _, kernel in parts]), device)
+            shares = np.delete(_shares(weights, rows), i, axis=1)
+            scores[rows[:, i]] = _score_kernels(kernels, shares, order)
     return scores

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_cache import TextCache, parse_cache_dir, through_cache
-from .core_inputs import TextSets, describe, parse_choice, parse_count, parse_embeddings, parse_matrix
+from .core_inputs import TextSets, parse_embeddings
 from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_device, find_model, load_encoder
+from .core_numbers import describe, parse_choice, parse_count, parse_matrix
 from .core_tokens import count_tokens, token_batches, warn_of_cut, warn_of_unread
 from .core_windows import split_windows
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from .core_distances import BLOCK_ROWS
 from .core_inputs import batches_by_size
 from .core_rarefaction import nearest_chances
 from .core_similarity import Similarities, comparison
-from .core_spectra import BLOCK_ROWS
 
 # Similarities held at a time, of one large set.
 _ENTRIES = 2**22
@@ -51,7 +51,7 @@ def nearest_without(
 
     Parameters
     ----------
-    compared : ndarray of shape (n, d), embeddings, rows non-zero, all sets in turn; or similarities
+    compared : ndarray of shape (n, d), embeddings, rows non-zero, set after set; or similarities
     sizes : ndarray of shape (m,)
     factors : ndarray of shape (n,), by which the distance of each text is multiplied, such as its quality; 1 if None
 
@@ -87,7 +87,7 @@ def expected_nearest(
 
     Parameters
     ----------
-    compared : ndarray of shape (n, d), embeddings, rows non-zero, all sets in turn; or similarities
+    compared : ndarray of shape (n, d), embeddings, rows non-zero, set after set; or similarities
     sizes : ndarray of shape (m,), all >= k
     k : at least 2
 

@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from .core_inputs import as_list, describe, parse_choice, parse_count, parse_number
+from .core_inputs import as_list
+from .core_numbers import describe, parse_choice, parse_count, parse_number
 from .core_results import TEXTS
 from .core_trainer import check_settings, count_processes
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .core_inputs import describe, to_array
 from .core_models import model_registry
+from .core_numbers import describe, to_array
 from .core_results import format_callable
 
 # Larger numbers have no square in float64.

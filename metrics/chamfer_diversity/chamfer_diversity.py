@@ -8,29 +8,37 @@ import numpy as np
 
 from .chamfer_diversity_parts import ChamferParts
 from .core_cache import TextCache as TextCache
+from .core_distances import mean_pairwise_distances, nearest_neighbours
 from .core_encoder import EncoderSettings
 from .core_inputs import (
     NO_TEXTS,
     find_scored_sets,
+    lists_by_set,
     mean_by_set,
     mean_over_sets,
-    parse_choice,
     parse_min_quality,
     parse_sets,
     parse_values,
-    split_by_set,
     spread,
     sum_by_set,
 )
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_neighbours import expected_nearest, nearest_by_similarity, nearest_without
+from .core_numbers import parse_choice
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy
-from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
+from .core_results import (
+    SETS,
+    confidence_interval,
+    confidence_settings,
+    format_sizes,
+    parse_confidence,
+    rows_of,
+    signature,
+)
 from .core_rewards import RewardFunction as RewardFunction
 from .core_similarity import Similarities, check_source, parse_source
-from .core_spectra import mean_pairwise_distances, nearest_neighbours
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows
@@ -254,16 +262,14 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         if details:
             columns = {
                 "mean_pairwise_distance": spread(pairwise.tolist(), scored),
-                "distances": _by_set(distances, rows, sets.sizes),
+                "distances": lists_by_set(distances, sets.sizes, rows),
             }
             if k is None:
                 places = np.arange(len(sets.texts)) - np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
                 nearest_rows = rows[np.repeat(np.cumsum(sizes) - sizes, sizes) + neighbours]
-                columns["neighbours"] = _by_set(places[nearest_rows], rows, sets.sizes)
-            result["details"] = [
-                dict(zip(columns, values, strict=True)) if has_score else None
-                for has_score, *values in zip(scored.tolist(), *columns.values(), strict=True)
-            ]
+                columns["neighbours"] = lists_by_set(places[nearest_rows], sets.sizes, rows)
+            rows_of_sets = zip(rows_of(columns), scored.tolist(), strict=True)
+            result["details"] = [own if has_score else None for own, has_score in rows_of_sets]
         result["signature"] = signature(
             "chamfer_diversity",
             **settings,
@@ -288,13 +294,5 @@ def _contributions(
     whole = np.repeat(np.array([0.0 if score is None else score for score in scores]), sizes)
     rest = whole.copy()
     rest[rows] = np.nan_to_num(without)
-    added = (whole - rest).astype(object)
-    added[np.repeat(sizes < 3, sizes)] = None
-    return [part.tolist() for part in split_by_set(added, sizes)]
-
-
-def _by_set(values: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> list[list]:
-    """Put the values of the compared texts in their places, and None in the others: a list for each set."""
-    found = np.full(sizes.sum(), None, dtype=object)
-    found[rows] = values
-    return [part.tolist() for part in split_by_set(found, sizes)]
+    is_defined = np.repeat(sizes > 2, sizes)
+    return lists_by_set((whole - rest)[is_defined], sizes, is_defined)

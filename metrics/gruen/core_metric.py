@@ -10,7 +10,8 @@ from typing import Any
 
 import datasets
 
-from .core_inputs import NO_TEXTS, SettingsCheckedError, parse_flag, parse_sets
+from .core_inputs import NO_TEXTS, SettingsCheckedError, parse_sets
+from .core_numbers import parse_flag
 from .core_rewards import RewardFunction
 from .core_trainer import TrainerMetric
 
@@ -142,7 +143,7 @@ class TextMetric:
         """
         if tokenizer is None:
             tokenizer = compute_kwargs.pop("tokenizer", None)
-        return TrainerMetric(self, tokenizer, self._items, set_size, group_by, prefix, compute_kwargs)
+        return TrainerMetric(self, tokenizer, set_size, group_by, prefix, compute_kwargs)
 
     def for_rewards(
         self,

@@ -14,6 +14,7 @@ from .core_encoder import EncoderSettings, encode
 from .core_inputs import NO_TEXTS, parse_texts
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL
+from .core_numbers import parse_number as parse_number
 from .core_results import TEXTS, confidence_interval, confidence_settings, parse_confidence, signature
 from .core_rewards import RewardFunction as RewardFunction
 from .core_tokens import token_batches as token_batches

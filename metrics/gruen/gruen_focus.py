@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import describe
 from .core_models import model_registry
+from .core_numbers import describe
 from .core_vectors import WordVectors
 
 # The least tie that keeps the focus of a text of two sentences: a cosine there, but for the bonus of short sentences.

@@ -33,7 +33,7 @@ _BLOCK_ROWS = 512
 class Redundancy(NamedTuple):
     """The pairs of sentences of one text that raise a flag, by their different sentences.
 
-    places : for each different sentence, where it stands in the text, in order
+    places : for each different sentence, its positions in the text, in order
     first, second : ndarrays of shape (p,), different sentences u and v; u = v stands for a repeated one
     flags : ndarray of shape (p,), what a pair raises where u comes before v: a bit for each of FLAGS
     """
@@ -53,7 +53,7 @@ class Redundancy(NamedTuple):
         return sum(self._times(u, v) for u, v in zip(self.first, self.second, strict=True))
 
     def pairs(self, limit: int) -> list[tuple[int, int, list[str]]]:
-        """List the first pairs, at most `limit`, by place: the places of both sentences, and their flags."""
+        """List the first pairs, at most `limit`, by position: the positions of both sentences, and their flags."""
         found: list[tuple[int, int, list[str]]] = []
         partners: dict[int, list[tuple[int, int]]] = {}
         for u, v, flags in zip(self.first.tolist(), self.second.tolist(), self.flags.tolist(), strict=True):
@@ -72,7 +72,7 @@ class Redundancy(NamedTuple):
         return found
 
     def _times(self, u: int, v: int) -> int:
-        """Count the pairs of places of which u's comes first."""
+        """Count the pairs of positions of which u's comes first."""
         if len(self.places[u]) == len(self.places[v]) == 1:
             return int(self.places[u][0] < self.places[v][0])
         if u == v:

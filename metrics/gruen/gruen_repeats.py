@@ -69,7 +69,7 @@ class RepeatRule(NamedTuple):
         return "/".join(f"{value:g}" for value in self)
 
     def for_text(self, n_sentences: int) -> "RepeatRule":
-        """Return the rule for a text of so many sentences."""
+        """Return the rule for a text of this many sentences."""
         doublings = math.log2(max(1.0, n_sentences / self.sentences))
         return self._replace(passage=self.passage + self.growth * doublings)
 
@@ -133,7 +133,7 @@ def _is_said_again(words: list[tuple[str, str]], places: list[int]) -> bool:
 
 
 def _blocks(a: list[str], b: list[str]) -> list[difflib.Match]:
-    """Find the runs of three words or more that stand in both, in the same order."""
+    """Find the runs of three words or more that are in both, in the same order."""
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
     return [block for block in matcher.get_matching_blocks() if block.size >= _LEAST_RUN]
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from .core_encoder import EncoderSettings
-from .core_inputs import describe, parse_choice, parse_number
 from .core_models import DEFAULT_MODEL
+from .core_numbers import describe, parse_choice, parse_number
 from .gruen_bert import LIKELIHOODS, BertSettings
 from .gruen_compact import CompactBackbone
 from .gruen_focus import FOCUS_RULE, FOCUS_THRESHOLD, WMS_THRESHOLD, refuse_vectors

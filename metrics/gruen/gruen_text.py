@@ -96,9 +96,9 @@ def _punkt() -> Any:
 
 
 def is_mostly_other_script(text: str) -> bool:
-    """Say whether more than half of a text's letters and emoji are not Latin letters."""
+    """Say whether more than half of a text's letters are not Latin."""
     if text.isascii():
         return False
-    letters = [ord(one) for one in text if one.isalpha() or unicodedata.category(one) == "So"]
+    letters = [ord(character) for character in text if character.isalpha()]
     other = sum(code > _LAST_LATIN and not _MORE_LATIN[0] <= code <= _MORE_LATIN[1] for code in letters)
     return 2 * other > len(letters)

@@ -71,7 +71,7 @@ def check_weights(script: str, module: str, name: str, sha256: str) -> Path:
     if reason is not None:
         raise ValueError(
             f"backbone='compact' needs the weights {name}, and they are not there: {reason}. Load the metric from a "
-            "folder that holds them, put the file there anew, or pass backbone='bert'."
+            "folder that holds them, put the file there again, or pass backbone='bert'."
         )
     return Path(script).with_name(name)
 

@@ -1,11 +1,11 @@
 """What a result is made of: its signature, its confidence interval, and the merging of the results of parts."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .core_inputs import describe, show, to_float
+from .core_numbers import describe, show, to_float
 
 VERSION = "0.2.0"
 
@@ -172,6 +172,11 @@ class MergedResult:
             if n_parts == state["n_parts"]
         }
         return {**means, **state["counts"], "signature": state["signature"]}
+
+
+def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Turn columns of equal length into rows: a dict from the names of the columns to a value of each."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def result_numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, float | int | None]]:

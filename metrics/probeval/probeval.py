@@ -8,10 +8,11 @@ import evaluate
 import numpy as np
 
 from .core_cache import TextCache as TextCache
-from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import NO_TEXTS, TextSets
+from .core_encoder import EncoderSettings
+from .core_inputs import NO_TEXTS
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL
+from .core_numbers import parse_number as parse_number
 from .core_parts import SetParts as SetParts
 from .core_results import (
     QUESTIONS,
@@ -40,18 +41,17 @@ from .probeval_pipeline import (
     Settings,
     cluster,
     describe_question,
+    load_resources,
     match,
     needs_embeddings,
-    needs_wordnet,
     resolve,
     score,
-    texts_to_embed,
 )
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
 from .probeval_released import from_cfc, from_protoqa, labels_from_cfc
 from .probeval_scores import mean
 from .probeval_soft import same_probability as same_probability
-from .probeval_vectors import Embeddings, average_word_vectors
+from .probeval_vectors import Embeddings as Embeddings
 from .probeval_wordnet import load_wordnet
 
 _DESCRIPTION = """\
@@ -258,25 +258,13 @@ class Probeval(TextMetric, evaluate.Metric):
         by_people = parse_labels(labels, asked) if matcher == "human" else [None] * len(asked)
         if vectors is not None or not needs_embeddings(settings):
             encoder.check_unused("no encoder runs")
-        embeddings, signed = None, {}
-        if needs_embeddings(settings):
-            said = (text for question in asked for text in [*question.gold, *question.answers])
-            texts = texts_to_embed(said, settings)
-            if vectors is not None:
-                matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(vectors))
-            else:
-                one_set = TextSets(texts, np.array([len(texts)]), nested=False)
-                matrix, signed = embed_sets(one_set, None, encoder)
-            embeddings = Embeddings(texts, matrix)
-        wordnet = None
-        if needs_wordnet(settings):
-            loaded = load_wordnet()
-            wordnet, signed["wordnet"] = WordNetMatcher(loaded), loaded.version
+        said = (text for question in asked for text in [*question.gold, *question.answers])
+        resources, signed = load_resources(said, settings, encoder, vectors)
 
         scored, clusters_of, weights_of = [], [], []
         for question, own in zip(asked, by_people, strict=True):
-            clusters_of.append(cluster(question, settings, embeddings))
-            weights_of.append(match(question, clusters_of[-1], settings, embeddings, wordnet, own))
+            clusters_of.append(cluster(question, settings, resources))
+            weights_of.append(match(question, clusters_of[-1], settings, resources, own))
             scored.append(score(question.counts, weights_of[-1], clusters_of[-1], settings))
             if not np.isfinite(scored[-1].score):
                 raise ValueError(

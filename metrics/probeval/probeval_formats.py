@@ -11,16 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import (
-    NO_TEXTS,
-    SettingsCheckedError,
-    check_characters,
-    describe,
-    parse_choice,
-    parse_count,
-    show,
-    unpack,
-)
+from .core_inputs import NO_TEXTS, SettingsCheckedError, check_characters
+from .core_numbers import describe, parse_choice, parse_count, show, unpack
 
 WRONG = "wrong"
 # Above it, floats skip integers.

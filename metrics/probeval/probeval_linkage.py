@@ -15,7 +15,7 @@ def weighted_linkage(embeddings: np.ndarray, times: np.ndarray, method: str) -> 
     Parameters
     ----------
     embeddings : ndarray of shape (n, d), n > 1
-    times : ndarray of shape (n,), how often each row stands in the data
+    times : ndarray of shape (n,), how often each row counts
     method : one of WEIGHTED
 
     Returns

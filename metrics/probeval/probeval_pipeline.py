@@ -5,13 +5,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import parse_choice, parse_count, parse_number
+from .core_encoder import EncoderSettings, embed_sets
+from .core_inputs import TextSets
+from .core_numbers import parse_choice, parse_count, parse_number
+from .core_vectors import load_vectors
 from .probeval_clusters import LINKAGES, gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import WordNetMatcher, assign, cascade, cluster_maximum, cosine_scores, gp_scores
 from .probeval_scores import entropy, jackknife_bias, kl_divergence, smooth
 from .probeval_soft import memberships, same_probability, soft_groups, words
-from .probeval_vectors import Embeddings
+from .probeval_vectors import Embeddings, average_word_vectors
+from .probeval_wordnet import load_wordnet
 
 CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
 MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human", "soft", "auto")
@@ -51,6 +55,13 @@ class Settings(NamedTuple):
         if self.clustering != "human" or self.matcher == "wordnet":
             signed["parity"] = self.parity
         return signed
+
+
+class Resources(NamedTuple):
+    """What answers are compared by; None where the pipeline does not need it."""
+
+    embeddings: Embeddings | None = None
+    wordnet: WordNetMatcher | None = None
 
 
 class Clusters(NamedTuple):
@@ -148,12 +159,37 @@ def texts_to_embed(texts: Iterable[str], settings: Settings) -> list[str]:
     return sorted(said | {words(text).content for text in said} if settings.matcher == "soft" else said)
 
 
-def needs_wordnet(settings: Settings) -> bool:
-    """Whether the pipeline looks words up in WordNet."""
-    return settings.matcher in ("wordnet", "cascade")
+def load_resources(
+    answers: Iterable[str], settings: Settings, encoder: EncoderSettings, vectors: Any = None
+) -> tuple[Resources, dict[str, str]]:
+    """Load what the pipeline compares answers by; returns the entries of a signature, too.
+
+    Parameters
+    ----------
+    answers : of people and of the model, to all questions
+    vectors : word vectors in place of the encoder, or None
+
+    Raises
+    ------
+    TypeError, ValueError, ImportError
+        As `embed_sets` and `load_vectors` do, or if WordNet is missing.
+    """
+    embeddings, wordnet = None, None
+    signed: dict[str, str] = {}
+    if needs_embeddings(settings):
+        texts = texts_to_embed(answers, settings)
+        if vectors is not None:
+            matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(vectors))
+        else:
+            matrix, signed = embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)
+        embeddings = Embeddings(texts, matrix)
+    if settings.matcher in ("wordnet", "cascade"):
+        loaded = load_wordnet()
+        wordnet, signed["wordnet"] = WordNetMatcher(loaded), loaded.version
+    return Resources(embeddings, wordnet), signed
 
 
-def cluster(question: Question, settings: Settings, embeddings: Embeddings | None) -> Clusters:
+def cluster(question: Question, settings: Settings, resources: Resources) -> Clusters:
     """Cluster the gold answers of a question; found clusters are named c_1, c_2, ... in order of decreasing mass."""
     if settings.clustering == "human":
         assert question.clusters is not None
@@ -162,6 +198,7 @@ def cluster(question: Question, settings: Settings, embeddings: Embeddings | Non
     if settings.clustering == "none":
         found = np.arange(len(counts))
     else:
+        embeddings = resources.embeddings
         assert embeddings is not None
         (vectors,) = embeddings.look_up(question.gold)
         if settings.clustering == "soft":
@@ -187,8 +224,7 @@ def match(
     question: Question,
     clusters: Clusters,
     settings: Settings,
-    embeddings: Embeddings | None,
-    wordnet: WordNetMatcher | None,
+    resources: Resources,
     labels: list[str] | None = None,
 ) -> np.ndarray:
     """Match the answers of a question to its clusters; a blank answer matches nothing, except by people's `labels`.
@@ -208,6 +244,7 @@ def match(
     if not said.any():
         return weights
     answers = [text for text in question.answers if text.strip()]
+    embeddings, wordnet = resources
     gold, members, threshold = question.gold, clusters.members, settings.threshold
     assert threshold is not None
     if settings.matcher == "wordnet":

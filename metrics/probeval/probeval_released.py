@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .core_inputs import describe, parse_choice, show
+from .core_numbers import describe, parse_choice, show
 from .probeval_formats import PARTNERLESS, parse_rows
 
 

@@ -1,16 +1,16 @@
-"""Validate the arguments of a call, and bring texts to one form: a flat list and the size of each set.
+"""Read the texts of a call as a flat list and the size of each set, and the numbers that belong to each text.
 
 Every error names the parameter, the set and the text, and the value it got.
 """
 
 import hashlib
 import math
-import numbers
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .core_numbers import describe, parse_choice, parse_count, parse_matrix, parse_number, unpack
 
 # Rows checked at a time, so that a check does not copy a large matrix.
 _BLOCK_ROWS = 8192
@@ -18,8 +18,6 @@ _BLOCK_ROWS = 8192
 _SUM_TOLERANCE = 1e-3
 # Squared norms outside this range lose digits in float64.
 _SAFE_SQUARES = (1e-200, 1e200)
-_INT64_MAX = 2**63 - 1
-_SHOWN = 80
 
 # In place of texts: a call with it raises SettingsCheckedError once all settings that need no texts are checked.
 NO_TEXTS = object()
@@ -52,20 +50,6 @@ def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
     ends = np.cumsum(sizes)
     set_index = int(np.searchsorted(ends, index, side="right"))
     return set_index, int(index - (ends[set_index] - sizes[set_index]))
-
-
-def describe(value: Any) -> str:
-    """Format an invalid value for an error message: its type and its repr, cut to one line."""
-    return "None" if value is None else f"{type(value).__name__} {show(value)}"
-
-
-def show(value: Any) -> str:
-    """Format a value for an error message: its repr, cut to one line."""
-    try:
-        text = " ".join(map(str.strip, repr(value).splitlines()))
-    except Exception:  # such as an integer of too many digits, or a repr of the caller's
-        return "that cannot be printed"
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
@@ -130,14 +114,6 @@ def as_list(value: Any, name: str, expected: str) -> list:
     raise TypeError(f"{name} must be {expected}. Got {describe(value)}.")
 
 
-def unpack(array: Any) -> Any:
-    """Convert an array or tensor to a list; one that holds no data, such as a meta tensor, stays what it is."""
-    try:
-        return array.tolist()
-    except (RuntimeError, TypeError):
-        return array
-
-
 def _check_texts(items: list, name: Callable[[int], str], expected: str) -> None:
     if all(issubclass(kind, str) for kind in set(map(type, items))):
         return
@@ -189,65 +165,6 @@ def _join(items: list, set_size: int | None) -> TextSets:
     _check_texts(texts, name, "a string")
     check_characters(texts, name)
     return TextSets(texts, sizes, nested=True)
-
-
-def parse_count(value: Any, name: str, low: int = 1, high: int = _INT64_MAX) -> int:
-    """Read an integer in [low, high]."""
-    try:
-        if isinstance(value, (bool, np.bool_)):
-            raise TypeError
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} must be an integer. Got {describe(value)}.") from None
-    if number < low:
-        raise ValueError(f"{name} must be at least {low}. Got {show(number)}.")
-    if number > high:
-        raise ValueError(f"{name} must be at most {high}. Got {show(number)}.")
-    return number
-
-
-def to_float(value: Any) -> float:
-    """Convert a real number; one beyond the range of floats becomes infinite.
-
-    Raises
-    ------
-    TypeError
-        If it is no real number, or a bool.
-    """
-    is_real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-    if not is_real:
-        raise TypeError
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def parse_number(value: Any, name: str, low: float, high: float = math.inf) -> float:
-    """Read a finite number in [low, high]."""
-    try:
-        number = to_float(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a number. Got {describe(value)}.") from None
-    if not (low <= number <= high and math.isfinite(number)):
-        least = "finite" if number == math.inf else f"at least {low:g}"
-        bounds = least if math.isinf(high) else f"in [{low:g}, {high:g}]"
-        raise ValueError(f"{name} must be {bounds}. Got {show(value)}.")
-    return number
-
-
-def parse_flag(value: Any, name: str) -> bool:
-    """Read True or False, also as numpy's or as 1 and 0: any other value would be taken for one of them."""
-    if isinstance(value, (bool, int, np.bool_, np.integer)) and value in (0, 1):
-        return bool(value)
-    raise TypeError(f"{name} must be True or False. Got {describe(value)}.")
-
-
-def parse_choice(value: Any, name: str, choices: Sequence[str]) -> str:
-    """Read one of a few names."""
-    if isinstance(value, str) and value in choices:
-        return value
-    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}. Got {describe(value)}.")
 
 
 def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high: float = 1.0) -> np.ndarray:
@@ -385,53 +302,6 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     return matrix
 
 
-def parse_matrix(values: Any, n_rows: int, name: str) -> np.ndarray:
-    """Read an array of floats of shape (n_rows, d), without the checks of its rows in `parse_embeddings`."""
-    try:
-        matrix = to_array(values)
-        if matrix.dtype not in (np.float32, np.float64):
-            if matrix.dtype.kind not in "fiu":
-                raise TypeError
-            matrix = matrix.astype(np.float64)
-    except MaskedError:
-        raise ValueError(f"{name} has masked entries: fill them, or leave out their texts.") from None
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be an (n, d) array of numbers. Got {describe(values)}.") from None
-    if matrix.ndim != 2 or matrix.shape[1] == 0 or matrix.shape[0] != n_rows:
-        raise ValueError(
-            f"{name} must have shape (n, d), with a row for each of the {n_rows} texts. Got shape {matrix.shape}."
-        )
-    return matrix
-
-
-class MaskedError(ValueError):
-    """An array has masked entries, which stand for no number."""
-
-
-def to_array(values: Any) -> np.ndarray:
-    """Convert lists, arrays and tensors, also those on another device or with gradients, to an array.
-
-    Raises
-    ------
-    MaskedError
-        If an entry is masked: numpy would use what is under the mask.
-    TypeError, ValueError
-        If it makes no array.
-    """
-    if hasattr(values, "detach"):
-        try:
-            tensor = values.detach().cpu()
-            narrow = tensor.is_floating_point() and tensor.element_size() < 4  # bfloat16 is unknown to numpy
-            return tensor.float().numpy() if narrow else tensor.numpy()
-        except (RuntimeError, AttributeError) as error:  # such as a tensor that holds no data
-            raise TypeError(str(error)) from error
-    if isinstance(values, (list, tuple)) and any(hasattr(v, "detach") or hasattr(v, "mask") for v in values):
-        values = [to_array(value) for value in values]
-    if np.ma.is_masked(values):
-        raise MaskedError
-    return np.asarray(values)
-
-
 def find_scored_sets(sets: TextSets, singletons: str, metric: str) -> np.ndarray:
     """Find the sets of two texts or more, which are those with a score in a metric that compares texts.
 
@@ -501,9 +371,18 @@ def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=-1)
 
 
-def split_by_set(values: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
-    """Split the values of all texts, (n,), by set."""
-    return np.split(values, np.cumsum(sizes))[:-1]
+def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
+    """List the values of the texts of each set, with None for texts without one.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,), or (k,) if only k texts have a value
+    has_value : ndarray of shape (n,), bool, or (k,), indices: which texts have a value; all if None
+    """
+    if has_value is not None:
+        known, values = values, np.full(sizes.sum(), None, dtype=object)
+        values[has_value] = known
+    return [part.tolist() for part in np.split(values, np.cumsum(sizes))[:-1]]
 
 
 def mean_over_sets(scores: np.ndarray) -> float | None:

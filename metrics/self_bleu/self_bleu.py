@@ -10,13 +10,11 @@ import numpy as np
 from .core_inputs import (
     content_ranks,
     find_scored_sets,
+    lists_by_set,
     mean_by_set,
     mean_over_sets,
-    parse_choice,
-    parse_count,
     parse_sets,
     select_sets,
-    split_by_set,
     spread,
 )
 from .core_metric import TextMetric
@@ -31,9 +29,18 @@ from .core_ngrams import (
     ngram_tables,
     number_tokens,
 )
+from .core_numbers import parse_choice, parse_count
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
-from .core_results import SETS, confidence_interval, confidence_settings, format_sizes, parse_confidence, signature
+from .core_results import (
+    SETS,
+    confidence_interval,
+    confidence_settings,
+    format_sizes,
+    parse_confidence,
+    rows_of,
+    signature,
+)
 from .core_rewards import RewardFunction as RewardFunction
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
@@ -229,15 +236,12 @@ class SelfBleu(TextMetric, evaluate.Metric):
         if k is not None:
             result["n_too_small"] = int((~scored).sum())
         if details:
-            by_column = (column.tolist() for column in columns.values())
-            details_of_sets = [dict(zip(columns, row, strict=True)) for row in zip(*by_column, strict=True)]
+            found: dict[str, list] = {name: column.tolist() for name, column in columns.items()}
             if k is not None:
-                for i, own in enumerate(details_of_sets):
-                    own["standard_errors"] = {name: float(column[i]) for name, column in errors.items()}
+                found["standard_errors"] = rows_of({name: column.tolist() for name, column in errors.items()})
             elif aggregate == "sentence":
-                for own, part in zip(details_of_sets, split_by_set(by_text[-1], sizes), strict=True):
-                    own["text_scores"] = part.tolist()
-            result["details"] = spread(details_of_sets, scored)
+                found["text_scores"] = lists_by_set(by_text[-1], sizes)
+            result["details"] = spread(rows_of(found), scored)
         result["signature"] = signature(
             "self_bleu",
             order=max_order,

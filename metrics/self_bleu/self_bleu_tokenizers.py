@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from .core_inputs import describe
+from .core_numbers import describe
 from .core_results import format_callable
 
 WHITESPACE = "whitespace"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import parse_count
+from .core_numbers import parse_count
 
 # Subsets drawn if there are more.
 DRAWS = 200
@@ -78,8 +78,12 @@ def chance_of_none(holders: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray
 
     Parameters
     ----------
-    holders : ndarray of shape (c,), h: how many texts of the set are meant
+    holders : ndarray of shape (c,), h: the number of these texts in the set
     sizes : ndarray of shape (c,), n: the number of texts of the set, >= k
+
+    Returns
+    -------
+    ndarray of shape (c,), in [0, 1]
     """
     chance = np.ones(len(holders))
     for i in range(k if len(holders) else 0):
@@ -92,8 +96,8 @@ def expected_distinct(holders: np.ndarray, owners: np.ndarray, sizes: np.ndarray
 
     Parameters
     ----------
-    holders : ndarray of shape (c,), the number of texts that hold each thing
-    owners : ndarray of shape (c,), the set that each belongs to
+    holders : ndarray of shape (c,), the number of texts in each class, or that hold each n-gram
+    owners : ndarray of shape (c,), the set of each class
     sizes : ndarray of shape (m,), the number of texts of each set, >= k
 
     Returns
@@ -120,11 +124,11 @@ def nearest_chances(n: int, k: int) -> np.ndarray:
 
 
 def subsets(n: int, k: int) -> tuple[np.ndarray, bool]:
-    """Choose subsets of k of n places: all of them, or a seeded sample of `DRAWS` if there are more.
+    """Choose subsets of k of n positions: all of them, or a seeded sample of `DRAWS` if there are more.
 
     Returns
     -------
-    places : ndarray of shape (r, k)
+    positions : ndarray of shape (r, k)
     complete : whether these are all
     """
     if math.comb(n, k) <= DRAWS:
@@ -141,22 +145,22 @@ def expected_over_subsets(
     Parameters
     ----------
     score : a function of the rows (b, k) of b subsets to their scores (b, c)
-    ranks : ndarray of shape (n,), as by `content_ranks`: places are drawn in this order, so that the draw depends
+    ranks : ndarray of shape (n,), as by `content_ranks`: positions are drawn in this order, so that the draw depends
         neither on the order of the texts nor on other sets
-    sizes : ndarray of shape (m,)
+    sizes : ndarray of shape (m,), the number of texts of each set
     """
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     starts = np.cumsum(sizes) - sizes
     for size in np.unique(sizes[sizes >= k]).tolist():
-        places, complete = subsets(size, k)
+        positions, complete = subsets(size, k)
         same = np.flatnonzero(sizes == size)
-        step = max(1, _TEXTS_AT_ONCE // places.size)
+        step = max(1, _TEXTS_AT_ONCE // positions.size)
         for start in range(0, len(same), step):
             members = same[start : start + step]
             rows = starts[members, None] + np.arange(size)
             rows = np.take_along_axis(rows, np.argsort(ranks[rows], axis=1, kind="stable"), axis=1)
-            values = score(rows[:, places].reshape(-1, k)).reshape(len(members), len(places), -1)
-            spread = np.zeros_like(values[:, 0]) if complete else values.std(axis=1, ddof=1) / math.sqrt(len(places))
+            values = score(rows[:, positions].reshape(-1, k)).reshape(len(members), len(positions), -1)
+            spread = np.zeros_like(values[:, 0]) if complete else values.std(axis=1, ddof=1) / math.sqrt(len(positions))
             found.append((members, values.mean(axis=1), spread))
     width = found[0][1].shape[1] if found else 1
     means, errors = np.full((len(sizes), width), np.nan), np.full((len(sizes), width), np.nan)

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import TextSets, batches_by_size, content_ranks, describe, parse_embeddings, parse_matrix
-from .core_spectra import BLOCK_ROWS, to_tensor, unit_rows
+from .core_inputs import TextSets, batches_by_size, content_ranks, parse_embeddings
+from .core_numbers import describe, parse_matrix
 
 # How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
 _TOLERANCE = 1e-4
@@ -180,7 +181,7 @@ def parse_source(sets: TextSets, embeddings: Any, similarity: Any, encoder: Enco
 def comparison(
     compared: np.ndarray | Similarities, rows: np.ndarray, device: str
 ) -> Callable[[slice, slice], torch.Tensor]:
-    """Return a function from two slices of the places 0 to k - 1 to the similarities of the texts there.
+    """Return a function from two slices of the positions 0 to k - 1 to the similarities of the texts there.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ def comparison(
 
     Returns
     -------
-    function from slices of p and of q places to a new tensor of shape (b, p, q), float64
+    function from slices of p and of q positions to a new tensor of shape (b, p, q), float64
     """
     if isinstance(compared, Similarities):
         return lambda own, others: to_tensor(compared.between(rows[:, own], rows[:, others]), device)

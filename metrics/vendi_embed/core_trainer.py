@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import describe, parse_choice, parse_count
+from .core_numbers import describe, parse_choice, parse_count
 from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, confidence_interval, parse_confidence, result_numbers
 
 _GROUPS = ("inputs", "labels")
@@ -63,13 +63,12 @@ class TrainerMetric:
         self,
         metric: Any,
         tokenizer: Any,
-        items: str,
         set_size: int | None,
         group_by: str | None,
         prefix: str | None,
         settings: dict[str, Any],
     ) -> None:
-        name = metric.name
+        items = metric._items
         if not hasattr(tokenizer, "batch_decode"):
             raise TypeError(f"tokenizer must have batch_decode, to turn ids into texts. Got {describe(tokenizer)}.")
         if prefix is not None and not isinstance(prefix, str):
@@ -82,7 +81,7 @@ class TrainerMetric:
             if set_size is not None:
                 raise ValueError("set_size and group_by both say which generations make a set: pass one of them.")
             if items == TEXTS:
-                raise ValueError(f"group_by has no effect: {name} scores each text by itself.")
+                raise ValueError(f"group_by has no effect: {metric.name} scores each text by itself.")
         self._references = settings.pop("references", None)
         if self._references is not None and not isinstance(self._references, Mapping):
             raise TypeError(f"references must map each question to people's answers. Got {describe(self._references)}.")

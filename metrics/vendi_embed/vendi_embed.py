@@ -11,19 +11,13 @@ from .core_cache import TextCache as TextCache
 from .core_class_scores import Relation as Relation
 from .core_classes import Classes as Classes
 from .core_contributions import embedding_without as embedding_without
+from .core_distances import unit_rows as unit_rows
 from .core_encoder import EncoderSettings, embed_sets
-from .core_inputs import (
-    NO_TEXTS,
-    TextSets,
-    describe,
-    mean_over_sets,
-    parse_min_quality,
-    parse_sets,
-    spread,
-)
+from .core_inputs import NO_TEXTS, TextSets, mean_over_sets, parse_min_quality, parse_sets, spread
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
 from .core_ngrams import Tokens as Tokens
+from .core_numbers import describe
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
 from .core_results import (
@@ -34,6 +28,7 @@ from .core_results import (
     format_order,
     format_sizes,
     parse_confidence,
+    rows_of,
     signature,
 )
 from .core_rewards import RewardFunction as RewardFunction
@@ -272,6 +267,9 @@ class VendiEmbed(TextMetric, evaluate.Metric):
 
         names = [format_order(order) for order in orders]
 
+        def named(values: np.ndarray) -> list[dict[str, float]]:
+            return [dict(zip(names, row, strict=False)) for row in values.tolist()]
+
         def of_sets(name: str, values: np.ndarray, prefix: str = "") -> dict[str, Any]:
             found = {name: mean_over_sets(values[scored]), f"{prefix}scores": spread(values[scored].tolist(), scored)}
             if level is not None:
@@ -299,19 +297,16 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         if k is not None:
             result["n_too_small"] = int((~scored).sum())
         if details:
-            details_of_sets = [
-                {"size": size, "by_order": dict(zip(names, row, strict=False))}
-                for size, row in zip(sets.sizes.tolist(), by_order.tolist(), strict=True)
-            ]
-            for i, own in enumerate(details_of_sets):
-                if k is None:
-                    own["eigenvalues"] = [] if weighting.empty[i] else eigenvalues[i].tolist()
-                else:
-                    own["standard_errors"] = dict(zip(names, errors[i].tolist(), strict=False))
+            columns: dict[str, list] = {"size": sets.sizes.tolist(), "by_order": named(by_order)}
+            if k is None:
+                pairs = zip(eigenvalues, weighting.empty, strict=True)
+                columns["eigenvalues"] = [[] if is_empty else own.tolist() for own, is_empty in pairs]
+            else:
+                columns["standard_errors"] = named(errors)
             if isinstance(compared, ClassKernel):
-                for own, labels in zip(details_of_sets, compared.labels(), strict=True):
-                    own["classes"] = labels
-            result["details"] = spread([own for own, has in zip(details_of_sets, scored, strict=True) if has], scored)
+                columns["classes"] = compared.labels()
+            rows_of_sets = zip(rows_of(columns), scored.tolist(), strict=True)
+            result["details"] = [own if has_score else None for own, has_score in rows_of_sets]
         result["signature"] = signature(
             "vendi_embed",
             q=",".join(names),

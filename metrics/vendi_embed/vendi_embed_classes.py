@@ -10,6 +10,7 @@ from .core_class_scores import Relation
 from .core_classes import (
     GROUPINGS,
     Classes,
+    Items,
     all_pairs,
     distinct_items,
     group,
@@ -18,16 +19,10 @@ from .core_classes import (
     parse_classes,
     similar_pairs,
 )
-from .core_inputs import (
-    TextSets,
-    check_characters,
-    content_ranks,
-    describe,
-    parse_choice,
-    parse_number,
-    to_array,
-)
+from .core_encoder import EncoderSettings
+from .core_inputs import TextSets, check_characters, content_ranks
 from .core_models import matrix_device
+from .core_numbers import describe, parse_choice, parse_number, to_array
 from .core_results import format_callable
 from .core_similarity import Similarities, Source
 from .vendi_embed_nli import mutual_entailment
@@ -109,19 +104,10 @@ def make_classes(
     relation : how they were made; None where they were given
     signed : the entries of a signature
     """
-    counts = np.bincount(np.repeat(np.arange(len(sets.sizes)), sets.sizes)[rows], minlength=len(sets.sizes))
+    _check_source(settings, source)
+    owners = np.repeat(np.arange(len(sets.sizes)), sets.sizes)[rows]
+    counts = np.bincount(owners, minlength=len(sets.sizes))
     present = TextSets([sets.texts[i] for i in rows.tolist()], counts[counts > 0], sets.nested)
-    if not settings.by_cosine:
-        who = "classes are given" if settings.classes is not None else "same says which texts are the same"
-        encoder = source.encoder
-        replace(encoder, precision=None if settings.by_entailment else encoder.precision).check_unused(who)
-        for given, name in ((source.embeddings, "embeddings have"), (source.similarity, "similarity has")):
-            if given is not None:
-                raise ValueError(f"{name} no effect where {who}: leave one of the two out.")
-    elif source.similarity is not None and settings.same is None:
-        raise ValueError(
-            "similarity with kernel='classes' needs same: its default is for cosines of the default model."
-        )
     if settings.classes is not None:
         labels = parse_classes(settings.classes, sets)
         return number_classes(labels.of_text[rows], present.sizes), None, {"classes": "given"}
@@ -142,26 +128,55 @@ def make_classes(
     else:
         ranks = content_ranks(present.texts)
         items = distinct_items(ranks, present.sizes, grouping)
-        pairs = all_pairs(items.sizes)
-        # Pairs are in order of content, so that the order of a set does not matter.
-        apart = np.diff(ranks[items.first[pairs]])
-        pairs = np.where(apart < 0, pairs[:, ::-1], pairs)
-        equal, pairs = pairs[apart[:, 0] == 0], pairs[apart[:, 0] != 0]
         texts = present.texts
         if settings.contexts is not None:
             contexts = parse_contexts(settings.contexts, sets)
-            owners = np.repeat(np.flatnonzero(counts), present.sizes).tolist()
-            texts = [f"{contexts[owner]} {text}" for owner, text in zip(owners, texts, strict=True)]
-        asked = [(texts[i], texts[j]) for i, j in items.first[pairs].tolist()]
-        if settings.by_entailment:
-            found, signed = mutual_entailment(asked, settings.same.removeprefix(_NLI), source.encoder)
-        else:
-            found, signed = _call(settings.same, asked), {"same": format_callable(settings.same)}
-        pairs = np.concatenate([equal, pairs[found]])
+            texts = [f"{contexts[owner]} {text}" for owner, text in zip(owners.tolist(), texts, strict=True)]
+        pairs, signed = _judge_pairs(items, ranks, texts, settings.same, source.encoder)
         signed = {**signed, "grouping": grouping, **({} if settings.contexts is None else {"contexts": "given"})}
     components = link(items.sizes, pairs)
     classes = group(items, components, present.sizes, grouping)
     return classes, Relation(items, components, grouping), signed
+
+
+def _check_source(settings: ClassSettings, source: Source) -> None:
+    """Raise a ValueError for embeddings, similarities or settings of an encoder that have no effect."""
+    if settings.by_cosine:
+        if source.similarity is not None and settings.same is None:
+            raise ValueError(
+                "similarity with kernel='classes' needs same: its default is for cosines of the default model."
+            )
+        return
+    who = "classes are given" if settings.classes is not None else "same says which texts are the same"
+    encoder = source.encoder
+    replace(encoder, precision=None if settings.by_entailment else encoder.precision).check_unused(who)
+    for given, name in ((source.embeddings, "embeddings have"), (source.similarity, "similarity has")):
+        if given is not None:
+            raise ValueError(f"{name} no effect where {who}: leave one of the two out.")
+
+
+def _judge_pairs(
+    items: Items, ranks: np.ndarray, texts: list[str], same: Any, encoder: EncoderSettings
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Ask the caller's function, or a model of entailment, which items of a set are the same.
+
+    Returns
+    -------
+    pairs : ndarray of shape (e, 2), items; equal texts are the same without asking
+    signed : the entries of a signature
+    """
+    pairs = all_pairs(items.sizes)
+    # Pairs are in order of content, so that the order of a set does not matter.
+    apart = np.diff(ranks[items.first[pairs]])
+    pairs = np.where(apart < 0, pairs[:, ::-1], pairs)
+    equal, pairs = pairs[apart[:, 0] == 0], pairs[apart[:, 0] != 0]
+    asked = [(texts[i], texts[j]) for i, j in items.first[pairs].tolist()]
+    signed: dict[str, Any]
+    if isinstance(same, str):
+        found, signed = mutual_entailment(asked, same.removeprefix(_NLI), encoder)
+    else:
+        found, signed = _call(same, asked), {"same": format_callable(same)}
+    return np.concatenate([equal, pairs[found]]), signed
 
 
 def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:

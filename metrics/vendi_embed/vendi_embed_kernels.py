@@ -10,18 +10,11 @@ import numpy as np
 from .core_class_scores import Relation, class_shares, classes_without, utility, vendi_from_classes
 from .core_classes import Classes, number_classes
 from .core_contributions import embedding_without, function_without, kernel_without
-from .core_inputs import TextSets, split_by_set
+from .core_distances import BLOCK_ROWS
+from .core_inputs import TextSets, lists_by_set
 from .core_ngrams import NgramTable, ngram_kernels, ngram_tables, number_tokens
 from .core_similarity import Kernels, Similarities
-from .core_spectra import (
-    BLOCK_ROWS,
-    Matrices,
-    embedding_matrices,
-    kernel_matrices,
-    kernels_from_function,
-    spectra,
-    vendi_scores,
-)
+from .core_spectra import Matrices, embedding_matrices, kernel_matrices, kernels_from_function, spectra, vendi_scores
 
 # The n-gram kernel of the Vendi Score paper (section 5.4, text) averages these orders.
 _NGRAM_ORDERS = 4
@@ -238,6 +231,4 @@ class ClassKernel(Kernel):
 
     def labels(self) -> list[list[int | None]]:
         """Return the class of each text, set by set; None for a text that does not take part."""
-        found = np.full(int(self.sizes.sum()), None, dtype=object)
-        found[self._rows] = self.classes.of_text
-        return [part.tolist() for part in split_by_set(found, self.sizes)]
+        return lists_by_set(self.classes.of_text, self.sizes, self._rows)

@@ -121,7 +121,7 @@ def _entails(pairs: list[tuple[str, str]], loaded: LoadedNli, settings: EncoderS
         warnings.warn(
             f"{cut.sum()} of {len(pairs)} pairs of texts are longer than the {loaded.limit} tokens that the model of "
             f"same reads: the rest is cut off (the longest has {lengths.max()}).",
-            stacklevel=6,
+            stacklevel=7,
         )
     found = np.zeros(len(pairs), dtype=bool)
     device = str(loaded.model.device)

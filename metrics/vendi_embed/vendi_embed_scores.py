@@ -4,14 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import (
-    TextSets,
-    parse_min_quality,
-    parse_probabilities,
-    parse_values,
-    split_by_set,
-    sum_by_set,
-)
+from .core_inputs import TextSets, lists_by_set, parse_min_quality, parse_probabilities, parse_values, sum_by_set
 from .core_rarefaction import Expected, expected_distinct, expected_over_subsets
 from .vendi_embed_kernels import ClassKernel, Kernel
 
@@ -153,5 +146,6 @@ def rarefied(kernel: Kernel, orders: list[float], k: int, ranks: np.ndarray, wei
 
 
 def by_set(values: np.ndarray, sizes: np.ndarray) -> list[list[float | None]]:
-    """Split the values of all texts by set, with None for NaN."""
-    return [[None if np.isnan(value) else value for value in part.tolist()] for part in split_by_set(values, sizes)]
+    """List the values of the texts of each set, with None for NaN."""
+    is_number = ~np.isnan(values)
+    return lists_by_set(values[is_number], sizes, is_number)

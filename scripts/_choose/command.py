@@ -9,8 +9,7 @@ from typing import Any
 
 from metrics._core.core_encoder import EncoderSettings
 from scripts._score.command import Command, UsageError
-from scripts._score.rows import Source
-from scripts._settings import parse_settings
+from scripts._settings import ENCODER, parse_settings
 
 _OWN = ("keep", "share", "quality_key", "min_quality", "one_set")
 
@@ -60,16 +59,8 @@ class ChooseCommand:
         """Return how many to choose of n texts."""
         return min(n, self.keep) if self.keep is not None else math.ceil(n * (self.share or 0))
 
-    def check_columns(self, source: Source) -> None:
-        """Refuse keys that a table does not have."""
-        if source.schema is not None:
-            for key in (self.reading.text_key, self.reading.group_key, self.quality_key):
-                if key is not None and key not in source.schema.names:
-                    names = ", ".join(source.schema.names)
-                    raise UsageError(f"{self.reading.data} has no column {key!r}: it has {names}.")
-
     def decisive(self) -> dict[str, Any]:
-        """Return what decides the choice, as JSON: a job goes on only under an equal command."""
+        """Return what decides the choice, as JSON: a job continues only under an equal command."""
         own = {name: getattr(self, name) for name in _OWN}
         return {**self.reading.decisive("choose", ""), **own}
 
@@ -110,10 +101,9 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     own = {name: options.pop(name) for name in _OWN}
     try:
         settings = parse_settings(options.pop("set"), "--set")
-        known = ("model", "precision", "long_texts", "batch_size", "device", "cache_dir")
         for name in settings:
-            if name not in known:
-                raise UsageError(f"--set {name}: the encoder has no such setting. It has {', '.join(known)}.")
+            if name not in ENCODER:
+                raise UsageError(f"--set {name}: the encoder has no such setting. It has {', '.join(ENCODER)}.")
         encoder = EncoderSettings(**settings, progress=False)
         return ChooseCommand(Command(metric="choose", settings=settings, **options), **own, encoder=encoder)
     except (TypeError, ValueError) as error:

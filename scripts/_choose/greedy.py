@@ -35,7 +35,7 @@ def choose(
 
     Parameters
     ----------
-    embeddings : ndarray of shape (n, d), rows non-zero, all groups in turn
+    embeddings : ndarray of shape (n, d), rows non-zero, group after group
     quality : ndarray of shape (n,), in [0, 1]
     sizes : ndarray of shape (m,), the number of texts of each group
     keep : ndarray of shape (m,), how many to choose of each, in [0, size]

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from metrics._core.core_encoder import encode
-from metrics._core.core_inputs import content_ranks, describe
+from metrics._core.core_inputs import content_ranks
+from metrics._core.core_numbers import describe
 from metrics._core.core_results import SETS
 from scripts._choose.command import ChooseCommand
 from scripts._choose.greedy import choose, subset_score

@@ -27,7 +27,7 @@ class Part(NamedTuple):
     """One half of the documents of a corpus.
 
     corpus : one of CORPORA
-    texts : for each of SIZES, texts of so many sentences that share none
+    texts : for each of SIZES, disjoint texts of this many sentences
     """
 
     corpus: str

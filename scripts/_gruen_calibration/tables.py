@@ -1,10 +1,9 @@
-"""The tables of a calibration, in Markdown."""
-
-from collections.abc import Iterable
+"""The tables of a calibration."""
 
 from metrics.gruen.gruen_focus import FOCUS_THRESHOLD
 from scripts._gruen_calibration.corpora import CORPORA, SIZES
 from scripts._gruen_calibration.rates import HUMAN, Row
+from scripts._pages import Table
 
 # What is asked, by size: at most for texts as people wrote them, at least for faults.
 _FIVE_TO_TWENTY = (5, 10, 20)
@@ -21,21 +20,13 @@ ASKED: dict[tuple[str, str], dict[int, float]] = {
 FALSE_ALARMS = (0.025, 0.05, 0.1, 0.2, 0.3)
 
 
-def _line(cells: Iterable[object]) -> str:
-    return "| " + " | ".join(map(str, cells)) + " |"
-
-
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
 
 
-def _head(*names: object) -> list[str]:
-    return [_line(names), "|" + "---|" * len(names)]
-
-
-def rate_table(component: str, rows: list[Row]) -> list[str]:
+def rate_table(component: str, rows: list[Row]) -> Table:
     """Share of texts that lose a component, by size; what misses a figure that is asked is marked."""
-    lines = _head(f"lose {component}", *(f"{size} sentences" for size in SIZES), "asked")
+    table = [[f"lose {component}", *(f"{size} sentences" for size in SIZES), "asked"]]
     for row in rows:
         asked = ASKED.get((component, row.name), {})
         cells = []
@@ -46,8 +37,8 @@ def rate_table(component: str, rows: list[Row]) -> list[str]:
             shown = None if share is None else round(share, 2)
             misses = shown is not None and limit is not None and (shown > limit if row.name == HUMAN else shown < limit)
             cells.append(_percent(share) + (" (missed)" if misses else ""))
-        lines.append(_line([row.name, *cells, _asked(asked, row.name == HUMAN)]))
-    return lines
+        table.append([row.name, *cells, _asked(asked, row.name == HUMAN)])
+    return table
 
 
 def _asked(asked: dict[int, float], is_most: bool) -> str:
@@ -57,37 +48,33 @@ def _asked(asked: dict[int, float], is_most: bool) -> str:
     return ("at most " if is_most else "") + " / ".join(f"{100 * share:.0f}" for share in shares) + " %"
 
 
-def corpus_table(components: dict[str, list[Row]]) -> list[str]:
+def corpus_table(components: dict[str, list[Row]]) -> Table:
     """Share of texts as people wrote them that lose points, by corpus, and the mean loss of non-redundancy."""
-    lines = _head("as people wrote them", "sentences", "lose non-redundancy", "mean", "lose focus")
+    table = [["as people wrote them", "sentences", "lose non-redundancy", "mean", "lose focus"]]
     redundancy, focus = (rows[0].values for rows in components.values())
     for corpus in CORPORA:
         for size in SIZES:
             if corpus in redundancy.get(size, {}):
                 flags, margins = redundancy[size][corpus], focus[size][corpus]
-                shares = (_percent(float((values < 0).mean())) for values in (flags, margins))
-                lost, astray = shares
-                lines.append(
-                    _line([corpus, size, lost, f"{round(flags.mean(), 2) + 0.0:.2f}".replace("-", "−"), astray])
-                )
-    return lines
+                lost, astray = (_percent(float((values < 0).mean())) for values in (flags, margins))
+                mean = f"{round(flags.mean(), 2) + 0.0:.2f}".replace("-", "−")
+                table.append([corpus, str(size), lost, mean, astray])
+    return table
 
 
-def curve_table(rows: list[Row]) -> list[str]:
+def curve_table(rows: list[Row]) -> Table:
     """Share of faults that focus finds, by the share of human texts that lose it: other thresholds for all evidence."""
     human, *faults = rows
-    lines = _head("focus", "sentences", *(f"at {100 * share:g} %" for share in FALSE_ALARMS))
+    table = [["focus", "sentences", *(f"at {100 * share:g} %" for share in FALSE_ALARMS)]]
     for row in faults:
         for size in SIZES:
             if size in row.values:
                 found = [row.rate(size, human.quantile(size, share)) for share in FALSE_ALARMS]
-                lines.append(_line([row.name, size, *map(_percent, found)]))
-    return lines
+                table.append([row.name, str(size), *map(_percent, found)])
+    return table
 
 
-def threshold_table(rows: list[Row]) -> list[str]:
+def threshold_table(rows: list[Row]) -> Table:
     """`focus_threshold` that takes the focus of a tenth of the human texts of a size: what the default is chosen by."""
-    lines = _head("sentences", *SIZES)
-    human = rows[0]
-    needed = [FOCUS_THRESHOLD + human.quantile(size, 0.1) for size in SIZES]
-    return [*lines, _line(["focus_threshold", *(f"{value:.3f}" for value in needed)])]
+    needed = [FOCUS_THRESHOLD + rows[0].quantile(size, 0.1) for size in SIZES]
+    return [["sentences", *map(str, SIZES)], ["focus_threshold", *(f"{value:.3f}" for value in needed)]]

@@ -107,13 +107,13 @@ def cells(pairs: Pairs) -> dict[str, np.ndarray]:
 def agreements(
     chosen: dict[str, np.ndarray], pairs: Pairs, where: np.ndarray, rules: tuple[str, ...] = ()
 ) -> dict[str, dict[str, Any]]:
-    """Hold all metrics against the judge on some of the pairs.
+    """Compare all metrics with the judge on some of the pairs.
 
     Parameters
     ----------
     chosen : for each metric an ndarray of shape (n,), from `choices`
     where : ndarray of shape (n,), bool
-    rules : names of the trivial rules: none is the best metric, and each metric is held against the best of them
+    rules : names of the trivial rules: none is the best metric, and each metric is compared with the best of them
 
     Returns
     -------

@@ -7,14 +7,13 @@ from typing import Any
 
 from scripts._files import write_text
 from scripts._meta_eval.blocks import wrap
-from scripts._meta_eval.pictures import pictures
 from scripts._meta_eval.report import MARK, NOTE, TRAINING, WORSE, sections
 from scripts._pages import Table, html_page, html_picture, html_table, markdown_table
 
-TITLE = "Which diversity metric to believe"
+TITLE = "Evaluation of diversity metrics"
 INTRODUCTION = (
-    "Each metric is an annotator who says which of two sets of texts is the more diverse, and is held against a judge, "
-    "against people, and against trivial rules (data: arXiv 2506.00514). Written by scripts/meta_eval.py."
+    "Each metric is an annotator that says which of two sets of texts is more diverse. It is compared with a judge, "
+    "with people and with trivial rules (data: arXiv 2506.00514). Written by scripts/meta_eval.py."
 )
 
 
@@ -26,7 +25,7 @@ def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
     path : where it will stand, so that its links lead to the pictures
     folder : where to write the pictures; None for none
     """
-    drawn = pictures(report) if folder else {}
+    drawn = _pictures(report) if folder else {}
     lines = [f"# {TITLE}", "", INTRODUCTION, "", TRAINING]
     for section in sections(report):
         lines += ["", f"## {section.title}", "", section.text]
@@ -41,6 +40,13 @@ def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _pictures(report: dict[str, Any]) -> dict[str, str]:
+    # matplotlib is an extra.
+    from scripts._meta_eval.pictures import pictures
+
+    return pictures(report)
+
+
 def _notes(table: Table) -> list[str]:
     """Explain the marks that a table bears."""
     marks = [cell for row in table[1:] for cell in row]
@@ -52,7 +58,7 @@ def _notes(table: Table) -> list[str]:
 
 def html(report: dict[str, Any]) -> str:
     """Write the report as a page with its pictures inside."""
-    drawn = pictures(report)
+    drawn = _pictures(report)
     parts = []
     for section in sections(report):
         parts.append(f"<h2>{markup.escape(section.title)}</h2><p>{markup.escape(section.text)}</p>")

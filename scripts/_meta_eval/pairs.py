@@ -186,9 +186,13 @@ def read_verdict(record: dict[str, Any], where: str) -> int | None:
     return int(_rating(first) < _rating(second)) if _is_clear(record) else None
 
 
+def is_vague(first: float, second: float) -> bool:
+    """Whether the judge's scores of two sets are too near to each other; not if one of them is NaN."""
+    return abs(first - second) < VAGUE - _ROUNDING
+
+
 def _is_clear(record: dict[str, Any]) -> bool:
-    first, second = (_rating(record.get(key)) for key in ("Diversity_Set1", "Diversity_Set2"))
-    return bool(np.isnan(first) or np.isnan(second) or abs(first - second) >= VAGUE - _ROUNDING)
+    return not is_vague(*(_rating(record.get(key)) for key in ("Diversity_Set1", "Diversity_Set2")))
 
 
 def _rating(value: Any) -> float:

@@ -11,10 +11,10 @@ PERSON = "a person, with the other people"
 
 
 def people_agreement(people: People, rows: list[Row]) -> list[dict[str, Any]]:
-    """Hold the judge, each metric and each rule against people.
+    """Compare the judge, each metric and each rule with people.
 
-    A person is held against the majority of the other people, where a tie counts half: as well as a metric can be
-    expected to do.
+    A person is compared with the majority of the other people, where a tie counts half: the ceiling to expect of a
+    metric.
 
     Returns
     -------

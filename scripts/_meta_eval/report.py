@@ -125,10 +125,10 @@ def _kinds_section(report: dict[str, Any]) -> Section:
         for kind in kinds["kinds"]
     ]
     text = (
-        "The same concepts, written about in sets of different worth: how often each metric ranks the original set "
-        "above a poorer one, in %; 50 is chance, ties count half. Nonsensical sentences are fluent and absurd; Para-1 "
-        "to Para-3 replace one, two and two of four sentences by paraphrases of others, so that they are well written "
-        f"and less diverse. Concepts drawn of each generator: {counts}."
+        "Sets of different quality for the same concepts: how often each metric ranks the original set above a poorer "
+        "one, in %; 50 is chance, ties count half. Nonsensical sentences are fluent and absurd; Para-1 to Para-3 "
+        "replace one, two and two of four sentences by paraphrases of others, so that they are well written and less "
+        f"diverse. Concepts drawn of each generator: {counts}."
     )
     return Section("Across qualities", text, [("", short), *full], "qualities", "qualities")
 
@@ -142,9 +142,9 @@ def _people_section(report: dict[str, Any]) -> Section:
     chosen = [by_name[name] for name in (PERSON, JUDGE, *_SHORT, FIRST_RULE) if name in by_name]
     short = [head, *([shown(with_signature(own, report)), *(_point(own[key]) for key in keys)] for own in chosen)]
     text = (
-        f"Pairs that {by_name[PERSON]['people']} people judged too: the share of pairs on which each annotator says "
-        "what most people say, the same balanced over the two verdicts, and its mean agreement with one person. The "
-        "first row, a person held against the others (a tie of the others counts half), is as well as can be expected."
+        f"Pairs that {by_name[PERSON]['people']} people judged, too: the share of pairs on which each annotator agrees "
+        "with most people, the same balanced over the two verdicts, and its mean agreement with one person. The first "
+        "row, a person compared with the others (a tie of the others counts half), is the ceiling to expect."
     )
     return Section(
         "Agreement with people", text, [("", short), ("All rows, with intervals:", full)], "people", "people"
@@ -180,8 +180,7 @@ def _judge_sections(report: dict[str, Any]) -> list[Section]:
         'judge calls set 1 the more diverse more often than not, so that the rule "set 1" has a high accuracy and a '
         "balanced accuracy of 50. *By the paper's rule* are the pairs whose scores differ by 0.5 or more; *as "
         f"released* are all pairs with a verdict ({settings['left_out']} of the files have none). No setting of a "
-        f"metric was chosen by these verdicts. Rules are there to be beaten; some know more than a metric: "
-        f"{_RULES}.",
+        f"metric was chosen by these verdicts. Rules are trivial baselines: {_RULES}.",
         [
             ("In short, as released, where both sets are well written or of unknown quality:", short),
             ("Balanced accuracy, by the paper's rule:", _accuracies(report, "clear_cells", "balanced")),
@@ -202,7 +201,7 @@ def _judge_sections(report: dict[str, Any]) -> list[Section]:
     if not beside:
         return [agreement, margins]
     paper = Section(
-        "Beside the paper",
+        "Comparison with the paper",
         "Accuracies here / as printed in arXiv 2506.00514, ties to set 1, over all pairs as released: the paper's text "
         "leaves out pairs less than 0.5 apart, but its numbers are those of the files with them. Our encoder is "
         f"{settings['model']}, the paper's is SimCSE on RoBERTa-large.",
@@ -211,7 +210,7 @@ def _judge_sections(report: dict[str, Any]) -> list[Section]:
     return [agreement, margins, paper]
 
 
-_RULES = '"nonsense wins" reads the labels, and "alone" is the mean quality of a set'
+_RULES = '"nonsense wins" also reads how a set was made. "Alone" is the mean quality of a set'
 WORSE = "An asterisk: worse than the best metric of the column by more than chance (p < 0.05, paired randomization)."
 
 

@@ -218,7 +218,7 @@ def lines(found: dict[str, Any]) -> list[str]:
         *markdown_table(table),
         "",
         f"Error of the second kind of the best test, at an error of the first kind of {100 * found['alpha']:g} %, that "
-        "m answers come from people's distribution and not from one so far away:",
+        "m answers come from people's distribution and not from one at this divergence:",
         "",
         *markdown_table(errors_table),
     ]

@@ -21,7 +21,7 @@ Ask a model each question many times, and write its answers.
 
 A question is a JSON object on its own line: `id`, `question`, and perhaps the `sentence` that it is about; or a record
 of a released file of targets. A line of the output has the `id`, the clean `answers` and the `raw` ones. Each answer is
-kept in answers.jsonl.journal as it comes: after a crash, the same command goes on, and asks for none of them again.
+kept in answers.jsonl.journal as it comes: after a crash, the same command continues, and asks for none of them again.
 """
 
 # More than the samples of any question.

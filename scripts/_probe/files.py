@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from metrics.probeval.core_inputs import check_characters, parse_count
+from metrics.probeval.core_inputs import check_characters
+from metrics.probeval.core_numbers import parse_count
 from metrics.probeval.probeval_formats import parse_reference
 from metrics.probeval.probeval_released import parse_target, read_answers
 from scripts._files import read_objects

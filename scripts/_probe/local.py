@@ -55,7 +55,7 @@ class Sampler:
     def ask(self, questions: list[Asked], shots: list[Shot], samples: int, journal: Journal) -> list[list[str]]:
         """Sample answers to each question, and keep them in the journal as they come.
 
-        Answers that the journal holds are not sampled again. What an interruption leaves is returned.
+        Answers that the journal holds are not sampled again. After an interruption, the answers so far are returned.
 
         Returns
         -------
@@ -78,7 +78,7 @@ class Sampler:
                             journal.add({"key": key, "answer": text, "tokens": tokens})
                             bar.update()
             except KeyboardInterrupt:
-                print("It was interrupted. The same command goes on from there.", file=sys.stderr)
+                print("It was interrupted. The same command continues from there.", file=sys.stderr)
         return [[journal.answers[key][0]["answer"] for key in own if key in journal.answers] for own in keys]
 
     def _encode(self, question: Asked, shots: list[Shot]) -> torch.Tensor:

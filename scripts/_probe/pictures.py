@@ -1,13 +1,13 @@
 """The pictures of probe.py, as SVG that is the same for the same numbers."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from scripts._pages import to_svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _STYLE: Any = {"svg.hashsalt": "probe", "svg.fonttype": "none", "font.size": 9}
 
@@ -17,6 +17,9 @@ _FEW = 6
 
 def draw_report(report: dict[str, Any]) -> str:
     """Plot the divergence of each model beside that of people: all answers, and each answer once."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
     panels = {"all answers": report["against_people"], "each answer once": report["against_people_once"]}
     with matplotlib.rc_context(_STYLE):
         height = 1.2 + 0.3 * max(len(rows) for rows in panels.values())
@@ -41,6 +44,9 @@ def draw_report(report: dict[str, Any]) -> str:
 
 def draw_annotators(found: dict[str, Any]) -> str:
     """Plot the divergence of m people from all, and the error of telling two distributions apart by m answers."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(9, 3.4), layout="constrained")
         left, right = figure.subplots(1, 2, sharex=True)
@@ -70,6 +76,9 @@ def draw_annotators(found: dict[str, Any]) -> str:
 
 def draw_sensitivity(found: dict[str, Any]) -> str:
     """Plot how each score responds to each change: a row of panels for the scores in [0, 1], and one for probeval."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
     changes = found["changes"]
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(3 * len(changes), 5.6), layout="constrained")
@@ -89,6 +98,6 @@ def draw_sensitivity(found: dict[str, Any]) -> str:
         return to_svg(figure)
 
 
-def _curve(panel: Axes, change: dict[str, Any], name: str, color: Any) -> None:
+def _curve(panel: "Axes", change: dict[str, Any], name: str, color: Any) -> None:
     panel.plot(change["levels"], change["curves"][name], marker=".", linewidth=1, label=name, color=color)
     panel.grid(alpha=0.3)

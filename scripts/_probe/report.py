@@ -18,7 +18,7 @@ from scripts._probe.output import add_outputs, write_outputs
 from scripts._probe.pictures import draw_report
 from scripts._probe.scoring import Scorer
 from scripts._probe.tables import html, markdown
-from scripts._settings import parse_settings
+from scripts._settings import ENCODER, parse_settings
 
 DESCRIPTION = """\
 Score the answers of models, and of people, to the same questions.
@@ -31,7 +31,6 @@ Targets are people's answers: released files of Commonsense Frame Completion or 
 each line. Answers are files that `probe.py ask` wrote, or released files; they are cleaned first. Questions that only
 one side has are left out and named.
 """
-_ENCODER = ("model", "precision", "long_texts", "batch_size", "device", "cache_dir")
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -71,10 +70,10 @@ def parse_pipeline(pairs: list[str]) -> tuple[Settings, EncoderSettings]:
     """Read the settings of probeval; raises a ValueError for one that it does not have."""
     given = parse_settings(pairs, "--setting")
     for name in given:
-        if name not in (*Settings._fields, *_ENCODER):
-            known = ", ".join((*Settings._fields, *_ENCODER))
+        if name not in (*Settings._fields, *ENCODER):
+            known = ", ".join((*Settings._fields, *ENCODER))
             raise ValueError(f"--setting {name}: probeval has no such setting here. It has {known}.")
-    encoder = EncoderSettings(**{name: value for name, value in given.items() if name in _ENCODER})
+    encoder = EncoderSettings(**{name: value for name, value in given.items() if name in ENCODER})
     return Settings(**{name: value for name, value in given.items() if name in Settings._fields}), encoder
 
 

@@ -6,25 +6,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metrics.probeval.core_encoder import EncoderSettings, embed_sets
-from metrics.probeval.core_inputs import TextSets
+from metrics.probeval.core_encoder import EncoderSettings
 from metrics.probeval.core_results import signature
 from metrics.probeval.probeval_formats import Question, pair_rows, questions
-from metrics.probeval.probeval_matching import WordNetMatcher
 from metrics.probeval.probeval_pipeline import (
     Clusters,
     Scored,
     Settings,
     cluster,
+    load_resources,
     match,
-    needs_embeddings,
-    needs_wordnet,
     resolve,
     score,
-    texts_to_embed,
 )
-from metrics.probeval.probeval_vectors import Embeddings
-from metrics.probeval.probeval_wordnet import load_wordnet
 
 
 class Matched(NamedTuple):
@@ -72,21 +66,10 @@ class Scorer:
             said = {text for answers in files.values() for text in answers.get(name, ())}
             self.texts[name] = sorted({*said, *question.gold})
         self._places = {name: {text: i for i, text in enumerate(texts)} for name, texts in self.texts.items()}
-        self._embeddings, self._wordnet, signed = self._resources(encoder)
+        texts = (text for own in self.texts.values() for text in own)
+        self._resources, signed = load_resources(texts, self.settings, encoder)
         self.signature = signature("probeval", **self.settings.signed(), **signed)
         self._matched: dict[str, Matched] = {}
-
-    def _resources(self, encoder: EncoderSettings) -> tuple[Embeddings | None, WordNetMatcher | None, dict[str, str]]:
-        embeddings, wordnet = None, None
-        signed: dict[str, str] = {}
-        if needs_embeddings(self.settings):
-            texts = texts_to_embed((text for own in self.texts.values() for text in own), self.settings)
-            matrix, signed = embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)
-            embeddings = Embeddings(texts, matrix)
-        if needs_wordnet(self.settings):
-            loaded = load_wordnet()
-            wordnet, signed = WordNetMatcher(loaded), {**signed, "wordnet": loaded.version}
-        return embeddings, wordnet, signed
 
     def counts(self, name: str, answers: Mapping[str, int]) -> np.ndarray:
         """Count answers over all texts of a question: ndarray of shape (u,), int."""
@@ -98,8 +81,8 @@ class Scorer:
     def match(self, question: Question) -> Matched:
         """Cluster the gold answers of a question, and match all texts of it."""
         asked = question._replace(answers=self.texts[question.name])
-        clusters = cluster(asked, self.settings, self._embeddings)
-        return Matched(clusters, match(asked, clusters, self.settings, self._embeddings, self._wordnet))
+        clusters = cluster(asked, self.settings, self._resources)
+        return Matched(clusters, match(asked, clusters, self.settings, self._resources))
 
     def matched(self, name: str) -> Matched:
         """Match all texts of a question to the clusters of all gold answers."""

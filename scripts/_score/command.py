@@ -11,7 +11,7 @@ from metrics._core.core_results import parse_confidence
 from scripts._settings import parse_settings
 
 _CONFIDENCE = 0.95
-# What changes neither a score nor which rows it is for: a job goes on whatever these are.
+# What changes neither a score nor which rows it is for: a job continues whatever these are.
 _WITHOUT_EFFECT = {"out", "engine", "address", "workers", "strict", "restart", "quiet"}
 
 
@@ -79,7 +79,7 @@ class Command:
         return out
 
     def decisive(self, metric_name: str, score_key: str) -> dict[str, Any]:
-        """Return what decides the numbers, as JSON: a job goes on only under an equal command."""
+        """Return what decides the numbers, as JSON: a job continues only under an equal command."""
         stat = (self.data / (self.split or "") / "state.json" if self.data.is_dir() else self.data).stat()
         options = {name: value for name, value in vars(self).items() if name not in _WITHOUT_EFFECT}
         return {

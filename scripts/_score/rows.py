@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from metrics._core.core_inputs import describe
+from metrics._core.core_numbers import describe
 from scripts._files import open_file, parse_json, read_json, split_lines
 from scripts._score.command import UsageError
 
@@ -78,6 +78,13 @@ class Source:
             self.schema, self.total, self.unit = self._dataset.features.arrow_schema, len(self._dataset), "row"
         else:
             self.total, self.unit = path.stat().st_size, "B"
+
+    def check_columns(self, *keys: str | None) -> None:
+        """Raise a UsageError for a key that a table does not have."""
+        names = [] if self.schema is None else self.schema.names
+        for key in keys:
+            if names and key is not None and key not in names:
+                raise UsageError(f"{self.path} has no column {key!r}: it has {', '.join(names)}.")
 
     def rows(self, start: int) -> Iterator[Row]:
         """Read the rows from index `start`."""
@@ -156,7 +163,7 @@ class Source:
 
     def _csv_lines(self) -> Iterator[str]:
         for i, line in enumerate(self._lines()):
-            # Invalid UTF-8 becomes lone surrogates, with which a row is set aside.
+            # Invalid UTF-8 becomes unpaired surrogates, with which a row is set aside.
             yield line.decode("utf-8-sig" if i == 0 else "utf-8", errors="surrogateescape")
 
     def _parquet_rows(self, start: int) -> Iterator[Row]:

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from metrics._core.core_distances import nearest_between
 from metrics._core.core_models import matrix_device
 from metrics._core.core_parts import Arrays
-from metrics._core.core_spectra import nearest_between
 from metrics.self_bleu.self_bleu_parts import CountSums, merge_counts, merge_lengths, sum_counts
 from scripts._files import write_text
 from scripts._score.work import Engine

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from metrics._core.core_inputs import check_characters, describe
+from metrics._core.core_inputs import check_characters
+from metrics._core.core_numbers import describe
 from metrics._core.core_results import TEXTS
 from scripts._score.command import Command, UsageError
 from scripts._score.rows import SHOWN, Row, Source

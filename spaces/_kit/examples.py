@@ -1,6 +1,6 @@
 """Sample texts that the demos and scripts/demo.py share; it imports nothing."""
 
-# An example of arXiv 2506.00514: two sets of sentences that contain these concepts.
+# A set of concepts of the CommonGen task, and sentences of ours that contain them.
 CONCEPTS = ("walk", "dog", "take", "park", "couple")
 DIFFERENT = (
     "The couple walk in the park and take photos of a dog.",

@@ -58,6 +58,11 @@ def check_typed(texts: Iterable[str], limits: Limits) -> None:
         )
 
 
+def options(labels: dict[str, str]) -> list[tuple[str, str]]:
+    """Return the options of a setting as Gradio lists them, from a dict of each value to its label."""
+    return [(label, value) for value, label in labels.items()]
+
+
 def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
     """Check that a setting is one of those offered."""
     known = list(known)

@@ -7,7 +7,7 @@ import gradio as gr
 import numpy as np
 
 from . import examples, work
-from .inputs import Limits, Role, check_choice
+from .inputs import Limits, Role, check_choice, options
 from .metric import part
 from .page import Box, Example
 from .show import plots
@@ -29,8 +29,8 @@ STEPS = (
     "Leave a blank line between two sets to compare them.",
     "Press Score.",
 )
-# Figures of more texts are slow and illegible.
 UNKNOWN = "The model does not know the words of some texts, so the score says little about them."
+# Figures of more texts are slow and illegible.
 MOST_IN_MATRIX = 60
 MOST_IN_MAP = 75
 
@@ -55,7 +55,7 @@ EXAMPLES = (
 def model_setting() -> gr.Dropdown:
     """Make the list of the models that a demo offers."""
     return gr.Dropdown(
-        [(label, name) for name, label in MODELS.items()],
+        options(MODELS),
         value=DEFAULT_MODEL,
         label="Model",
         info="It measures how similar two texts are.",

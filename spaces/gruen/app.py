@@ -252,7 +252,9 @@ def scores_table(texts: list[str], result: dict[str, Any]) -> Table | None:
 
 def answer(texts: list[str], result: dict[str, Any]) -> str:
     """Return the answer: the score and its components."""
-    n_foreign = sum(map(metric.part(gruen, "gruen_text").is_mostly_other_script, texts))
+    is_foreign = metric.part(gruen, "gruen_text").is_mostly_other_script
+    # Emoji, for example, have no letters.
+    n_foreign = sum(is_foreign(text) or not any(map(str.isalpha, text)) for text in texts)
     words = FOREIGN if 2 * n_foreign >= len(texts) else meaning(result)
     value, n = result["gruen"], len(texts)
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
@@ -315,7 +317,7 @@ SPACE = Space(
     examples=_EXAMPLES,
     settings={
         "components": gr.CheckboxGroup(
-            [(label, name) for name, label in COMPONENTS.items()],
+            inputs.options(COMPONENTS),
             value=list(COMPONENTS),
             label="Score",
             render=False,

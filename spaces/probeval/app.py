@@ -212,10 +212,6 @@ def api(
     return compute(from_rows([{"text": text, "who": who} for who, texts in given.items() for text in texts]), settings)
 
 
-def _choices(names: dict[str, str]) -> list[tuple[str, str]]:
-    return [(label, value) for value, label in names.items()]
-
-
 SPACE = Space(
     name="probeval",
     title="Does a model answer as people do?",
@@ -233,9 +229,11 @@ SPACE = Space(
     examples=_EXAMPLES,
     settings={
         "clustering": gr.Dropdown(
-            _choices(CLUSTERINGS), value="auto", label="Clusters of people's answers", render=False
+            inputs.options(CLUSTERINGS), value="auto", label="Clusters of people's answers", render=False
         ),
-        "matcher": gr.Dropdown(_choices(MATCHERS), value="auto", label="Match the model's answers by", render=False),
+        "matcher": gr.Dropdown(
+            inputs.options(MATCHERS), value="auto", label="Match the model's answers by", render=False
+        ),
     },
     more_settings={
         "threshold": gr.Slider(

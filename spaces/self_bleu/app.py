@@ -291,10 +291,6 @@ def api(
     return score_sets(texts, max_order, tokenizer, aggregate, smoothing)
 
 
-def _choices(names: dict[str, str]) -> list[tuple[str, str]]:
-    return [(label, value) for value, label in names.items()]
-
-
 SPACE = Space(
     name="self_bleu",
     title="How much do these texts repeat each other?",
@@ -310,12 +306,12 @@ SPACE = Space(
         "max_order": gr.Slider(
             1, MOST_ORDERS, 4, step=1, label="Longest phrase, in words", info="The order of the n-grams.", render=False
         ),
-        "tokenizer": gr.Dropdown(_choices(TOKENIZERS), value="whitespace", label="Split texts at", render=False),
+        "tokenizer": gr.Dropdown(inputs.options(TOKENIZERS), value="whitespace", label="Split texts at", render=False),
     },
     more_settings={
-        "aggregate": gr.Radio(_choices(AGGREGATES), value="set", label="Average", render=False),
+        "aggregate": gr.Radio(inputs.options(AGGREGATES), value="set", label="Average", render=False),
         "smoothing": gr.Radio(
-            _choices(SMOOTHINGS),
+            inputs.options(SMOOTHINGS),
             value="default",
             label="Smoothing",
             info="If nothing matches.",

@@ -26,7 +26,7 @@ ORDERS = {
 }
 CURVE = [0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0]
 # Groups of a set, and texts of a group, that are listed.
-MOST_GROUPS, MOST_CHIPS = 20, 10
+MOST_GROUPS, MOST_CHIPS = 12, 5
 KERNELS = {"embedding": "Meaning (a model's embeddings)", "ngram": "Words (n-grams)"}
 
 
@@ -54,66 +54,29 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     split = len(texts[shown[0]])
     matrices = [whole[:split, :split], whole[split:, split:]][: len(shown)]
 
-    maps: list[tuple[Any, str] | None] = []
-    for place, (i, matrix) in enumerate(zip(shown, matrices, strict=True)):
-        n_drawn = min(len(matrix), sets.MOST_IN_MATRIX)
-        name = sets.set_name(i, n_sets)
-        caption = (f"{name}. " if name else "") + alike(matrix) + sets.first_of(n_drawn, len(matrix))
-        maps.append((plots.heat_map(matrix[:n_drawn, :n_drawn], texts[i][:n_drawn], place), caption))
-    maps += [None] * (2 - len(maps))
-
     spectra = {name: result["details"][i]["eigenvalues"] for name, i in zip(names, shown, strict=True)}
-    longest = min(max(len(texts[i]) for i in shown), 12)
-    padded = {name: [*values, *[0.0] * longest][:longest] for name, values in spectra.items()}
-    spectrum = plots.bars(
-        padded, [str(i + 1) for i in range(longest)], "share", "%{y:.1%}<extra>%{fullData.name}</extra>"
-    )
-    curve = plots.curves(
-        {
-            name: (CURVE, by_order(values, len(texts[i])))
-            for (name, values), i in zip(spectra.items(), shown, strict=True)
-        },
-        "order q",
-        "Vendi score",
-        "order %{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
-    )
-    together = [texts[i][: sets.MOST_IN_MAP] for i in shown]
-    mapped = [text for members in together for text in members]
-    drawn = [*range(len(together[0])), *(split + j for members in together[1:] for j in range(len(members)))]
-    points, share = plots.plane(whole[np.ix_(drawn, drawn)])
-    plane = plots.text_map(
-        points,
-        mapped,
-        [sets.text_name(i, j, n_sets) for i, members in zip(shown, together, strict=True) for j in range(len(members))],
-        [place for place, members in enumerate(together) for _ in members],
-        names,
-    )
     classes = [] if vectors is None else find_classes([texts[i] for i in shown], vectors)
     credits = find_credits([texts[i] for i in shown], vectors, settings["q"])
     bars = sets.credit_bars(texts, shown, credits)
     return Result(
         answer=answer(texts, result),
         pictures=[
-            *maps,
-            (
-                same_groups([texts[i] for i in shown], names, classes),
-                "Texts of one group have cosines of at least 0.83 with each other.",
-            )
+            *similarity_maps(texts, shown, matrices),
+            same_groups([texts[i] for i in shown], names, classes)
             if classes
             else None,
             (bars, "The score of the set less the score without the text. Below 0: the set is better off without it.")
             if bars
             else None,
             (
-                spectrum,
+                draw_spectra(spectra, max(len(texts[i]) for i in shown)),
                 "Each bar is one direction of meaning and its share of the set. Equal bars: a diverse set.",
             ),
-            (curve, "A larger order gives more weight to common meanings, and less to rare ones."),
             (
-                plane,
-                f"Similar texts are close. The map shows {share:.0%} of the variance; hover for the text."
-                + sets.first_of(len(mapped), len(whole)),
+                draw_curves(spectra, [len(texts[i]) for i in shown]),
+                "A larger order gives more weight to common meanings, and less to rare ones.",
             ),
+            map_of_texts(texts, shown, names, whole),
         ],
         details=sets.details(
             ("Set", "No.", "Text", "Most similar no.", "Similarity", "Group", "Adds"),
@@ -131,6 +94,55 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     )
 
 
+def similarity_maps(
+    texts: list[list[str]], shown: list[int], matrices: list[np.ndarray]
+) -> list[tuple[Any, str] | None]:
+    """Draw the similarities within one or two sets, with captions; None for a second set that is not there."""
+    maps: list[tuple[Any, str] | None] = []
+    for place, (i, matrix) in enumerate(zip(shown, matrices, strict=True)):
+        n_drawn = min(len(matrix), sets.MOST_IN_MATRIX)
+        name = sets.set_name(i, len(texts))
+        caption = (f"{name}. " if name else "") + alike(matrix) + sets.first_of(n_drawn, len(matrix))
+        maps.append((plots.heat_map(matrix[:n_drawn, :n_drawn], texts[i][:n_drawn], place), caption))
+    return maps + [None] * (2 - len(maps))
+
+
+def draw_spectra(spectra: dict[str, list[float]], most: int) -> Any:
+    """Draw the largest eigenvalues of each set of at most `most` texts."""
+    longest = min(most, 12)
+    padded = {name: [*values, *[0.0] * longest][:longest] for name, values in spectra.items()}
+    numbers = [str(i + 1) for i in range(longest)]
+    return plots.bars(padded, numbers, "share", "%{y:.1%}<extra>%{fullData.name}</extra>")
+
+
+def draw_curves(spectra: dict[str, list[float]], sizes: list[int]) -> Any:
+    """Draw the score of each set at each order."""
+    return plots.curves(
+        {name: (CURVE, by_order(values, n)) for (name, values), n in zip(spectra.items(), sizes, strict=True)},
+        "order q",
+        "Vendi score",
+        "order %{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
+    )
+
+
+def map_of_texts(texts: list[list[str]], shown: list[int], names: list[str], whole: np.ndarray) -> tuple[Any, str]:
+    """Draw the texts of one or two sets in a plane by their similarities, `whole`, with a caption."""
+    together = [texts[i][: sets.MOST_IN_MAP] for i in shown]
+    split = len(texts[shown[0]])
+    drawn = [*range(len(together[0])), *(split + j for members in together[1:] for j in range(len(members)))]
+    points, share = plots.plane(whole[np.ix_(drawn, drawn)])
+    labels = [(i, j) for i, members in zip(shown, together, strict=True) for j in range(len(members))]
+    plane = plots.text_map(
+        points,
+        [texts[i][j] for i, j in labels],
+        [sets.text_name(i, j, len(texts)) for i, j in labels],
+        [place for place, members in enumerate(together) for _ in members],
+        names,
+    )
+    caption = f"Similar texts are close. The map shows {share:.0%} of the variance; hover for the text."
+    return plane, caption + sets.first_of(len(drawn), len(whole))
+
+
 def find_classes(members: list[list[str]], vectors: np.ndarray) -> list[list[int]]:
     """Return the class of each text of the sets: those of one class say the same."""
     found = vendi_embed.compute(predictions=members, embeddings=vectors, kernel="classes", details=True)
@@ -146,15 +158,18 @@ def find_credits(members: list[list[str]], vectors: np.ndarray | None, q: str) -
     return vendi_embed.compute(predictions=members, q=order, contributions=True, **settings)["contributions"]
 
 
-def same_groups(members: list[list[str]], names: list[str], classes: list[list[int]]) -> str:
-    """Return the texts of each set, group by group, the largest first."""
-    blocks = []
+def same_groups(members: list[list[str]], names: list[str], classes: list[list[int]]) -> tuple[str, str]:
+    """Return the texts of each set, group by group, the largest first, and a caption."""
+    blocks, most = [], MOST_GROUPS // len(members)
     for place, (own, name, labels) in enumerate(zip(members, names, classes, strict=True)):
         groups = [[text for text, label in zip(own, labels, strict=True) if label == i] for i in range(max(labels) + 1)]
-        for texts in sorted(groups, key=len, reverse=True)[:MOST_GROUPS]:
+        for texts in sorted(groups, key=len, reverse=True)[:most]:
             title = "1 text" if len(texts) == 1 else f"{len(texts)} texts that say the same"
             blocks.append((title, [(name, [(text, None) for text in texts], place)]))
-    return panels.groups(blocks, MOST_CHIPS)
+    n_groups = sum(max(labels) + 1 for labels in classes)
+    left_out = sets.first_of(len(blocks), n_groups, "groups").replace("first", "largest")
+    caption = f"Texts of one group have cosines of at least 0.83 with each other.{left_out}"
+    return panels.groups(blocks, MOST_CHIPS), caption
 
 
 def word_similarity(texts: list[str]) -> np.ndarray:
@@ -280,7 +295,7 @@ SPACE = Space(
     examples=sets.EXAMPLES,
     settings={
         "q": gr.Radio(
-            [(label, value) for value, label in ORDERS.items()],
+            inputs.options(ORDERS),
             value="1",
             label="Order q",
             info="A small order gives more weight to rare meanings.",
@@ -288,9 +303,7 @@ SPACE = Space(
         ),
     },
     more_settings={
-        "kernel": gr.Radio(
-            [(label, value) for value, label in KERNELS.items()], value="embedding", label="Compare by", render=False
-        ),
+        "kernel": gr.Radio(inputs.options(KERNELS), value="embedding", label="Compare by", render=False),
         "model": sets.model_setting(),
     },
     choosers=("Look at", "and compare with"),

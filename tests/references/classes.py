@@ -1,7 +1,6 @@
 """Classes, contributions and rarefaction written out as plain loops: what the fast core is compared with."""
 
 import itertools
-import math
 
 import numpy as np
 
@@ -70,14 +69,7 @@ def vendi(labels, q, weights=None):
     p = np.full(n, 1 / n) if weights is None else np.asarray(weights)
     kernel = np.equal.outer(labels, labels).astype(float)
     eigenvalues = np.linalg.eigvalsh(kernel * np.sqrt(np.outer(p, p)))
-    eigenvalues = eigenvalues[eigenvalues > 1e-12]
-    if q == 0:
-        return float(len(eigenvalues))
-    if q == 1:
-        return math.exp(-(eigenvalues * np.log(eigenvalues)).sum())
-    if q == math.inf:
-        return 1 / eigenvalues.max()
-    return (eigenvalues**q).sum() ** (1 / (1 - q))
+    return diversity.vendi_of_eigenvalues(eigenvalues[eigenvalues > 1e-12], q)
 
 
 def utility(labels, quality, patience):

@@ -71,7 +71,10 @@ def vendi(vectors, q, weights=None):
     n = len(vectors)
     p = np.full(n, 1 / n) if weights is None else np.asarray(weights)
     eigenvalues = np.linalg.eigvalsh(cosines(vectors) * np.sqrt(np.outer(p, p)))
-    eigenvalues = eigenvalues[eigenvalues > n * np.finfo(float).eps * eigenvalues.max()]
+    return vendi_of_eigenvalues(eigenvalues[eigenvalues > n * np.finfo(float).eps * eigenvalues.max()], q)
+
+
+def vendi_of_eigenvalues(eigenvalues, q):
     if q == 0:
         return float(len(eigenvalues))
     if q == 1:

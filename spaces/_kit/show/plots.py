@@ -18,7 +18,6 @@ from .panels import shorten
 SERIES = ("#6366f1", "#e5622b", "#0d9488", "#a16207", "#be185d")
 _HATCHES = ("", "/", "x", ".", "-")
 GREY = "#8a8fa3"
-_INK = "rgba(99, 102, 241, {})"
 # Smaller values are not told from 0.
 _NOTHING = 1e-6
 # Up to this size a cell of a heat map has room for its value.
