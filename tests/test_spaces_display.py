@@ -78,6 +78,7 @@ def test_texts_that_the_model_does_not_know_get_no_verdict(page, texts):
     answer = score(page, texts)
     assert "The model does not know the words of some texts" in answer
     assert "2 of 2 different texts consist of words that the model does not know" in answer
+    assert "texts that say the same" not in page.locator(".tm-result").inner_text()
     for verdict in ("nearly the same", "near duplicate", "These say", "something of its own"):
         assert verdict not in answer
 

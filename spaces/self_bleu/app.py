@@ -39,6 +39,7 @@ WORDS = (
 _EQUAL = 0.005
 # Upper bounds on what is drawn: a browser is slow with more.
 _MOST_PHRASES = 200
+_MOST_LINES = 30
 _MOST_TOKENS = 800
 _MOST_CHARACTERS = 8_000
 
@@ -148,7 +149,7 @@ def numbers(where: set[int], length: int) -> str:
 def first_tokens(texts: list[str], tokenizer: str) -> Iterator[tuple[list[str], bool]]:
     """Yield the tokens of the first texts, within the bounds on what is drawn, and whether a text is cut."""
     n_tokens = n_characters = 0
-    for text in texts[: sets.MOST_IN_MATRIX]:
+    for text in texts[:_MOST_LINES]:
         kept = []
         tokens = split(text, tokenizer)
         for token in tokens:

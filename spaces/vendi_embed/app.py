@@ -62,9 +62,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
         answer=answer(texts, result),
         pictures=[
             *similarity_maps(texts, shown, matrices),
-            same_groups([texts[i] for i in shown], names, classes)
-            if classes
-            else None,
+            same_groups([texts[i] for i in shown], names, classes) if classes else None,
             (bars, "The score of the set less the score without the text. Below 0: the set is better off without it.")
             if bars
             else None,
@@ -161,10 +159,11 @@ def find_credits(members: list[list[str]], vectors: np.ndarray | None, q: str) -
 def same_groups(members: list[list[str]], names: list[str], classes: list[list[int]]) -> tuple[str, str]:
     """Return the texts of each set, group by group, the largest first, and a caption."""
     blocks, most = [], MOST_GROUPS // len(members)
+    judged = "that the model does not tell apart" if sets.are_unknown() else "that say the same"
     for place, (own, name, labels) in enumerate(zip(members, names, classes, strict=True)):
         groups = [[text for text, label in zip(own, labels, strict=True) if label == i] for i in range(max(labels) + 1)]
         for texts in sorted(groups, key=len, reverse=True)[:most]:
-            title = "1 text" if len(texts) == 1 else f"{len(texts)} texts that say the same"
+            title = "1 text" if len(texts) == 1 else f"{len(texts)} texts {judged}"
             blocks.append((title, [(name, [(text, None) for text in texts], place)]))
     n_groups = sum(max(labels) + 1 for labels in classes)
     left_out = sets.first_of(len(blocks), n_groups, "groups").replace("first", "largest")
