@@ -32,9 +32,9 @@ _START_SECONDS = 180
 
 _ARABIC = "مرحبا بالعالم الجميل.\nالجو جميل اليوم في الحديقة.\nتقرأ أختي كتابا عن البحر."
 _UNKNOWN = f"😀\n🎉\n{'A' * 60}\n{'B' * 60}"
-_SETS = "A man walks his dog.\nRain fell all night.\n\nShe sings.\nShe swims.\nShe sang.\n\nHe runs.\nHe is running."
+_SETS = "A man walks his dog.\nRain fell all night.\n\nShe sings.\nShe swims.\nShe sang.\n\nHe runs.\nHe ran."
 _MANY = "\n".join(
-    f"The {i} {'cats' if i % 3 else 'dogs'} see {7 * i} birds and a {'ship' if i % 2 else 'car'}." for i in range(200)
+    f"The {i} {'dogs' if i % 3 else 'cats'} see {7 * i} {'ships' if i % 2 else 'cars'}." for i in range(200)
 )
 # What is typed into the boxes.
 _TYPED = {

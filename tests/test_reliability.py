@@ -210,6 +210,25 @@ def test_numbers_beyond_all_floats_are_named(load, name, parameter, more, value)
         load(name).compute(**inputs, **more, **{parameter: value})
 
 
+@pytest.mark.parametrize(
+    ("predictions", "references", "message"),
+    [
+        ([["a"]], [[{"text": "a", "cluster": LONG}]], r"references\[0\], answer 0: the cluster has too many digits"),
+        ([{"id": LONG, "answers": ["a"]}], [["a"]], r"predictions\[0\]: the id has too many digits"),
+    ],
+)
+def test_numbers_in_place_of_names_are_named(load, predictions, references, message):
+    with pytest.raises(ValueError, match=message):
+        load("probeval").compute(predictions=predictions, references=references)
+
+
+def test_a_released_file_that_is_one_long_number_is_named(load, tmp_path):
+    path = tmp_path / "ranked.jsonl"
+    path.write_text("9" * 5_000)
+    with pytest.raises(ValueError, match=r"ranked\.jsonl is no JSON: Exceeds the limit"):
+        load("probeval").from_protoqa([], str(path))
+
+
 def test_subsets_larger_than_all_sets_take_no_time(load):
     with pytest.warns(UserWarning, match="they have no score"), bounded("rarefy"):
         assert load("self_bleu").compute(predictions=FLAT, rarefy=2**40)["self_bleu"] is None

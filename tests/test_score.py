@@ -287,6 +287,20 @@ def test_bad_rows_of_csv_and_within_sets(tmp_path):
     assert "is no CSV" in errors[11]
 
 
+def test_csv_that_is_no_utf8_in_any_column_is_set_aside(tmp_path, capsys):
+    data = tmp_path / "data.csv"
+    data.write_bytes(b'p,text\n\xff,"[""a dog"", ""a cat""]"\n2,\xff,b\n3,"[""a cat"", ""a cow""]"\n')
+    assert score.main(command(data, key="text")) == score.EXIT_BAD_ROWS
+    assert [row["p"] for row in read_jsonl(tmp_path / "out.jsonl")] == ["3"]
+    bad = {row["row"]: row for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")}
+    assert "is no UTF-8" in bad[2]["error"]
+    assert bad[2]["text"].startswith("?,")
+    assert bad[3]["error"] == "has 3 fields, not 2"
+    data.write_bytes(b"p\xff,text\n1,a\n")
+    assert score.main(command(data, "--restart", key="text")) == score.EXIT_USAGE
+    assert "data.csv, line 1 is no UTF-8" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

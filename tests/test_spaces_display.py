@@ -67,6 +67,7 @@ def test_texts_shorter_than_the_order_get_no_verdict_on_repetition(page):
     assert "Too short to compare: no text has 4 words" in answer
     assert "2 texts are copies of another" in answer
     assert "Set the longest phrase below 4 words" in answer
+    assert "They score as equally diverse" in page.locator(".tm-result").inner_text()
     answer = score(page, "good morning\na man walks a dog in the park\na man walks a dog in the rain")
     assert "1 of 3 texts have fewer than 4 words" in answer
 
@@ -77,8 +78,18 @@ def test_texts_that_the_model_does_not_know_get_no_verdict(page, texts):
     answer = score(page, texts)
     assert "The model does not know the words of some texts" in answer
     assert "2 of 2 different texts consist of words that the model does not know" in answer
+    assert "texts that say the same" not in page.locator(".tm-result").inner_text()
     for verdict in ("nearly the same", "near duplicate", "These say", "something of its own"):
         assert verdict not in answer
+
+
+@in_demo("probeval")
+def test_answers_that_the_model_does_not_know_get_no_verdict(page):
+    for model, other in (("🎉", ""), ("🎉 × 20", "😀 × 20")):
+        answer = score(page, "😀 × 20\n我喜欢 × 10", model, other)
+        assert "The embedding model does not know the words of some answers" in answer
+        assert "3 of 3 different texts consist of words that the model does not know" in answer
+        assert not re.search("The model answers|closer to people|too close to call", answer)
 
 
 @in_demo("gruen")
@@ -86,6 +97,7 @@ def test_another_script_is_not_judged(page):
     answer = score(page, f"我喜欢在公园里散步。 今天天气很好。\n\n{ARABIC} الجو جميل اليوم في الحديقة.")
     assert "The model reads English only" in answer
     assert "2 of 2 texts are mostly in another script than Latin" in answer
+    assert "The model reads English only" in score(page, "😀 🎉 😀.")
     assert not re.search("written|Readable|Hardly", answer)
 
 
@@ -100,6 +112,7 @@ def test_repetition_is_told_from_grammar(page):
     assert re.search(r"[\d,]+ signs of repetition, −0\.1 each; the score stops at 0", answer)
     assert not re.search(r"−\d{2,}", answer)
     drawn(page)
+    assert not re.search(r"−\d{2,}", page.locator(".js-plotly-plot").first.inner_text())
     assert page.evaluate("document.documentElement.scrollHeight") < 5_000
 
 
@@ -200,6 +213,7 @@ def test_a_large_set_is_described_as_a_whole(page):
     assert f"{max(float(row['Similarity']) for row in rows):.2f}" == most
     assert rows[int(one) - 1]["Most similar no."] == other
     assert "Only the first 60 of 500 texts are shown" in shown
+    assert re.search(r"Only the largest 12 of \d+ groups are shown", shown)
     assert "Only the first 75 of 500 texts are shown" in shown
 
 

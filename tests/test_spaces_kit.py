@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spaces._kit import inputs, sets, work
-from spaces._kit.page import endpoint, url
+from spaces._kit.page import endpoint, layout, url
 from spaces._kit.show import downloads, panels, plots
 
 LIMITS = inputs.Limits(sets=3, texts=4, text_characters=10, characters=20, file_bytes=60)
@@ -211,6 +211,25 @@ def test_figures_hold_no_markup():
         made = json.dumps(json.loads(figure.to_json()), ensure_ascii=False)
         assert "<a " not in made
         assert "<img" not in made
+
+
+def test_lines_of_labels_run_in_the_direction_of_their_script():
+    assert plots.label("one two", 3) == "one<br>two"
+    assert plots.label("مرحبا بالعالم.", 8) == "\u2068مرحبا\u2069<br>\u2068بالعالم.\u2069"
+
+
+def test_rounding_errors_do_not_fill_a_figure():
+    assert plots.bars({"a": [1e-16, None]}, ["1", "2"], "x").layout.yaxis.range == (0, 1)
+    assert plots.bars({"a": [1e-16, 0.1]}, ["1", "2"], "x").layout.yaxis.range is None
+
+
+def test_columns_have_room_for_their_numbers():
+    long = "A text of many words that has to share what is left."
+    shares = [float(width[:-1]) for width in layout.column_widths(("No.", "Text", "Adds"), [[1, long, -0.0671]] * 2)]
+    assert sum(shares) == pytest.approx(100, abs=0.1)
+    assert 720 * shares[2] / 100 >= 28 + 9 * 7
+    assert shares[1] > 70
+    assert layout.column_widths(("a", "b"), []) == ["50.00%", "50.00%"]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])

@@ -193,7 +193,7 @@ def _row(item: Any, where: str, fields: tuple[str, ...], answer_fields: tuple[st
     identity = "" if identity is None else identity
     if not isinstance(identity, (str, int, np.integer)) or isinstance(identity, bool):
         raise TypeError(f"{where}: the id must be a string. Got {describe(identity)}.")
-    row: dict[str, Any] = {"id": str(identity)}
+    row: dict[str, Any] = {"id": _text(identity, f"{where}: the id")}
     if row["id"]:
         where = f"{where} (question {show(row['id'])})"
     _check_fields(item, fields, where)
@@ -245,11 +245,19 @@ def _label(label: Any, where: str) -> str:
         return ""
     if not isinstance(label, (str, int, np.integer)) or isinstance(label, bool):
         raise TypeError(f"{where}: the cluster must be a string or an integer. Got {describe(label)}.")
-    if str(label) == WRONG:
+    name = _text(label, f"{where}: the cluster")
+    if name == WRONG:
         raise ValueError(
             f"{where}: the cluster {WRONG!r} is reserved for answers of the model that match no gold answer."
         )
-    return str(label)
+    return name
+
+
+def _text(value: Any, name: str) -> str:
+    try:
+        return str(value)
+    except ValueError:  # of Python, for an integer of thousands of digits
+        raise ValueError(f"{name} has too many digits.") from None
 
 
 def _check_fields(item: Mapping, fields: tuple[str, ...], where: str) -> None:

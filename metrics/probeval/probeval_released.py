@@ -226,6 +226,8 @@ def _read(path: Path) -> list[tuple[str, Any]]:
             if len(lines) < 2:
                 raise ValueError(f"{path} is no JSON: {error}.") from None
             return [(f"{path}, line {number}", _parse_line(path, number, line)) for number, line in lines]
+        except ValueError as error:  # of Python, for an integer of thousands of digits
+            raise ValueError(f"{path} is no JSON: {error}.") from None
     except (UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is no JSON: {error}.") from None
     if not isinstance(whole, list):

@@ -134,6 +134,8 @@ class Source:
             raise UsageError(f"{self.path}, line 1 is no CSV: {error}.") from None
         if not names or len(set(names)) < len(names):
             raise UsageError(f"{self.path} must begin with a line of different column names. Got {names!r:.200}.")
+        if not _is_utf8(names):
+            raise UsageError(f"{self.path}, line 1 is no UTF-8. Got {names!r:.200}.")
         i = -1
         while True:
             number = reader.line_num + 1
@@ -153,12 +155,15 @@ class Source:
                 yield Row(number, None, "", "")
             elif len(fields) != len(names):
                 yield Row(number, None, f"has {len(fields)} fields, not {len(names)}", _show(",".join(fields)))
+            elif not _is_utf8(fields):
+                problem = "is no UTF-8: a byte was read as an unpaired surrogate"
+                yield Row(number, None, problem, _show(",".join(fields)))
             else:
                 yield Row(number, dict(zip(names, fields, strict=True)), "", "")
 
     def _csv_lines(self) -> Iterator[str]:
         for i, line in enumerate(self._lines()):
-            # Invalid UTF-8 becomes unpaired surrogates, which make a text invalid.
+            # Invalid UTF-8 becomes unpaired surrogates, with which a row is set aside.
             yield line.decode("utf-8-sig" if i == 0 else "utf-8", errors="surrogateescape")
 
     def _parquet_rows(self, start: int) -> Iterator[Row]:
@@ -225,6 +230,14 @@ def _object(number: int, values: Any, raw: bytes | str) -> Row:
     return Row(number, None, f"must hold an object. Got {describe(values)}", _show(raw))
 
 
+def _is_utf8(fields: list[str]) -> bool:
+    try:
+        "".join(fields).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _show(line: bytes | str) -> str:
-    text = line.decode("utf-8", errors="replace") if isinstance(line, bytes) else line
-    return text.rstrip("\n")[:SHOWN]
+    data = line if isinstance(line, bytes) else line.encode("utf-8", errors="replace")
+    return data.decode("utf-8", errors="replace").rstrip("\n")[:SHOWN]

@@ -35,6 +35,7 @@ SENTENCE_SCORES = ("grammaticality", "likelihood", "acceptability")
 # Upper bounds on what is drawn.
 MOST_SENTENCES = 60
 _MOST_LISTED = 10
+# Of all texts together, in a result.
 _MOST_PAIRS = 2_000
 # Characters of a repeated passage that are shown.
 _SHARED_LENGTH = 120
@@ -98,7 +99,13 @@ def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, m
     (given,) = inputs.check_sets([texts], LIMITS)
     inputs.check_number("focus_threshold", focus_threshold, -1, 1)
     settings = {"focus_threshold": focus_threshold, "model": model} if "focus" in components else {}
-    return gruen.compute(predictions=given, components=list(components), details=True, progress=True, **settings)
+    result = gruen.compute(predictions=given, components=list(components), details=True, progress=True, **settings)
+    most = max(_MOST_LISTED, _MOST_PAIRS // len(given))
+    for detail in result["details"]:
+        if detail.get("redundant_pairs"):
+            # Their number, which the result states, may be the square of the number of sentences.
+            detail["redundant_pairs"] = detail["redundant_pairs"][:most]
+    return result
 
 
 def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) -> Result:
@@ -153,7 +160,7 @@ def sentences_of(detail: dict[str, Any]) -> list[dict[str, Any]]:
 def marked(detail: dict[str, Any]) -> str:
     """Return the sentences, coloured by score, with links between those that repeat each other."""
     twins: dict[int, list[int]] = {}
-    for pair in (detail.get("redundant_pairs") or [])[:_MOST_PAIRS]:
+    for pair in detail.get("redundant_pairs") or []:
         for one, other in (pair["sentences"], pair["sentences"][::-1]):
             twins.setdefault(one, []).append(other)
     lost = {found["sentences"][1]: found["similarity"] for found in detail.get("focus_breaks") or []}
@@ -188,8 +195,9 @@ def taken_off(detail: dict[str, Any]) -> str:
         found.append(
             (f"−{0.1 * len(pair['flags']):.1f}", f"Sentences {i + 1} and {j + 1} repeat each other: {why}.{words}")
         )
-    if len(pairs) > _MOST_LISTED:
-        found.append(("", f"and {len(pairs) - _MOST_LISTED:,} more pairs."))
+    n_more = detail.get("n_redundant_pairs", 0) - len(pairs[:_MOST_LISTED])
+    if n_more:
+        found.append(("", f"and {n_more:,} more pair{'s' if n_more > 1 else ''}."))
     breaks = detail.get("focus_breaks") or []
     for place, gap in enumerate(breaks[:_MOST_LISTED]):
         i, j = gap["sentences"]
@@ -244,7 +252,9 @@ def scores_table(texts: list[str], result: dict[str, Any]) -> Table | None:
 
 def answer(texts: list[str], result: dict[str, Any]) -> str:
     """Return the answer: the score and its components."""
-    n_foreign = sum(map(metric.part(gruen, "gruen_text").is_mostly_other_script, texts))
+    is_foreign = metric.part(gruen, "gruen_text").is_mostly_other_script
+    # Emoji, for example, have no letters.
+    n_foreign = sum(is_foreign(text) or not any(map(str.isalpha, text)) for text in texts)
     words = FOREIGN if 2 * n_foreign >= len(texts) else meaning(result)
     value, n = result["gruen"], len(texts)
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
@@ -281,7 +291,8 @@ def api(
     Returns
     -------
         The result of the metric: "gruen", the mean over texts, from 0 to 1; the components; "scores", one for each
-        text; "details" with the sentences; and the "signature" to report with the score.
+        text; "details" with the sentences, the first redundant pairs and the number of all; and the "signature" to
+        report with the score.
 
     """
     return score_texts(texts, list(COMPONENTS) if components is None else components, focus_threshold, model)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import two_models
+from _kit import sets
 from _kit.show import panels
 from _kit.show.downloads import Table
 from questions import name_of, sides_of
@@ -17,6 +18,7 @@ WORDS = (
     (0.02, "The model answers much as people do."),
     (0.0, "The model answers almost exactly as people do."),
 )
+UNKNOWN = "The embedding model does not know the words of some answers, so the score says little about them."
 # Upper bounds on what is drawn.
 MOST_CLUSTERS = 20
 MOST_CHIPS = 12
@@ -178,7 +180,7 @@ def answer(result: dict[str, Any], signature: str, *, is_debiased: bool) -> str:
         entropy = (f"{model} / {gold}", "Entropy", "model's and people's, in nats.")
         facts = panels.tiles([*facts_of(result), clusters, entropy])
         notes = too_few("The model", result) if not is_debiased else []
-        return panels.answer([card("", result, n)], "", notes, signature, facts)
+        return panels.answer([card("", result, n)], UNKNOWN if sets.are_unknown() else "", notes, signature, facts)
     found = two_models.Comparison(**result["comparison"])
     cards = [
         card(name, one, n, series)._replace(
@@ -196,7 +198,7 @@ def answer(result: dict[str, Any], signature: str, *, is_debiased: bool) -> str:
             notes.append("The models gave different numbers of answers: fewer inflate the divergence. Turn on Debias.")
     return panels.answer(
         cards,
-        two_models.verdict(found, n),
+        UNKNOWN if sets.are_unknown() else two_models.verdict(found, n),
         notes,
         signature,
         panels.tiles([clusters, (gold, "People's entropy", "in nats.")]),
@@ -211,7 +213,7 @@ def card(name: str, result: dict[str, Any], n: int, series: int = 0) -> panels.C
         value,
         f"{value:.2f}",
         "nats apart" if n == 1 else f"nats apart, mean of {n} questions",
-        next(words for least, words in WORDS if value >= least),
+        "" if sets.are_unknown() else next(words for least, words in WORDS if value >= least),
         1 - math.exp(-value),
         ("0: like people", "unlike people"),
         series,

@@ -35,8 +35,11 @@ WORDS = (
     (0.02, "They repeat each other little."),
     (0.0, "They hardly share a phrase as long as that."),
 )
+# Smaller differences are not named.
+_EQUAL = 0.005
 # Upper bounds on what is drawn: a browser is slow with more.
 _MOST_PHRASES = 200
+_MOST_LINES = 30
 _MOST_TOKENS = 800
 _MOST_CHARACTERS = 8_000
 
@@ -85,6 +88,8 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     }
     html, cut = marked(texts[shown], own, tokenizer, order)
     shuffled_html, shuffled_cut = marked(shuffled_texts[shown], other, tokenizer, order)
+    scores = result["scores"][shown], shuffled["scores"][shown]
+    against = "" if None in scores else f" They score as {compared(*scores)}."
     repeated = sorted(own.items(), key=lambda item: (-len(item[0]), -len(item[1])))
     return Result(
         answer=answer(texts, result, shuffled, settings),
@@ -92,7 +97,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
             (html, f"Point at a phrase to see which other texts contain it.{cut}"),
             (
                 shuffled_html,
-                f"The same words in random order are nonsense, yet they score as more diverse.{shuffled_cut}",
+                f"The same words in random order are nonsense.{against}{shuffled_cut}",
             ),
             (by_order["self_bleu"], "Higher is less diverse."),
             (by_order["distinct"], "Share of distinct n-grams. Higher is more diverse."),
@@ -144,7 +149,7 @@ def numbers(where: set[int], length: int) -> str:
 def first_tokens(texts: list[str], tokenizer: str) -> Iterator[tuple[list[str], bool]]:
     """Yield the tokens of the first texts, within the bounds on what is drawn, and whether a text is cut."""
     n_tokens = n_characters = 0
-    for text in texts[: sets.MOST_IN_MATRIX]:
+    for text in texts[:_MOST_LINES]:
         kept = []
         tokens = split(text, tokenizer)
         for token in tokens:
@@ -189,6 +194,13 @@ def meaning(value: float) -> str:
     return next(words for least, words in WORDS if value >= least)
 
 
+def compared(own: float, other: float) -> str:
+    """Compare the diversity of shuffled texts with that of the texts; both are self-BLEU."""
+    if abs(own - other) < _EQUAL:
+        return "equally diverse"
+    return "more diverse" if other < own else "less diverse"
+
+
 def short_verdict(texts: list[list[str]], settings: dict[str, Any]) -> tuple[str, list[str]]:
     """Return a verdict if no text is long enough for the order, and caveats about short and identical texts."""
     order = int(settings["max_order"])
@@ -226,7 +238,7 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
             for i, (own, other) in enumerate(pairs)
         ]
         more, less = (1, 2) if result["scores"][0] >= result["scores"][1] else (2, 1)
-        close = abs(result["scores"][0] - result["scores"][1]) < 0.005
+        close = abs(result["scores"][0] - result["scores"][1]) < _EQUAL
         verdict = (
             "Both sets repeat words equally."
             if close
@@ -240,9 +252,8 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
             panels.Card("Words shuffled", other, f"{other:.2f}", unit, "In random order.", other, ends, 1),
         ]
         verdict = (
-            "Shuffled into nonsense, these texts score as more diverse. Self-BLEU compares words, not meanings."
-            if other < own - 0.005
-            else "Shuffled into nonsense, these texts score as equally diverse. Self-BLEU compares words, not meanings."
+            f"Shuffled into nonsense, these texts score as {compared(own, other)}. "
+            "Self-BLEU compares words, not meanings."
         )
     facts = panels.tiles(
         [

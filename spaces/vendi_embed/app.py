@@ -26,7 +26,7 @@ ORDERS = {
 }
 CURVE = [0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0]
 # Groups of a set, and texts of a group, that are listed.
-MOST_GROUPS, MOST_CHIPS = 20, 10
+MOST_GROUPS, MOST_CHIPS = 12, 5
 KERNELS = {"embedding": "Meaning (a model's embeddings)", "ngram": "Words (n-grams)"}
 
 
@@ -62,12 +62,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
         answer=answer(texts, result),
         pictures=[
             *similarity_maps(texts, shown, matrices),
-            (
-                same_groups([texts[i] for i in shown], names, classes),
-                "Texts of one group have cosines of at least 0.83 with each other.",
-            )
-            if classes
-            else None,
+            same_groups([texts[i] for i in shown], names, classes) if classes else None,
             (bars, "The score of the set less the score without the text. Below 0: the set is better off without it.")
             if bars
             else None,
@@ -161,15 +156,19 @@ def find_credits(members: list[list[str]], vectors: np.ndarray | None, q: str) -
     return vendi_embed.compute(predictions=members, q=order, contributions=True, **settings)["contributions"]
 
 
-def same_groups(members: list[list[str]], names: list[str], classes: list[list[int]]) -> str:
-    """Return the texts of each set, group by group, the largest first."""
-    blocks = []
+def same_groups(members: list[list[str]], names: list[str], classes: list[list[int]]) -> tuple[str, str]:
+    """Return the texts of each set, group by group, the largest first, and a caption."""
+    blocks, most = [], MOST_GROUPS // len(members)
+    judged = "that the model does not tell apart" if sets.are_unknown() else "that say the same"
     for place, (own, name, labels) in enumerate(zip(members, names, classes, strict=True)):
         groups = [[text for text, label in zip(own, labels, strict=True) if label == i] for i in range(max(labels) + 1)]
-        for texts in sorted(groups, key=len, reverse=True)[:MOST_GROUPS]:
-            title = "1 text" if len(texts) == 1 else f"{len(texts)} texts that say the same"
+        for texts in sorted(groups, key=len, reverse=True)[:most]:
+            title = "1 text" if len(texts) == 1 else f"{len(texts)} texts {judged}"
             blocks.append((title, [(name, [(text, None) for text in texts], place)]))
-    return panels.groups(blocks, MOST_CHIPS)
+    n_groups = sum(max(labels) + 1 for labels in classes)
+    left_out = sets.first_of(len(blocks), n_groups, "groups").replace("first", "largest")
+    caption = f"Texts of one group have cosines of at least 0.83 with each other.{left_out}"
+    return panels.groups(blocks, MOST_CHIPS), caption
 
 
 def word_similarity(texts: list[str]) -> np.ndarray:
@@ -211,7 +210,7 @@ def meaning(value: float, n: int) -> str:
     if n == 1:
         return "A single text says one thing."
     if value < 1.15:
-        return f"All {panels.in_words(n)} say nearly the same thing."
+        return f"{'Both' if n == 2 else f'All {panels.in_words(n)}'} say nearly the same thing."
     if value > n - 0.15:
         return f"Each of the {panels.in_words(n)} says something of its own."
     low = math.floor(value)

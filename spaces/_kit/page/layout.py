@@ -10,6 +10,10 @@ from ..show import downloads, panels
 from .space import Result, Space
 
 _EMPTY_ROWS = 5
+# The least width of a table, as in style.css, and estimates of what a character and the rest of a cell take.
+_TABLE_PIXELS, _CHARACTER_PIXELS, _CELL_PIXELS = 720, 9, 28
+# In characters.
+_LONGEST_WORD, _LONGEST_TEXT = 14, 60
 
 
 class Side(NamedTuple):
@@ -171,10 +175,15 @@ def _filled(table: downloads.Table) -> dict[str, Any]:
 
 
 def column_widths(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Divide the width of a table among its columns by their longest cells, within bounds, so that none is cut."""
-    longest = [max(len(header) + 3, *(len(str(row[i])) for row in rows), 0) for i, header in enumerate(headers)]
-    shares = [min(max(length, 6), 40) for length in longest]
-    return [f"{100 * share / sum(shares):.2f}%" for share in shares]
+    """Divide the width of a table among its columns: each has room for its words, and long texts share the rest."""
+    columns = [[header, *(str(row[i]) for row in rows)] for i, header in enumerate(headers)]
+    words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+    least = [_CELL_PIXELS + _CHARACTER_PIXELS * min(length, _LONGEST_WORD) for length in words]
+    longer = [max(min(max(map(len, column)), _LONGEST_TEXT) - _LONGEST_WORD, 0) for column in columns]
+    rest = max(_TABLE_PIXELS - sum(least), 0)
+    parts = [more / sum(longer) if any(longer) else 1 / len(columns) for more in longer]
+    widths = [own + rest * part for own, part in zip(least, parts, strict=True)]
+    return [f"{100 * width / sum(widths):.2f}%" for width in widths]
 
 
 def show_message(shown: Shown, html: str, data: Any) -> dict[Any, Any]:

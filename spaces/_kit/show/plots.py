@@ -6,6 +6,7 @@ Plotly interprets some HTML in labels, so all text of a visitor passes through `
 
 import html
 import textwrap
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from .panels import shorten
 SERIES = ("#6366f1", "#e5622b", "#0d9488", "#a16207", "#be185d")
 _HATCHES = ("", "/", "x", ".", "-")
 GREY = "#8a8fa3"
+# Smaller values are not told from 0.
+_NOTHING = 1e-6
 # Up to this size a cell of a heat map has room for its value.
 _LEGIBLE = 8
 
@@ -24,6 +27,9 @@ _LEGIBLE = 8
 def label(text: str, width: int = 60, lines: int = 6) -> str:
     """Escape, wrap and truncate a text for a label."""
     wrapped = textwrap.wrap(shorten(text, width * lines), width) or ["(empty)"]
+    if any(unicodedata.bidirectional(character) in ("R", "AL") for character in text):
+        # Isolates, so that each line runs in the direction of its script.
+        wrapped = [f"\u2068{line}\u2069" for line in wrapped]
     # Plotly decodes entities after it has parsed tags.
     return "<br>".join(html.escape(line, quote=False) for line in wrapped)
 
@@ -120,6 +126,9 @@ def bars(
         )
     picture.update_xaxes(type="category", showgrid=False)
     picture.update_yaxes(title=title, rangemode="tozero")
+    if all(abs(value or 0) < _NOTHING for values in groups.values() for value in values):
+        # Else rounding errors would fill the figure.
+        picture.update_yaxes(range=[0, 1])
     return picture
 
 
@@ -160,7 +169,7 @@ def ranked_bars(items: Sequence[tuple[str, float, int, str]], names: Sequence[st
     items : label, value, group and text of each
     names : of the groups
     """
-    picture = figure(max(300, 90 + 26 * len(items)), legend=len(names) > 1)
+    picture = figure(max(300, 90 + (26 if len(items) <= 20 else 18) * len(items)), legend=len(names) > 1)
     for i, name in enumerate(names):
         own = [item for item in items if item[2] == i]
         picture.add_bar(
@@ -174,7 +183,12 @@ def ranked_bars(items: Sequence[tuple[str, float, int, str]], names: Sequence[st
         )
     order = [html.escape(item[0], quote=False) for item in items]
     picture.update_yaxes(
-        type="category", categoryorder="array", categoryarray=order, autorange="reversed", showgrid=False
+        type="category",
+        categoryorder="array",
+        categoryarray=order,
+        autorange="reversed",
+        showgrid=False,
+        ticklabelstandoff=6,
     )
     picture.update_xaxes(title=title, rangemode="tozero")
     picture.update_layout(bargap=0.3, barmode="overlay")
@@ -184,18 +198,19 @@ def ranked_bars(items: Sequence[tuple[str, float, int, str]], names: Sequence[st
 def steps(parts: Sequence[tuple[str, float]], total: float, title: str, start: float = 0) -> go.Figure:
     """Draw a waterfall chart of parts that add up to a total."""
     picture = figure(320)
-    names, drawn, level = [name for name, _ in parts], [], start
+    names, drawn, places, level = [name for name, _ in parts], [], [], start
     for _, value in parts:
-        # The score stops at 0.
+        # The score stops at 0, below which the names are.
         drawn.append(max(value, -level))
         level += drawn[-1]
+        places.append("inside" if drawn[-1] < 0 and level <= 0 else "outside")
     picture.add_waterfall(
         x=[*names, "Score"],
         y=[*drawn, total],
         measure=[*["relative"] * len(parts), "absolute"],
         base=start,
-        text=[*(f"{value:+.2f}".replace("-", "−") for _, value in parts), f"{total:.2f}"],
-        textposition="outside",
+        text=[*(f"{value:+.2f}".replace("-", "−") for value in drawn), f"{total:.2f}"],
+        textposition=[*places, "outside"],
         cliponaxis=False,
         increasing={"marker": {"color": SERIES[2]}},
         decreasing={"marker": {"color": SERIES[1]}},
