@@ -1,8 +1,6 @@
 """The adapters in scripts/integrations, run by the commands of the harnesses with a tiny model on files of ours."""
 
-import importlib
 import importlib.util
-import itertools
 import json
 import os
 import re
@@ -107,51 +105,19 @@ def test_lm_eval(causal_model, tmp_path, load):
 
 
 def inspect_logs(folder):
-    """Return the results and the logged answers of each task: `{metric: value}`, `{task: answers by sample}`."""
+    """Return the results and the logged answers: `{task: {metric: value}}`, `{task: answers by sample}`."""
     found, answers = {}, {}
     for path in folder.glob("*.json"):
         log = json.loads(path.read_text(encoding="utf-8"))
         assert log["status"] == "success", log.get("error")
-        for score in log["results"]["scores"]:
-            found |= {name: metric["value"] for name, metric in score["metrics"].items()}
-        by_sample = answers.setdefault(log["eval"]["task"], {})
+        task = log["eval"]["task"]
+        scores = log["results"]["scores"]
+        found[task] = {name: metric["value"] for score in scores for name, metric in score["metrics"].items()}
+        by_sample = {}
         for sample in sorted(log["samples"], key=lambda sample: (sample["id"], sample["epoch"])):
             by_sample.setdefault(sample["id"], []).append(sample["scores"]["answer"]["value"])
-    return found, {task: list(by_sample.values()) for task, by_sample in answers.items()}
-
-
-@needs("inspect_ai")
-@pytest.mark.slow
-def test_inspect_local_model(causal_model, tmp_path, load):
-    printed = run(
-        *("inspect", "eval", "scripts/integrations/inspect/tasks.py", "--model", "hf/tiny"),
-        *("-M", f"model_path={causal_model}", "--max-tokens", "32", "--display", "plain", "--log-level", "info"),
-        *("--log-dir", tmp_path, "--log-format", "json"),
-    )
-    found, answers = inspect_logs(tmp_path)
-    check_scores(load, found, answers["text_metrics_diversity"], answers["text_metrics_probeval"])
-    assert "signature:" in printed
-    assert "empty sample set" not in printed
-
-
-@pytest.fixture
-def tasks(monkeypatch):
-    monkeypatch.syspath_prepend(ADAPTERS / "inspect")
-    return importlib.import_module("tasks")
-
-
-def mock_model():
-    """Return Inspect's mock model with answers of ours. It would download a tokenizer to count tokens by itself."""
-    from inspect_ai.model import ModelOutput, ModelUsage, get_model
-
-    numbers = itertools.count()
-
-    def answer(messages, *settings):
-        output = ModelOutput.from_content("mockllm/model", f" {messages[-1].text} Answer {next(numbers)}.\n")
-        output.usage = ModelUsage()
-        return output
-
-    return get_model("mockllm/model", custom_outputs=answer)
+        answers[task] = list(by_sample.values())
+    return found, answers
 
 
 def check_mocked(answers, questions):
@@ -163,26 +129,33 @@ def check_mocked(answers, questions):
 
 @needs("inspect_ai")
 @pytest.mark.slow
-def test_inspect_mock_model(tasks, tmp_path, load):
-    import inspect_ai
-
-    both = [tasks.text_metrics_diversity(), tasks.text_metrics_probeval()]
-    inspect_ai.eval(both, model=mock_model(), log_dir=str(tmp_path), log_format="json", display="none")
+def test_inspect(causal_model, tmp_path, load):
+    """One run: the tasks with the tiny model, and those of mock_tasks.py, which bring Inspect's mock model."""
+    printed = run(
+        *("inspect", "eval", "scripts/integrations/inspect/tasks.py", "tests/mock_tasks.py", "--model", "hf/tiny"),
+        *("-M", f"model_path={causal_model}", "--max-tokens", "32", "--display", "plain", "--log-level", "info"),
+        *("--log-dir", tmp_path, "--log-format", "json"),
+    )
     found, answers = inspect_logs(tmp_path)
-    sets, replies = answers["text_metrics_diversity"], answers["text_metrics_probeval"]
-    check_scores(load, found, sets, replies)
-    check_mocked(sets, [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
-    check_mocked(replies, [row["question"] for row in tiny_causal.read("questions.jsonl")])
+    for name in ("text_metrics", "mock"):
+        diversity, probeval = f"{name}_diversity", f"{name}_probeval"
+        check_scores(load, found[diversity] | found[probeval], answers[diversity], answers[probeval])
+    check_mocked(answers["mock_diversity"], [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
+    check_mocked(answers["mock_probeval"], [row["question"] for row in tiny_causal.read("questions.jsonl")])
+    assert "signature:" in printed
+    assert "empty sample set" not in printed
 
 
 @needs("lighteval")
 @pytest.mark.slow
-def test_lighteval_task(tasks, tmp_path, load):
+def test_lighteval_task(tmp_path, load):
     """lighteval makes an Inspect task from its own configuration, with our scorer and our reducer."""
     import inspect_ai
     from inspect_ai.dataset import Sample
     from lighteval.main_inspect import get_inspect_ai_task
     from lighteval.tasks.lighteval_task import LightevalTaskConfig
+
+    from tests.mock_tasks import mock_model, tasks
 
     (tmp_path / "prompts").mkdir()
     shutil.copy(ADAPTERS / "data" / "prompts.jsonl", tmp_path / "prompts" / "test.jsonl")
@@ -200,7 +173,7 @@ def test_lighteval_task(tasks, tmp_path, load):
     logs = tmp_path / "logs"
     inspect_ai.eval(task, model=mock_model(), log_dir=str(logs), log_format="json", display="none")
     found, answers = inspect_logs(logs)
-    (sets,) = answers.values()
+    ((name, sets),) = answers.items()
     check_mocked(sets, [row["prompt"] for row in tiny_causal.read("prompts.jsonl")])
     expected = load("vendi_embed").compute(predictions=sets)["vendi_embed"]
-    assert found["vendi_embed"] == pytest.approx(expected, abs=1e-6)
+    assert found[name]["vendi_embed"] == pytest.approx(expected, abs=1e-6)
