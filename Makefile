@@ -17,12 +17,11 @@ test-fast: $(VENV)/.installed-dev
 # By the harnesses' own commands; with -j2, both at once.
 test-integrations: test-lm-eval test-inspect
 
-test-lm-eval: $(VENV)/.installed-dev
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[lm-eval]"
-	$(BIN)/python -m pytest tests/test_integrations.py
+test-lm-eval: $(VENV)/.installed-lm-eval
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_integrations.py -k lm_eval
 
 test-inspect: build/venv-inspect/.installed
-	build/venv-inspect/bin/python -m pytest tests/test_integrations.py
+	OMP_NUM_THREADS=1 build/venv-inspect/bin/python -m pytest tests/test_integrations.py -k "not lm_eval"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -96,6 +95,7 @@ encoders: $(VENV)/.installed-dev
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip setuptools
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt .
 	touch $@
 
@@ -103,10 +103,18 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[dev]"
 	touch $@
 
+# What the tests of a harness need beside the checkout: nothing is compiled, since they import little of it.
+HARNESS := --quiet --no-compile --no-build-isolation --only-deps
+
+$(VENV)/.installed-lm-eval: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install $(HARNESS) --constraint constraints.txt ".[lm-eval]"
+	touch $@
+
 # Inspect and lighteval need other versions of some libraries.
 build/venv-inspect/.installed: pyproject.toml constraints-inspect.txt
 	$(PYTHON) -m venv build/venv-inspect
-	build/venv-inspect/bin/python -m pip install --quiet --constraint constraints-inspect.txt ".[inspect]"
+	build/venv-inspect/bin/python -m pip install --quiet --upgrade --constraint constraints-inspect.txt pip setuptools
+	build/venv-inspect/bin/python -m pip install $(HARNESS) --constraint constraints-inspect.txt ".[inspect]"
 	touch $@
 
 clean:
