@@ -105,7 +105,7 @@ def test_lm_eval(causal_model, tmp_path, load):
 
 
 def inspect_logs(folder):
-    """Return results and logged answers by task: `{task: {metric: value}}`, `{task: answers by sample}`."""
+    """Return the results and the logged answers: `{task: {metric: value}}`, `{task: answers by sample}`."""
     found, answers = {}, {}
     for path in folder.glob("*.json"):
         log = json.loads(path.read_text(encoding="utf-8"))
