@@ -4,10 +4,7 @@ import pytest
 
 from scripts import build_space
 from scripts.screenshots import CHROMIUM, NO_CHROMIUM, browser, served
-from tests.demos import NAMES, SECRET
-
-# Chamfer has the short queue, so that a test can fill it.
-SWITCHES = {"self_bleu": {"SPACE_MCP": "1"}, "probeval": {"SPACE_MCP": "1"}, "chamfer_diversity": {"SPACE_QUEUE": "3"}}
+from tests.demos import NAMES, SECRET, SWITCHES
 
 
 @pytest.fixture(scope="session")

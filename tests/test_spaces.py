@@ -23,8 +23,7 @@ from scripts import build_space, push_space
 from scripts.screenshots import DESKTOP, PHONE, click_example, open_page, settle
 from spaces._kit import sets
 from tests.conftest import ROOT
-from tests.demo_servers import SWITCHES
-from tests.demos import NAMES, SECRET, event_of, every_space, in_chromium, in_demo, join, use_mcp
+from tests.demos import NAMES, SECRET, SWITCHES, event_of, every_space, in_chromium, in_demo, join, use_mcp
 
 pytest_plugins = ["tests.demo_servers"]
 
