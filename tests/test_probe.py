@@ -424,6 +424,7 @@ def test_trivial_rules_are_rows(report, references, load):
     )
     assert rows[COMMONEST]["probeval"] == pytest.approx(stuck["probeval"], abs=1e-6)
     assert rows[UNIFORM]["coverage"] == 1
+    assert rows[COMMONEST]["coverage"] == pytest.approx(stuck["coverage"])
     assert rows["good"]["probeval"] < rows[UNIFORM]["probeval"] < rows["wrong"]["probeval"]
 
 

@@ -299,7 +299,7 @@ def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings:
         divergence = max(divergence - bias, 0.0) if np.isfinite(bias) else np.inf
     # An answer reaches the cluster to which it belongs the most, or several if they tie.
     shares = weights[:, :-1]
-    reached = ((shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)).any(axis=0)
+    reached = ((shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9))[counts > 0].any(axis=0)
     return Scored(
         score=divergence,
         coverage=float(gold_counts[:-1][reached].sum()) / total,
