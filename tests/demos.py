@@ -113,6 +113,20 @@ def score_boxes(demo, *texts, session="boxes"):
     return join(demo, place, [*texts, *settings], session)
 
 
+def download(page, label):
+    """Click a link and return what it downloads: its name and its text. A page that is drawn anew may lose a click."""
+    from playwright.sync_api import TimeoutError as NothingCame
+
+    for seconds in (15, 60):
+        try:
+            with page.expect_download(timeout=1000 * seconds) as waiting:
+                page.get_by_role("link", name=label).click()
+        except NothingCame:
+            continue
+        return waiting.value.suggested_filename, Path(waiting.value.path()).read_text(encoding="utf-8-sig")
+    raise AssertionError(f"{label} downloads nothing")
+
+
 def use_mcp(demo, *calls):
     """Return the only tool of the MCP server, and its answers to calls with these arguments."""
     from mcp import ClientSession

@@ -13,7 +13,6 @@ import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -23,7 +22,7 @@ from scripts import build_space, push_space
 from scripts.screenshots import DESKTOP, PHONE, click_example, open_page, settle
 from spaces._kit import sets
 from tests.conftest import ROOT
-from tests.demos import NAMES, SECRET, SWITCHES, event_of, every_space, in_chromium, in_demo, join, use_mcp
+from tests.demos import NAMES, SECRET, SWITCHES, download, event_of, every_space, in_chromium, in_demo, join, use_mcp
 
 pytest_plugins = ["tests.demo_servers"]
 
@@ -352,11 +351,7 @@ def test_a_file_and_the_downloads(demo, chromium, load, tmp_path):
     page.locator("input[type=file][accept*=jsonl]").set_input_files(path)
     page.get_by_role("button", name="Score the file").and_(page.locator(":enabled")).click()
     expect_numbers(page, case.numbers(result))
-    files = {}
-    for label in ("Details as CSV", "Result as JSON"):
-        with page.expect_download() as download:
-            page.get_by_role("link", name=label).click()
-        files[download.value.suggested_filename] = Path(download.value.path()).read_text(encoding="utf-8-sig")
+    files = dict(download(page, label) for label in ("Details as CSV", "Result as JSON"))
     whole = json.loads(files[f"{demo.name}.json"])
     assert case.numbers(whole) == pytest.approx(case.numbers(result), abs=1e-6)
     assert whole["signature"] == result["signature"]

@@ -3,12 +3,11 @@
 import csv
 import io
 import re
-from pathlib import Path
 
 import pytest
 
 from scripts.screenshots import DESKTOP, LAPTOP, PHONE, click_example, open_page
-from tests.demos import event_of, in_chromium, in_demo, score_boxes
+from tests.demos import download, event_of, in_chromium, in_demo, score_boxes
 
 pytest_plugins = ["tests.demo_servers"]
 pytestmark = pytest.mark.slow
@@ -146,11 +145,10 @@ def test_many_sets_have_a_table_of_scores_and_a_csv(demo, page):
     score(page, "\n\n".join("\n".join(members) for members in texts))
     table = page.locator(".tm-picture").filter(has=page.get_by_role("heading", name="All scores"))
     table.get_by_role("gridcell").first.wait_for()
-    with page.expect_download() as download:
-        page.get_by_role("link", name="All scores as CSV").click()
-    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8-sig"))))
+    name, text = download(page, "All scores as CSV")
+    rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 3
-    assert download.value.suggested_filename == f"{demo.name}-scores.csv"
+    assert name == f"{demo.name}-scores.csv"
     message, _ = score_boxes(demo, "\n\n".join("\n".join(members) for members in texts), session="scores")
     assert message["success"]
     column = {"vendi_embed": "Vendi score", "chamfer_diversity": "Chamfer diversity", "gruen": "GRUEN"}
@@ -207,9 +205,7 @@ def test_a_large_set_is_described_as_a_whole(page):
     score(page, "\n".join(texts))
     shown = page.locator(".tm-result").inner_text()
     one, other, most = re.search(r"Texts (\d+) and (\d+) are the most similar \((\d\.\d\d)\)", shown).groups()
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Details as CSV").click()
-    rows = list(csv.DictReader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8-sig"))))
+    rows = list(csv.DictReader(io.StringIO(download(page, "Details as CSV")[1])))
     assert f"{max(float(row['Similarity']) for row in rows):.2f}" == most
     assert rows[int(one) - 1]["Most similar no."] == other
     assert "Only the first 60 of 500 texts are shown" in shown

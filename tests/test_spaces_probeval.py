@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from metrics.probeval.probeval_scores import kl_divergence, smooth
 from scripts.screenshots import DESKTOP, PHONE, open_page
 from spaces.probeval import two_models
 from tests.conftest import ROOT
-from tests.demos import call, in_demo
+from tests.demos import call, download, in_demo
 from tests.test_spaces_display import drawn, score
 
 pytest_plugins = ["tests.demo_servers"]
@@ -204,11 +203,8 @@ def test_a_file_with_two_models_and_what_is_downloaded(demo, chromium, load, tmp
     page.get_by_role("button", name="Score the file").and_(page.locator(":enabled")).click()
     first, second = cards(page)
     assert "Model 1 is closer to people on these 3 questions." in page.locator("#answer").inner_text()
-    files = {}
-    for label in ("Details as CSV", "All scores as CSV", "Result as JSON"):
-        with page.expect_download() as download:
-            page.get_by_role("link", name=label).click()
-        files[label] = Path(download.value.path()).read_text(encoding="utf-8-sig")
+    labels = ("Details as CSV", "All scores as CSV", "Result as JSON")
+    files = {label: download(page, label)[1] for label in labels}
     details = list(csv.DictReader(io.StringIO(files["Details as CSV"])))
     assert [(row["Question"], row["Who"], row["Answer"], int(row["Count"])) for row in details] == rows
     scores = list(csv.DictReader(io.StringIO(files["All scores as CSV"])))
