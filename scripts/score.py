@@ -2,8 +2,8 @@
 
     python scripts/score.py data.jsonl --metric vendi_embed --text-key generations
     python scripts/score.py data.csv --metric self_bleu --text-key answer --group-key prompt --out scores.parquet
-    python scripts/score.py data.parquet --metric probeval --text-key answers --reference-key people --set smoothing=0.5
-    python scripts/score.py data.jsonl --metric vendi_embed --text-key generations --set rarefy=4
+    python scripts/score.py data.parquet --metric probeval --text-key answers --reference-key people
+    python scripts/score.py data.jsonl --metric vendi_embed --text-key generations --setting rarefy=4
     python scripts/score.py data.jsonl --metric vendi_embed --text-key names --similarity-key tanimoto
     python scripts/score.py data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
 

@@ -191,7 +191,7 @@ def test_bad_rows_are_set_aside(tmp_path, capsys):
         (("--share", 1.5), "--share must be above 0, and at most 1. Got 1.5"),
         (("--keep", 1, "--min-quality", 0.5), "--min-quality needs --quality-key"),
         (("--keep", 1, "--quality-key", "reward", "--min-quality", 2), r"--min-quality must be in [0, 1]. Got 2.0"),
-        (("--keep", 1, "--set", "q=2"), "--set q: the encoder has no such setting"),
+        (("--keep", 1, "--set", "q=2"), "--setting q: the encoder has no such setting"),
         (("--keep", 1, "--set", "precision=half"), "precision must be one of"),
         (("--keep", 1, "--batch-size", 0), "--batch-size must be at least 1"),
     ],

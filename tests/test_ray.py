@@ -202,7 +202,7 @@ def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypat
         ("self_bleu", ["--out", "scores.parquet"], "--out must end in .json with --one-set"),
         ("self_bleu", ["--score-key", "s"], "--score-key has no place with --one-set"),
         ("self_bleu", ["--confidence", "0.9"], "--confidence has no place with --one-set"),
-        ("self_bleu", ["--set", "set_size=2"], "--set set_size has no place here"),
+        ("self_bleu", ["--set", "set_size=2"], "--setting set_size has no place here"),
         ("self_bleu", ["--address", "auto"], "--address goes with --engine ray"),
         ("self_bleu", ["--workers", "2"], "--workers goes with --engine ray"),
         ("self_bleu", ["--engine", "ray", "--workers", "0"], "--workers must be at least 1"),

@@ -123,7 +123,7 @@ def test_rarefied_scores(load, tmp_path):
 def test_settings_for_single_texts_have_no_place(tmp_path, capsys, setting):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(2))
     assert score.main(command(data, "--set", setting, metric="vendi_embed")) == 2
-    assert f"--set {setting.split('=')[0]} has no place here" in capsys.readouterr().err
+    assert f"--setting {setting.split('=')[0]} has no place here" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("setting", ["rarefy=3", "kernel=classes"])
@@ -304,8 +304,8 @@ def test_csv_that_is_no_utf8_in_any_column_is_set_aside(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (["--set", "orders=2"], "--set orders: self_bleu has no such argument. It has max_order, aggregate, "),
-        (["--set", "max_order"], "--set must be NAME=VALUE. Got 'max_order'"),
+        (["--set", "orders=2"], "--setting orders: self_bleu has no such argument. It has max_order, aggregate, "),
+        (["--set", "max_order"], "--setting must be NAME=VALUE. Got 'max_order'"),
         (["--set", "max_order=0"], "no row can be scored: max_order must be at least 1. Got 0"),
         (["--set", "aggregate=corpus"], "aggregate='corpus' pools"),
         (["--text-key", "generations"], "no row can be scored: has no 'generations'"),

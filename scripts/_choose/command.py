@@ -86,6 +86,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     parser.add_argument("--min-quality", type=float, help="choose no text below this quality")
     parser.add_argument("--split", help="of a folder of `datasets`")
     parser.add_argument(
+        "--setting",
         "--set",
         action="append",
         default=[],
@@ -100,10 +101,10 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     options = vars(parser.parse_args(words))
     own = {name: options.pop(name) for name in _OWN}
     try:
-        settings = parse_settings(options.pop("set"), "--set")
+        settings = parse_settings(options.pop("setting"), "--setting")
         for name in settings:
             if name not in ENCODER:
-                raise UsageError(f"--set {name}: the encoder has no such setting. It has {', '.join(ENCODER)}.")
+                raise UsageError(f"--setting {name}: the encoder has no such setting. It has {', '.join(ENCODER)}.")
         encoder = EncoderSettings(**settings, progress=False)
         return ChooseCommand(Command(metric="choose", settings=settings, **options), **own, encoder=encoder)
     except (TypeError, ValueError) as error:

@@ -40,7 +40,7 @@ class ByRow:
                 try:
                     merged.add(batch.result, self._scorer.metric._n_items)
                 except ValueError as error:
-                    raise UsageError(f"{error} Pass the setting that differs with --set.") from None
+                    raise UsageError(f"{error} Pass the setting that differs with --setting.") from None
             state = state.after(batch, merged.state if merged.state["n_parts"] else None)
             store.append(scored_rows(batch, self._score_key, self._reader), state)
         return state

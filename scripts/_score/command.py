@@ -132,7 +132,9 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
         "text its similarities to all texts of its set",
     )
     parser.add_argument("--split", help="of a folder of `datasets`")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric")
+    parser.add_argument(
+        "--setting", "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric"
+    )
     parser.add_argument("--score-key", help="column of the scores; the metric's name by default")
     parser.add_argument("--out", type=Path, help=".parquet, .jsonl or .csv; by default <data>.<metric>.parquet")
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="this process, or a Ray cluster")
@@ -151,6 +153,6 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     if options["confidence"] is None and not options["one_set"]:
         options["confidence"] = _CONFIDENCE
     try:
-        return Command(settings=parse_settings(options.pop("set"), "--set"), **options)
+        return Command(settings=parse_settings(options.pop("setting"), "--setting"), **options)
     except ValueError as error:
         raise UsageError(str(error)) from None

@@ -52,9 +52,11 @@ class Scorer:
             raise UsageError(f"--similarity-key: {self.metric.name} takes no similarities.")
         for name in self.settings:
             if name in _NOT_SETTINGS:
-                raise UsageError(f"--set {name} has no place here.")
+                raise UsageError(f"--setting {name} has no place here.")
             if name not in known:
-                raise UsageError(f"--set {name}: {self.metric.name} has no such argument. It has {', '.join(known)}.")
+                raise UsageError(
+                    f"--setting {name}: {self.metric.name} has no such argument. It has {', '.join(known)}."
+                )
 
     def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
         """Score units together: the score of each, a list where a row has several texts; and the result."""
