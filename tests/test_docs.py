@@ -174,6 +174,9 @@ def test_readme_shows_what_the_demo_prints(capsys):
 def test_links_lead_somewhere(path):
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", path.read_text(encoding="utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
+    if path.parent.parent.name == "metrics":
+        # A card is also read on a Space, where the folder stands alone.
+        assert [link for link in links if ".." in link] == []
 
 
 def test_readme_links_every_page():
