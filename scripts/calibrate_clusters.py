@@ -3,8 +3,9 @@
     python scripts/calibrate_clusters.py              Commonsense Frame Completion's dev set
 
 Prints the weights for metrics/probeval/probeval_soft.py: a logistic regression on the pairs of gold answers of a
-question, with one weight in total for each question, and log counts for the answers. With `--folds`, also the ranking
-of pairs (area under the ROC curve, mean over questions) of weights that were fitted to other questions.
+question, with one weight in total for each question, and log counts for the answers. Also the ranking of pairs (area
+under the ROC curve, mean over questions) by weights that were fitted to other questions, and whether the clusters look
+like people's: how many pairs of answers with the same content words, such as "a maid" and "maids", are in one cluster.
 """
 
 import argparse
@@ -76,6 +77,14 @@ def fit(pairs: list[Pairs]) -> tuple[np.ndarray, float]:
     return slopes, float(model[-1].intercept_[0] - slopes @ scaler.mean_)
 
 
+def variants_together(pairs: list[Pairs]) -> str:
+    """Say how many pairs of answers with the same content words are in one cluster, beside all pairs."""
+    together = np.concatenate([own.together for own in pairs])
+    same = np.concatenate([own.features[:, FEATURES.index("shared words")] for own in pairs]) == 1
+    found = f"{together[same].mean():.1%} of {same.sum()}" if same.any() else "there are none"
+    return f"Pairs with the same content words that are in one cluster: {found}; of all pairs: {together.mean():.1%}."
+
+
 @command
 def main() -> int:
     """Run the command."""
@@ -99,6 +108,7 @@ def main() -> int:
     slopes, intercept = fit(pairs)
     print(f"WEIGHTS = ({', '.join(f'{slope:.3f}' for slope in slopes)})  # {', '.join(FEATURES)}")
     print(f"INTERCEPT = {intercept:.3f}")
+    print(variants_together(pairs))
     if areas:
         print(f"Area under the ROC curve, {arguments.folds} folds: {np.mean(areas):.3f} over {len(areas)} questions.")
     return 0

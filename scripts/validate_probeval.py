@@ -54,6 +54,7 @@ from scripts._validate_probeval.schemes import SCHEMES, draw  # noqa: E402
 CLUSTERINGS = ("human", "soft", "hac", "xmeans", "gmeans", "none")
 MATCHERS = ("soft", "cosine", "wordnet", "gp", "cascade")
 PROTOQA_RULES = ("max_answers_10", "max_incorrect_3")
+BASELINE = "hac + cosine"  # the others are compared with it, question by question
 RESAMPLES = 2000
 
 
@@ -146,9 +147,11 @@ def interval(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float
 
 def table(found: dict[str, np.ndarray], seed: int) -> list[str]:
     """Format correlations, (questions, schemes) for each pipeline, as Markdown."""
+    compared = [BASELINE] if BASELINE in found else []
     rows = [["pipeline", *(scheme.__name__.replace("_", " ") for scheme in SCHEMES), "mean"]]
+    rows[0] += [f"mean, less that of {name}" for name in compared]
     for name, values in found.items():
-        columns = [*values.T, values.mean(axis=1)]
+        columns = [*values.T, values.mean(axis=1), *((values - found[other]).mean(axis=1) for other in compared)]
         rows.append([name, *(mean_cell(column, seed) for column in columns)])
     return markdown_table(rows)
 

@@ -447,10 +447,17 @@ def test_auto_takes_people_s_clusters_if_every_answer_bears_one(probeval, own_cf
     assert "clustering:human" in probeval.compute(**own_cfc)["signature"]
     references = json.loads(json.dumps(own_cfc["references"]))
     references[1]["answers"][0]["cluster"] = ""
-    result = probeval.compute(predictions=own_cfc["predictions"], references=references)
-    assert "clustering:hac|linkage:average|distance:0.95" in result["signature"]
+    given = {"predictions": own_cfc["predictions"], "references": references}
+    assert "clustering:soft|matcher:soft|threshold:0.5|" in probeval.compute(**given)["signature"]
     with pytest.raises(ValueError, match="Question 'q2' has answers without one"):
         probeval.compute(predictions=own_cfc["predictions"], references=references, clustering="human")
+
+
+@pytest.mark.parametrize("setting", [{"parity": True}, {"matcher": "cosine"}, {"linkage": "complete"}, {"distance": 0.9}])
+def test_auto_finds_hard_clusters_where_a_setting_asks_for_them(probeval, setting):
+    signature = unclustered(probeval, {"cup": 1}, {"kettle": 2, "pot": 7}, **setting)["signature"]
+    assert "clustering:hac|" in signature
+    assert "|matcher:cosine|threshold:0.55|" in signature
 
 
 def test_clusters_are_named_by_mass(probeval):
@@ -762,7 +769,7 @@ def test_signature_has_the_wordnet(probeval, own_cfc, wordnet):
         probeval.compute(**own_cfc, matcher="wordnet", parity=parity)["signature"] for parity in (False, True)
     )
     assert "|threshold:0.5|" in plain
-    assert plain.endswith("|parity:False|wordnet:3.0|n_answers:10|version:0.2.0")
+    assert plain.endswith("|parity:False|wordnet:3.0|n_answers:10|version:0.3.0")
     assert "|threshold:0.0|" in parity
     assert "|parity:True|" in parity
 
@@ -891,7 +898,7 @@ def test_protoqa_scores(probeval, wordnet):
     assert result["exact"]["max_answers_1"] == pytest.approx((20 / 44 + 2 / 3) / 2)
     assert set(result["wordnet"]) == set(first)
     assert json.loads(json.dumps(result, allow_nan=False)) == result
-    assert result["signature"] == "protoqa_scores|wordnet:3.0|version:0.2.0"
+    assert result["signature"] == "protoqa_scores|wordnet:3.0|version:0.3.0"
 
 
 @given(st.data())

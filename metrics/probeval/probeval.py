@@ -86,7 +86,8 @@ Args:
         an answer belongs by degrees, by the probability that people put it with their answers. `"hac"`: agglomerative
         clustering of normalized embeddings. `"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: one
         cluster for each distinct answer. `"auto"`: `"human"` if every reference answer of every question has a
-        cluster, otherwise `"hac"`, or `"soft"` with `matcher="soft"`.
+        cluster, otherwise `"soft"`, or `"hac"` with `parity`, another `matcher` than soft, or a `linkage` or
+        `distance` that is not the default.
     matcher (`str`, default `"auto"`): how the model's answers are matched to clusters. `"soft"`: divided among the
         clusters as people's answers are in soft clusters. `"cosine"`: the largest cosine with an answer of the
         cluster. `"wordnet"`: the share of the parts of two phrases that are equal or share a synset, for the best
@@ -97,7 +98,8 @@ Args:
     threshold (`float` in [0, 1]): minimum score of a match. Default: 0.5 for soft, a probability; 0.55 for cosine (also
         within the cascade), 0.5 for WordNet, and 0.2 for gp, where the score must exceed it. The values for soft and
         cosine suit the default model; other models need their own threshold.
-    smoothing (`float`, default 1): added to the count of each cluster, and of `wrong`, in both distributions.
+    smoothing (`float`, default 1): added to the count of each cluster, and of `wrong`, in both distributions. For a
+        soft cluster, it is multiplied by the share of its answers that the cluster keeps.
     debias (`bool`, default `False`): subtract from each score the bias that sampling adds to it, estimated by the
         jackknife over both sides' answers. The result is at least 0.
     parity (`bool`, default `False`): reproduce the released code. With automatic clusters, people's distribution is
@@ -150,7 +152,8 @@ Returns:
     semantic_entropy (`dict`): mean entropy in nats of the smoothed distributions, `"gold"` and `"model"`. Higher is
         more diverse.
     n_answers (`list[int]`): number of the model's answers to each question. The score depends on it.
-    n_empty (`int`): number of questions without an answer of the model. Its distribution is then uniform.
+    n_empty (`int`): number of questions without an answer of the model. Its distribution is then that of
+        the smoothing, uniform for hard clusters.
     skipped (`dict`): only with `unknown="skip"` or `missing="skip"`. The ids of the questions that are left out:
         `"unknown"` and `"missing"`.
     clustering_quality (`dict`): only if people's clusters are given but others are used. Agreement of the two: the
@@ -171,8 +174,8 @@ Examples:
     >>> close = probeval.compute(predictions=[["kettle"] * 10 + ["pot"] * 6 + ["cup"] * 4], references=people)
     >>> far = probeval.compute(predictions=[["cup"] * 12 + ["a helicopter"] * 8], references=people)
     >>> round(close["probeval"], 2), round(far["probeval"], 2)
-    (0.01, 1.96)
-    >>> far["wrong_rate"], far["coverage"]
+    (0.02, 1.48)
+    >>> far["wrong_rate"], round(far["coverage"], 2)
     (0.4, 0.15)
 """
 

@@ -81,6 +81,15 @@ class Clusters(NamedTuple):
         """Which answer is in which cluster: ndarray of shape (g, c), bool."""
         return self.counts > 0 if self.groups is None else self.groups
 
+    @property
+    def kept(self) -> np.ndarray:
+        """The share of its answers that a cluster keeps: ndarray of shape (c,), 1 except for soft clusters."""
+        if self.groups is None:
+            return np.ones(len(self.labels))
+        times = self.counts.sum(axis=1, keepdims=True)
+        weights = self.groups * np.sqrt(times)
+        return (weights * self.counts / times).sum(axis=0) / weights.sum(axis=0)
+
 
 class Scored(NamedTuple):
     """The score of one question, with its distributions.
@@ -109,7 +118,7 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
     matcher = parse_choice(settings.matcher, "matcher", MATCHERS)
     unclustered = [question.name for question in asked if question.clusters is None]
     if clustering == "auto":
-        clustering = "human" if not unclustered else "soft" if matcher == "soft" else "hac"
+        clustering = "human" if not unclustered else "hac" if _asks_for_hac(settings) else "soft"
     if matcher == "auto":
         matcher = "soft" if clustering == "soft" else "cosine"
     if clustering == "soft" and matcher != "soft":
@@ -141,6 +150,12 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
         debias=settings.debias,
         parity=settings.parity,
     )
+
+
+def _asks_for_hac(settings: Settings) -> bool:
+    """Whether a setting goes with hard clusters, or is one of hac."""
+    tuned = (settings.linkage, settings.distance) != (Settings().linkage, Settings().distance)
+    return settings.parity or settings.matcher not in ("auto", "soft") or tuned
 
 
 def needs_embeddings(settings: Settings) -> bool:
@@ -276,7 +291,8 @@ def match(
 def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings: Settings) -> Scored:
     """Compare the two distributions over the clusters and `wrong`.
 
-    Both are smoothed alike; with parity, people's is left as it is where the clusters were found automatically.
+    Both are smoothed alike, a soft cluster by the share of an answer that it keeps; with parity, people's is left as
+    it is where the clusters were found automatically.
 
     Parameters
     ----------
@@ -285,14 +301,15 @@ def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings:
     """
     gold_counts = np.append(clusters.counts.sum(axis=0), 0.0)
     model_counts = counts @ weights
-    gold_smoothing = 0.0 if settings.parity and settings.clustering != "human" else settings.smoothing
-    gold, model = smooth(gold_counts, gold_smoothing), smooth(model_counts, settings.smoothing)
+    smoothing = settings.smoothing * np.append(clusters.kept, 1.0)
+    gold_smoothing = 0.0 * smoothing if settings.parity and settings.clustering != "human" else smoothing
+    gold, model = smooth(gold_counts, gold_smoothing), smooth(model_counts, smoothing)
     divergence = float(kl_divergence(gold, model))
     total, answered = float(gold_counts.sum()), float(counts.sum())
     if settings.debias:
         one, times = _gold_observations(clusters, settings)
         less_gold = kl_divergence(smooth(np.maximum(gold_counts - one, 0.0), gold_smoothing), model)
-        less_model = kl_divergence(gold, smooth(np.maximum(model_counts - weights, 0.0), settings.smoothing))
+        less_model = kl_divergence(gold, smooth(np.maximum(model_counts - weights, 0.0), smoothing))
         bias = jackknife_bias(divergence, less_gold, times)
         bias += jackknife_bias(divergence, less_model, counts)
         # A smoothing that underflows makes the scores without an answer infinite.

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 
 
-def smooth(counts: np.ndarray, smoothing: float) -> np.ndarray:
+def smooth(counts: np.ndarray, smoothing: float | np.ndarray) -> np.ndarray:
     """Convert counts to a distribution, with `smoothing` added to each category; uniform if all are 0.
 
     Parameters
     ----------
     counts : ndarray of shape (..., k), >= 0
-    smoothing : >= 0; 1 is Laplace's
+    smoothing : >= 0, or ndarray of shape (k,) of such; 1 is Laplace's
 
     Returns
     -------

@@ -35,8 +35,7 @@ FEATURES = (
 WEIGHTS = (2.210, -0.121, -0.060, -0.085, 2.042, 1.288, 1.485, 14.434, -2.550, 0.793, 0.560)
 INTERCEPT = -2.027
 CUT = 0.5  # of the tree, in 1 - probability
-_SHARPNESS = 3.0
-_COUNT_POWER = 0.5
+_SHARPNESS = 2.0
 _NEIGHBOURS = 6
 _SIMILAR_SPELLING = 0.8
 _PREPOSITIONS = "near behind beside around inside outside next without within onto upon via using as"
@@ -170,12 +169,13 @@ def soft_groups(probability: np.ndarray) -> np.ndarray:
 def memberships(probability: np.ndarray, members: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Divide answers among the groups of gold answers.
 
-    The membership in a group is proportional to the cube of the mean probability of saying the same as its answers,
-    weighted by the square roots of their counts.
+    The membership in a group is proportional to the square of the mean probability of saying the same as its answers,
+    weighted by the square roots of their counts. In the group of an equal answer it is also proportional to the square
+    root of how often people gave that answer: people rarely put two frequent answers into one cluster.
 
     Parameters
     ----------
-    probability : ndarray of shape (n, g)
+    probability : ndarray of shape (n, g); 1 for equal answers only
     members : ndarray of shape (g, c), bool
     counts : ndarray of shape (g,), how often people gave each gold answer
 
@@ -183,7 +183,8 @@ def memberships(probability: np.ndarray, members: np.ndarray, counts: np.ndarray
     -------
     ndarray of shape (n, c), rows summing to 1
     """
-    weights = members * counts[:, None] ** _COUNT_POWER
+    weights = members * np.sqrt(counts)[:, None]
     # The bound keeps a row of probabilities that underflow from being divided by 0.
     raised = np.maximum(probability @ (weights / weights.sum(axis=0)), 1e-9) ** _SHARPNESS
+    raised *= np.sqrt(np.maximum((probability == 1) * counts @ members, 1.0))
     return raised / raised.sum(axis=1, keepdims=True)

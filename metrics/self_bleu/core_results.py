@@ -7,7 +7,7 @@ import numpy as np
 
 from .core_numbers import describe, show, to_float
 
-VERSION = "0.2.0"
+VERSION = "0.3.0"
 
 # What a metric scores: sets of texts, single texts, or the answers to a question against people's answers.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
@@ -39,7 +39,7 @@ def format_callable(function: Any) -> str:
 
 
 def signature(metric: str, **settings: object) -> str:
-    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.2.0`.
+    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.3.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no device.
     """

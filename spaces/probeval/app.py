@@ -94,12 +94,10 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(settings["debias"], bool):
         raise inputs.InputError("debias must be true or false.")
     settings = dict(settings)
-    if settings["matcher"] == "auto":
-        settings["matcher"] = "soft" if settings["clustering"] == "soft" else "cosine"
-    if settings["clustering"] == "soft" and settings["matcher"] != "soft":
+    if settings["clustering"] == "soft" and settings["matcher"] != "auto":
         raise inputs.InputError("Clusters by degrees have their own way to match. Match “As the clusters”.")
     if settings["matcher"] not in ("cosine", "cascade"):
-        # The other matchers have thresholds on other scales.
+        # The other matchers have thresholds on other scales, and so may the one that "auto" chooses.
         del settings["threshold"]
     return settings
 
@@ -131,7 +129,7 @@ def score(questions: list[dict[str, Any]], chosen: Sequence[int | None], setting
     )
     most = (showing.largest_term(who if len(details) > 1 else "", names, terms[who]) for who in details)
     before = " before Debias" if settings["debias"] else ""
-    most_of = " An answer is listed where it belongs the most." if settings["clustering"] == "soft" else ""
+    most_of = " An answer is listed where it belongs the most." if "|clustering:soft|" in signature else ""
     return Result(
         answer=showing.answer(result, signature, is_debiased=settings["debias"]),
         pictures=[
@@ -183,7 +181,7 @@ def api(
         model: the model's answers, sampled many times; repeats are counts.
         clustering: the clustering of people's answers.
         matcher: how the model's answers are matched to clusters.
-        threshold: the least cosine of a match, from 0 to 1.
+        threshold: the least cosine of a match, from 0 to 1, for the matchers "cosine" and "cascade".
         smoothing: the pseudo-count of each cluster, above 0.
         distance: the cut of "hac", from 0 to 2.
         debias: subtract the expected effect of sampling.
@@ -237,7 +235,7 @@ SPACE = Space(
     },
     more_settings={
         "threshold": gr.Slider(
-            0, 1, 0.55, step=0.01, label="Least cosine of a match", info="For cosine and cascade.", render=False
+            0, 1, 0.55, step=0.01, label="Least cosine of a match", info="If cosine or cascade is chosen.", render=False
         ),
         "smoothing": gr.Slider(0.1, 5, 1, step=0.1, label="Smoothing", info="Added to each count.", render=False),
         "distance": gr.Slider(
