@@ -455,7 +455,7 @@ def test_auto_takes_people_s_clusters_if_every_answer_bears_one(probeval, own_cf
 
 @pytest.mark.parametrize("setting", [{"parity": True}, {"matcher": "cosine"}, {"linkage": "complete"}, {"distance": 0.9}])
 def test_auto_finds_hard_clusters_where_a_setting_asks_for_them(probeval, setting):
-    signature = unclustered(probeval, {"cup": 1}, {"kettle": 2, "pot": 7}, **setting)["signature"]
+    signature = probeval.compute(predictions=[["cup"]], references=[["kettle", "pot"]], **setting)["signature"]
     assert "clustering:hac|" in signature
     assert "|matcher:cosine|threshold:0.55|" in signature
 

@@ -21,7 +21,7 @@ from questions import LIMITS, ROLES, check, from_boxes, from_rows, name_of, side
 probeval = metric.load(__file__, "probeval")
 
 CLUSTERINGS = {
-    "auto": "As given, else found",
+    "auto": "As given, else by degrees",
     "soft": "Found: by degrees",
     "hac": "Found: HAC",
     "xmeans": "Found: X-means",
