@@ -162,7 +162,7 @@ READERS = {
     "calibrate_classes": (
         "targets.jsonl",
         lines(TARGETS),
-        lambda path: list(calibrate_classes.answer_pairs(path, True)),
+        lambda path: list(calibrate_classes.answer_pairs(path)),
     ),
     "compare_encoders": ("judged.jsonl", lines(PAIRS), read_judged),
     "measure_choice": ("original.jsonl", lines(SENTENCES), read_groups),
