@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 # Libraries that a command imports only if it needs them, and the extras that bring them.
@@ -28,6 +29,13 @@ def command(main: Callable[[], int | None]) -> Callable[[], int]:
             return _end("Interrupted.", EXIT_INTERRUPTED)
 
     return run
+
+
+def drawn(path: str) -> Path:
+    """Take the path of a file with pictures, as a type of argparse: without matplotlib, say so before the work."""
+    import matplotlib  # noqa: F401
+
+    return Path(path)
 
 
 def _end(message: str, code: int = EXIT_USAGE) -> int:

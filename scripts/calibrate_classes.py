@@ -13,8 +13,9 @@ Labels come from people or from how a sentence was made, never from an encoder:
 
 The threshold is the one, to two digits, with the largest mean balanced accuracy over answers and sentences: on half of
 the development questions, and on two of three generators. What is printed for it is on the others. The clusters in the
-file of the test questions are not used: answers with the same content words are rarely in one (docs/probeval.md). `--show n` prints n
-random pairs of each kind with their labels, to read: how many labels a reader disputes is the label noise.
+file of the test questions are not used: answers with the same content words are rarely in one (docs/probeval.md).
+`--show n` prints n random pairs of each kind with their labels, to read: how many labels a reader disputes is the label
+noise.
 """
 
 import argparse

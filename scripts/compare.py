@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_results import confidence_interval, merge_signatures, parse_confidence  # noqa: E402
-from scripts._command import command  # noqa: E402
+from scripts._command import command, drawn  # noqa: E402
 from scripts._files import read_jsonl, write_text  # noqa: E402
 from scripts._settings import parse_settings  # noqa: E402
 from scripts._statistics import RESAMPLES, randomization_p  # noqa: E402
@@ -197,7 +197,7 @@ def main() -> int:
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers, including those of each item")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the differences: .svg, .png or .pdf")
+    parser.add_argument("--plot", type=drawn, metavar="FILE", help="plot the differences: .svg, .png or .pdf")
     arguments = parser.parse_args()
     level = parse_confidence(arguments.confidence)
     settings = parse_settings(arguments.setting, "--setting")

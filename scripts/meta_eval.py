@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_models import DEFAULT_MODEL, PRECISIONS  # noqa: E402
-from scripts._command import command  # noqa: E402
+from scripts._command import command, drawn  # noqa: E402
 from scripts._files import read_text, write_jsonl, write_text  # noqa: E402
 from scripts._meta_eval import pages, report  # noqa: E402
 from scripts._meta_eval.agreement import LEVEL  # noqa: E402
@@ -70,10 +70,10 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--no-gruen", action="store_true", help="leave out what is rated by gruen")
     parser.add_argument("--list-texts", type=Path, metavar="FILE", help="write the texts to be rated, and stop")
-    for form in ("markdown", "json", "html"):
-        parser.add_argument(f"--{form}", type=Path, metavar="FILE", help=f"write the report as {form}")
+    for form, kind in (("markdown", Path), ("json", Path), ("html", drawn)):
+        parser.add_argument(f"--{form}", type=kind, metavar="FILE", help=f"write the report as {form}")
     parser.add_argument("--append", type=Path, metavar="FILE", help="a text to put at the end of the markdown")
-    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="write the pictures as SVG, for the markdown")
+    parser.add_argument("--pictures", type=drawn, metavar="FOLDER", help="write the pictures as SVG, for the markdown")
     arguments = parser.parse_args()
     data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data"
     if not arguments.files and not arguments.sets:

@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_models import DEFAULT_MODEL, find_model  # noqa: E402
 from metrics._core.core_results import confidence_interval  # noqa: E402
+from scripts._command import command, drawn  # noqa: E402
 
 _VALID = (
     "I read a long novel on the sofa.",
@@ -188,13 +189,14 @@ def fastest(function: Callable[[], Any]) -> tuple[float, Any]:
     return min(seconds), result
 
 
+@command
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     training = commands.add_parser("train", help="train policies")
     training.add_argument("--seeds", type=int, default=10, help="number of policies for each reward")
-    training.add_argument("--plot", type=Path, help="file for the plot, such as .svg")
+    training.add_argument("--plot", type=drawn, help="file for the plot, such as .svg")
     timing = commands.add_parser("time", help="time the rewards")
     timing.add_argument("--prompts", type=int, default=8, help="number of prompts in a step")
     timing.add_argument("--tokens", type=int, default=64, help="number of tokens of a text")

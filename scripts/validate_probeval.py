@@ -45,7 +45,7 @@ from metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores  # 
 from metrics.probeval.probeval_soft import words  # noqa: E402
 from metrics.probeval.probeval_vectors import Embeddings, average_word_vectors  # noqa: E402
 from metrics.probeval.probeval_wordnet import load_wordnet  # noqa: E402
-from scripts._command import command  # noqa: E402
+from scripts._command import command, drawn  # noqa: E402
 from scripts._files import write_text  # noqa: E402
 from scripts._pages import markdown_table  # noqa: E402
 from scripts._validate_probeval.pools import VIEWS, Pool, read  # noqa: E402
@@ -178,9 +178,9 @@ def plot_scatter(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], title: 
     from matplotlib.figure import Figure
 
     pooled = pool_questions(scored)
-    width = 4
+    width = 3
     height = -(-len(pooled) // width)
-    figure = Figure(figsize=(3 * width, 2.6 * height), layout="constrained")
+    figure = Figure(figsize=(3.2 * width, 2.6 * height), layout="constrained")
     axes = figure.subplots(height, width, sharex=True, squeeze=False)
     for panel, (name, (ours, theirs)) in zip(axes.flat, pooled.items(), strict=False):
         panel.scatter(theirs, ours, s=2, alpha=0.2, linewidths=0, rasterized=True)
@@ -230,9 +230,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--parity", action="store_true", help="the original's matching and smoothing")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--report", type=Path, help="write the tables to a file too")
-    parser.add_argument("--plot", type=Path, help="draw them (needs matplotlib)")
+    parser.add_argument("--plot", type=drawn, help="draw them")
     parser.add_argument("--others", action="store_true", help="Pearson's correlation and pooled correlations too")
-    parser.add_argument("--scatter", type=Path, help="draw each pipeline's scores of all answers against people's")
+    parser.add_argument("--scatter", type=drawn, help="draw each pipeline's scores of all answers against people's")
     arguments = parser.parse_args()
     if arguments.sets < 1:
         parser.error(f"--sets must be at least 1. Got {arguments.sets}.")

@@ -453,7 +453,9 @@ def test_auto_takes_people_s_clusters_if_every_answer_bears_one(probeval, own_cf
         probeval.compute(predictions=own_cfc["predictions"], references=references, clustering="human")
 
 
-@pytest.mark.parametrize("setting", [{"parity": True}, {"matcher": "cosine"}, {"linkage": "complete"}, {"distance": 0.9}])
+@pytest.mark.parametrize(
+    "setting", [{"parity": True}, {"matcher": "cosine"}, {"linkage": "complete"}, {"distance": 0.9}]
+)
 def test_auto_finds_hard_clusters_where_a_setting_asks_for_them(probeval, setting):
     signature = probeval.compute(predictions=[["cup"]], references=[["kettle", "pot"]], **setting)["signature"]
     assert "clustering:hac|" in signature

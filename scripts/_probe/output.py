@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from scripts._command import drawn
 from scripts._files import write_text
 from scripts._pages import put_between
 
@@ -14,7 +15,7 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
     """Add the options that say where a report is written."""
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put it between its markers in a page of Markdown")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write the picture as SVG")
+    parser.add_argument("--plot", type=drawn, metavar="FILE", help="write the picture as SVG")
 
 
 def write_outputs(

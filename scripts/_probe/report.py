@@ -11,6 +11,7 @@ import numpy as np
 from metrics._core.core_results import parse_confidence
 from metrics.probeval.core_encoder import EncoderSettings
 from metrics.probeval.probeval_pipeline import Settings
+from scripts._command import drawn
 from scripts._files import write_text
 from scripts._probe.comparing import PEOPLE, RULES, Comparing, against_people, describe_second, pairs, rows
 from scripts._probe.files import clean_counts, read_counts, read_references
@@ -50,7 +51,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--confidence", type=float, default=Comparing().level, help="level of the intervals")
     add_pipeline(parser)
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report as Markdown")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with the picture")
+    parser.add_argument("--html", type=drawn, metavar="FILE", help="write a page with the picture")
     add_outputs(parser)
     parser.set_defaults(run=run)
 
