@@ -5,7 +5,7 @@ other answers, of their spelling and of their words. `scripts/calibrate_clusters
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -103,14 +103,21 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
     joined = [[one.content.replace(" ", "") for one in side] for side in (left, right)]
     spelling = cdist(*joined, scorer=fuzz.ratio).astype(np.float64) / 100
     features += [spelling, np.maximum(spelling - _SIMILAR_SPELLING, 0.0)]
-    features.append(_table(left, right, lambda a, b: len(a.stems & b.stems) / len(a.stems | b.stems)))
-    features.append(_table(left, right, lambda a, b: a.head == b.head))
-    features.append(_table(left, right, lambda a, b: a.head in b.stems or b.head in a.stems))
-    return np.stack(features, axis=-1)
+    return np.stack([*features, *_word_features(left, right)], axis=-1)
 
 
-def _table(left: list[Words], right: list[Words], compare: Callable[[Words, Words], float]) -> np.ndarray:
-    return np.array([[float(compare(a, b)) for b in right] for a in left]).reshape(len(left), len(right))
+def _word_features(left: list[Words], right: list[Words]) -> list[np.ndarray]:
+    """Compare words: the share of stems in both answers, equal heads, and a head among the stems of the other."""
+    numbers = {stem: i for i, stem in enumerate(dict.fromkeys(stem for one in (*left, *right) for stem in one.stems))}
+
+    def has(side: list[Words]) -> np.ndarray:
+        return np.array([[stem in one.stems for stem in numbers] for one in side]).reshape(len(side), len(numbers))
+
+    stems, gold_stems = has(left), has(right)
+    heads, gold_heads = (np.array([numbers[one.head] for one in side], dtype=np.intp) for side in (left, right))
+    both = stems.astype(np.float64) @ gold_stems.T.astype(np.float64)
+    either = stems.sum(axis=1)[:, None] + gold_stems.sum(axis=1) - both
+    return [both / either, heads[:, None] == gold_heads, stems[:, gold_heads] | gold_stems[:, heads].T]
 
 
 def _cosines(texts: np.ndarray, gold: np.ndarray) -> list[np.ndarray]:
@@ -143,9 +150,8 @@ def same_probability(texts: Sequence[str], gold: Sequence[str], embeddings: Embe
     ndarray of shape (n, g)
     """
     logits = pair_features(texts, gold, embeddings) @ np.array(WEIGHTS) + INTERCEPT
-    given, reference = [words(text) for text in texts], [words(text) for text in gold]
-    equal = _table(given, reference, lambda a, b: a.squeezed == b.squeezed)
-    return np.maximum(1 / (1 + np.exp(-logits)), equal)
+    given, reference = (np.array([words(text).squeezed for text in side], dtype=object) for side in (texts, gold))
+    return np.maximum(1 / (1 + np.exp(-logits)), given[:, None] == reference)
 
 
 def soft_groups(probability: np.ndarray) -> np.ndarray:

@@ -173,7 +173,7 @@ def sentence_transformer_encode(texts: list[str]) -> Any:
 
 def probeval_compute(questions: Questions) -> Any:
     """Score all questions with the metric and word vectors."""
-    return metric("probeval").compute(**questions._asdict(), clustering="hac")["scores"]
+    return metric("probeval").compute(**questions._asdict())["scores"]
 
 
 def wordnet_scores(questions: Questions) -> Any:
