@@ -34,12 +34,13 @@ sys.path.insert(0, str(ROOT))
 
 from metrics._core.core_encoder import EncoderSettings, encode  # noqa: E402
 from metrics._core.core_models import DEFAULT_MODEL, find_model  # noqa: E402
-from metrics._core.core_results import confidence_interval  # noqa: E402
 from scripts._benchmark.measure import machine  # noqa: E402
 from scripts._command import command  # noqa: E402
 from scripts._encoders.recipes import ENCODERS  # noqa: E402
 from scripts._files import read_objects, read_text_lines, read_texts, read_topic  # noqa: E402
+from scripts._meta_eval.agreement import Draws, balanced_accuracy, compare  # noqa: E402
 from scripts._meta_eval.pairs import read_verdict, read_votes  # noqa: E402
+from scripts._meta_eval.rows import rule_rows  # noqa: E402
 from scripts._pages import markdown_table, put_between  # noqa: E402
 
 PAIRS = {
@@ -49,8 +50,6 @@ PAIRS = {
     "people": "human_pairs",
 }
 ORDER = 0.5  # of the Vendi score
-LEVEL = 0.95
-TIE = 1e-9  # scores so near to each other differ by rounding
 # Texts encoded alone, and among others of many lengths, to see whether an embedding depends on its batch.
 ALONE = 200
 PACKAGES = ("torch", "sentence-transformers", "transformers", "model2vec", "onnxruntime")
@@ -112,16 +111,11 @@ def read_judged(path: Path) -> Judged:
 
 
 def agreement(scores: np.ndarray, judged: Judged) -> tuple[float, list[float] | None]:
-    """Compute the share of pairs on which scores say what the judge says, a tie counting half, and its interval."""
-    first, second = scores.reshape(2, -1)
-    chosen = np.where(np.isclose(first, second, rtol=TIE, atol=0), 0.5, second > first)
-    right = np.bincount(judged.topics, weights=1 - np.abs(chosen - judged.verdicts))
-    pairs = np.bincount(judged.topics).astype(float)
-
-    def share(right: np.ndarray, pairs: np.ndarray, axis: int) -> np.ndarray:
-        return right.sum(axis=axis) / pairs.sum(axis=axis)
-
-    return float(right.sum() / pairs.sum()), confidence_interval(LEVEL, right, pairs, statistic=share)
+    """Compute the balanced accuracy of scores in naming the more diverse set, a tie counting half, and its interval."""
+    agreed = 1 - np.abs(compare(*scores.reshape(2, -1)) - judged.verdicts)
+    draws = Draws(judged.topics)
+    value, resampled = balanced_accuracy(agreed, judged.verdicts, draws)
+    return value, draws.interval(resampled)
 
 
 def time_table(models: dict[str, Any], made: dict[str, float], captions: list[str], sizes: dict[int, int]) -> list[str]:
@@ -149,16 +143,22 @@ def agreement_table(models: dict[str, Any], captions: list[str], folder: Path) -
     """Write the agreements in percent, with their intervals, and the batch dependence of the embeddings."""
     vendi = evaluate.load(str(ROOT / "metrics" / "vendi_embed"))
     data = [read_judged(folder / f"{stem}.jsonl") for stem in PAIRS.values()]
+
+    def cells(scores: list[np.ndarray]) -> list[str]:
+        found = [agreement(own, judged) for own, judged in zip(scores, data, strict=True)]
+        return [
+            f"{100 * value:.1f} ({'–'.join(f'{100 * bound:.1f}' for bound in interval or [])})"
+            for value, interval in found
+        ]
+
     rows = []
     for name, model in models.items():
-        cells = []
-        for judged in data:
-            result = vendi.compute(predictions=judged.sets, model=model, q=ORDER, device="cpu")
-            found, interval = agreement(np.array(result["scores"]), judged)
-            shown = "–".join(f"{100 * bound:.1f}" for bound in interval or [])
-            cells.append(f"{100 * found:.1f} ({shown})")
-        rows.append([ENCODERS[name].title, *cells, f"{batch_dependence(model, captions[: 5 * ALONE]):.0e}"])
-        note(f"{name}: {', '.join(cells)}")
+        results = [vendi.compute(predictions=judged.sets, model=model, q=ORDER, device="cpu") for judged in data]
+        shown = cells([np.array(result["scores"]) for result in results])
+        rows.append([ENCODERS[name].title, *shown, f"{batch_dependence(model, captions[: 5 * ALONE]):.0e}"])
+        note(f"{name}: {', '.join(shown)}")
+    rules = [{row.name: row.scores for row in rule_rows(judged.sets)} for judged in data]
+    rows += [[name, *cells([own[name] for own in rules]), ""] for name in rules[0]]
     return markdown_table([["encoder", *PAIRS, "batch dependence"], *rows])
 
 

@@ -116,8 +116,8 @@ def test_agreement_with_judges(tmp_path):
     # Right, wrong, right, and a tie.
     scores = np.array([2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0 + 1e-12])
     found, (low, high) = compare_encoders.agreement(scores, judged)
-    assert found == 2.5 / 4
-    assert 0.5 <= low < found < high <= 1
+    assert found == (1.5 / 2 + 1 / 2) / 2
+    assert 0 <= low < found < high <= 1
 
 
 # The recipes as they stand in the page.

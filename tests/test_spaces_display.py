@@ -71,6 +71,17 @@ def test_texts_shorter_than_the_order_get_no_verdict_on_repetition(page):
     assert "1 of 3 texts have fewer than 4 words" in answer
 
 
+@in_demo("self_bleu")
+def test_characters_are_not_called_words(page):
+    page.get_by_label("Split texts at").click()
+    page.get_by_role("option", name="Characters").click()
+    answer = score(page, "abc\nabcde\nabcdf")
+    assert "1 of 3 texts have fewer than 4 characters" in answer
+    assert "Self-BLEU compares characters, not meanings." in answer
+    assert "of the pairs of characters are distinct" in answer
+    assert "word" not in page.locator(".tm-result").inner_text().lower()
+
+
 @in_demo("chamfer_diversity", "vendi_embed")
 @pytest.mark.parametrize("texts", ["😀\n🎉", "A" * 120 + "\n" + "B" * 120, f"{ARABIC}\nصباح الخير"])
 def test_texts_that_the_model_does_not_know_get_no_verdict(page, texts):

@@ -124,17 +124,9 @@ def agreements(
     draws = Draws(pairs.concepts[where])
     second = pairs.verdicts[where].astype(float)
     counts = draws.sums(np.ones(len(second)))
-    by_verdict = [draws.sums(1 - second), draws.sums(second)]
-    sums, balanced = {}, {}
-    for name, own in chosen.items():
-        agreed = 1 - np.abs(own[where] - second)
-        parts = [draws.sums(agreed * (1 - second)), draws.sums(agreed * second)]
-        sums[name] = parts[0] + parts[1]
-        shares = [
-            (part.sum() / total.sum() if total.sum() else np.nan, _divide(draws.weights @ part, draws.weights @ total))
-            for part, total in zip(parts, by_verdict, strict=True)
-        ]
-        balanced[name] = ((shares[0][0] + shares[1][0]) / 2, (shares[0][1] + shares[1][1]) / 2)
+    agreed = {name: 1 - np.abs(own[where] - second) for name, own in chosen.items()}
+    sums = {name: draws.sums(own) for name, own in agreed.items()}
+    balanced = {name: balanced_accuracy(own, second, draws) for name, own in agreed.items()}
     metrics = [name for name in chosen if name not in rules]
     best = max(metrics or list(chosen), key=lambda name: float(sums[name].sum()))
     known = [name for name in rules if np.isfinite(balanced[name][0])]
@@ -159,6 +151,25 @@ def agreements(
             "margin": margin,
         }
     return found
+
+
+def balanced_accuracy(agreed: np.ndarray, verdicts: np.ndarray, draws: Draws) -> tuple[float, np.ndarray]:
+    """Average the accuracies over the pairs of each verdict.
+
+    Parameters
+    ----------
+    agreed : ndarray of shape (n,): 1 where a metric says what the judge says, 0.5 for a tie
+    verdicts : ndarray of shape (n,): 0 for the first set, 1 for the second
+
+    Returns
+    -------
+    the value, and that of each resample; NaN where only one verdict occurs
+    """
+    weights = np.vstack([np.ones(draws.weights.shape[1]), draws.weights])
+    own = [(verdicts == verdict).astype(float) for verdict in (0, 1)]
+    shares = [_divide(weights @ draws.sums(agreed * one), weights @ draws.sums(one)) for one in own]
+    value, *resampled = np.mean(shares, axis=0)
+    return float(value), np.array(resampled)
 
 
 def _divide(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

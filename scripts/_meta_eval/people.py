@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts._meta_eval.agreement import FIRST_RULE, JUDGE, Draws, Row, choices
+from scripts._meta_eval.agreement import FIRST_RULE, JUDGE, Draws, Row, balanced_accuracy, choices
 from scripts._meta_eval.pairs import People
 
 PERSON = "a person, with the other people"
@@ -56,15 +56,10 @@ def _share(name: str, values: np.ndarray, draws: Draws) -> dict[str, Any]:
 
 
 def _balanced(agreed: np.ndarray, majority: np.ndarray, draws: Draws) -> dict[str, Any]:
-    parts, resampled = [], []
-    for verdict in (0, 1):
-        mask = (majority == verdict).astype(float)
-        if not mask.sum():
-            return {"balanced": None, "balanced_interval": None}
-        parts.append((agreed * mask).sum() / mask.sum())
-        with np.errstate(invalid="ignore", divide="ignore"):
-            resampled.append(draws.means(agreed * mask) / draws.means(mask))
-    return {"balanced": float(np.mean(parts)), "balanced_interval": draws.interval(np.mean(resampled, axis=0))}
+    value, resampled = balanced_accuracy(agreed, majority, draws)
+    if np.isnan(value):
+        return {"balanced": None, "balanced_interval": None}
+    return {"balanced": value, "balanced_interval": draws.interval(resampled)}
 
 
 def _pairwise(votes: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ TOKENIZERS = {
     "char": "Characters",
     "zh": "Chinese",
 }
+UNITS = {"char": "character", "zh": "character"}  # what a token is called, if not a word
 AGGREGATES = {"set": "Pool each set", "corpus": "Pool all sets", "sentence": "Average single texts"}
 SMOOTHINGS = {"default": "As usual", "nlg-eval": "nlg-eval", "method1": "Method 1", "none": "None"}
 MOST_ORDERS = 5
@@ -70,6 +71,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     """Score all sets, and the same texts with their words shuffled."""
     result = score_sets(texts, **settings)
     order, tokenizer = int(settings["max_order"]), settings["tokenizer"]
+    units = f"{UNITS.get(tokenizer, 'word')}s"
     shuffled_texts = [[shuffle(text, tokenizer, f"{i}") for i, text in enumerate(members)] for members in texts]
     shuffled = score_sets(shuffled_texts, **settings)
     asked = [i for i in chosen if i is not None and 0 <= i < len(texts)]
@@ -95,16 +97,13 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
         answer=answer(texts, result, shuffled, settings),
         pictures=[
             (html, f"Point at a phrase to see which other texts contain it.{cut}"),
-            (
-                shuffled_html,
-                f"The same words in random order are nonsense.{against}{shuffled_cut}",
-            ),
+            (shuffled_html, f"The same {units} in random order are nonsense.{against}{shuffled_cut}"),
             (by_order["self_bleu"], "Higher is less diverse."),
             (by_order["distinct"], "Share of distinct n-grams. Higher is more diverse."),
             (by_order["entropy"], "Evenness of the n-gram counts. Higher is more diverse."),
         ],
         details=Table(
-            ("Phrase", "Words", "Texts", "In texts no."),
+            ("Phrase", units.capitalize(), "Texts", "In texts no."),
             [
                 [" ".join(phrase), len(phrase), len(where), numbers(where, 200)]
                 for phrase, where in repeated[:_MOST_PHRASES]
@@ -127,7 +126,7 @@ def shuffle(text: str, tokenizer: str, seed: str) -> str:
     """Shuffle the words of a text, deterministically."""
     tokens = split(text, tokenizer)
     random.Random(f"{seed} {text}").shuffle(tokens)
-    return ("" if tokenizer in ("char", "zh") else " ").join(tokens)
+    return ("" if tokenizer in UNITS else " ").join(tokens)
 
 
 def phrases(texts: list[str], tokenizer: str, order: int) -> dict[tuple[str, ...], set[int]]:
@@ -166,13 +165,14 @@ def first_tokens(texts: list[str], tokenizer: str) -> Iterator[tuple[list[str], 
 def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenizer: str, order: int) -> tuple[str, str]:
     """Return the texts with repeated phrases highlighted, and a remark if not all is shown."""
     lines, is_any_cut = [], False
+    unit = UNITS.get(tokenizer, "word")
     for i, (tokens, is_cut) in enumerate(first_tokens(texts, tokenizer)):
         pieces, at, is_any_cut = [], 0, is_cut
         while at < len(tokens):
             for n in range(min(order, len(tokens) - at), 0, -1):
                 phrase = tuple(tokens[at : at + n])
                 if phrase in repeated:
-                    tip = f"{n} word{'s' if n > 1 else ''}, also in text {numbers(repeated[phrase] - {i}, 60)}"
+                    tip = f"{n} {unit}{'s' if n > 1 else ''}, also in text {numbers(repeated[phrase] - {i}, 60)}"
                     pieces.append(panels.mark(" ".join(phrase), tip, n / order))
                     break
             else:
@@ -180,10 +180,10 @@ def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenize
                 pieces.append(panels.escape(tokens[at]))
             at += n
         lines.append(" ".join([*pieces, "…"] if is_cut else pieces))
-    key = [(f"{n} word{'s' if n > 1 else ''}", n / order) for n in range(1, order + 1)]
+    key = [(f"{n} {unit}{'s' if n > 1 else ''}", n / order) for n in range(1, order + 1)]
     if is_any_cut:
-        n_words = sum(len(line_tokens) for line_tokens, _ in first_tokens(texts, tokenizer))
-        remark = f" Only the first {n_words:,} words are shown."
+        n_shown = sum(len(line_tokens) for line_tokens, _ in first_tokens(texts, tokenizer))
+        remark = f" Only the first {n_shown:,} {unit}s are shown."
     else:
         remark = sets.first_of(len(lines), len(texts))
     return panels.texts(lines, key), remark
@@ -203,17 +203,17 @@ def compared(own: float, other: float) -> str:
 
 def short_verdict(texts: list[list[str]], settings: dict[str, Any]) -> tuple[str, list[str]]:
     """Return a verdict if no text is long enough for the order, and caveats about short and identical texts."""
-    order = int(settings["max_order"])
+    order, unit = int(settings["max_order"]), UNITS.get(settings["tokenizer"], "word")
     scored = [text for members in texts if len(members) > 1 for text in members]
     n_short = sum(len(split(text, settings["tokenizer"])) < order for text in scored)
     n_copies = sum(len(members) - len(set(members)) for members in texts)
     verdict, notes = "", []
     if n_short == len(scored):
-        verdict = f"Too short to compare: no text has {order} words, so no phrase of {order} words can repeat."
-        notes.append(f"The score says nothing about these texts. Set the longest phrase below {order} words.")
+        verdict = f"Too short to compare: no text has {order} {unit}s, so no phrase of {order} {unit}s can repeat."
+        notes.append(f"The score says nothing about these texts. Set the longest phrase below {order} {unit}s.")
     elif n_short:
         notes.append(
-            f"{n_short:,} of {len(scored):,} texts have fewer than {order} words, so they contain no such phrase."
+            f"{n_short:,} of {len(scored):,} texts have fewer than {order} {unit}s, so they contain no such phrase."
         )
     if n_copies:
         notes.append(f"{n_copies:,} text{'s are copies' if n_copies > 1 else ' is a copy'} of another in the same set.")
@@ -228,40 +228,41 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
     n_scored = sum(value is not None for value in result["scores"])
     if n_scored < len(texts):
         notes.append(f"{len(texts) - n_scored} of {len(texts)} sets contain a single text: not scored.")
-    unit, ends = f"self-BLEU-{order}", ("0: nothing repeated", "1: copies")
+    score, ends = f"self-BLEU-{order}", ("0: nothing repeated", "1: copies")
+    unit = UNITS.get(settings["tokenizer"], "word")
+    compares = f"Self-BLEU compares {unit}s, not meanings."
     if len(texts) == n_scored == 2:
         pairs = zip(result["scores"], shuffled["scores"], strict=True)
         cards = [
             panels.Card(
-                sets.set_name(i, 2), own, f"{own:.2f}", unit, f"{say(own)} Shuffled: {other:.2f}.", own, ends, i
+                sets.set_name(i, 2), own, f"{own:.2f}", score, f"{say(own)} Shuffled: {other:.2f}.", own, ends, i
             )
             for i, (own, other) in enumerate(pairs)
         ]
         more, less = (1, 2) if result["scores"][0] >= result["scores"][1] else (2, 1)
         close = abs(result["scores"][0] - result["scores"][1]) < _EQUAL
         verdict = (
-            "Both sets repeat words equally."
+            f"Both sets repeat {unit}s equally."
             if close
-            else f"Set {more} repeats more words than set {less}. Self-BLEU compares words, not meanings."
+            else f"Set {more} repeats more {unit}s than set {less}. {compares}"
         )
     else:
         of = f"On average over {n_scored} sets. " if n_scored > 1 else ""
         own, other = result["self_bleu"], shuffled["self_bleu"]
         cards = [
-            panels.Card("As written", own, f"{own:.2f}", unit, of + say(own), own, ends, 0),
-            panels.Card("Words shuffled", other, f"{other:.2f}", unit, "In random order.", other, ends, 1),
+            panels.Card("As written", own, f"{own:.2f}", score, of + say(own), own, ends, 0),
+            panels.Card(
+                f"{unit.capitalize()}s shuffled", other, f"{other:.2f}", score, "In random order.", other, ends, 1
+            ),
         ]
-        verdict = (
-            f"Shuffled into nonsense, these texts score as {compared(own, other)}. "
-            "Self-BLEU compares words, not meanings."
-        )
+        verdict = f"Shuffled into nonsense, these texts score as {compared(own, other)}. {compares}"
     facts = panels.tiles(
         [
-            (f"{result['distinct_1']:.0%}", "Distinct-1", "of the words are distinct."),
-            (f"{result['distinct_2']:.0%}", "Distinct-2", "of the pairs of words are distinct.")
+            (f"{result['distinct_1']:.0%}", "Distinct-1", f"of the {unit}s are distinct."),
+            (f"{result['distinct_2']:.0%}", "Distinct-2", f"of the pairs of {unit}s are distinct.")
             if order > 1
             else ("–", "Distinct-2", "needs order 2 or more."),
-            (f"{result['entropy_1']:.2f}", "Entropy-1", "nats: evenness of the word counts."),
+            (f"{result['entropy_1']:.2f}", "Entropy-1", f"nats: evenness of the {unit} counts."),
         ]
     )
     return panels.answer(cards, too_short or verdict, notes, result["signature"], facts)
