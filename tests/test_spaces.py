@@ -98,10 +98,10 @@ CASES = {
     ),
     "probeval": Case(
         ("kettle × 6\npot x 3\ncup", "a kettle\t5\n-helicopter × 5", ""),
-        {"predictions": [_MODEL], "references": [_PEOPLE], "threshold": 0.55},
+        {"predictions": [_MODEL], "references": [_PEOPLE]},
         lambda result: [result["probeval"]],
         _choose("Match the model's answers by", "Gaussian process"),
-        {"matcher": "gp", "threshold": None},
+        {"matcher": "gp"},
         "matcher=gp",
         "answer,who,n\nkettle,people,6\npot,people,3\ncup,people,1\na kettle,model,5\n-helicopter,model,5\n",
         {"people": _PEOPLE, "model": _MODEL},
