@@ -168,8 +168,8 @@ def balanced_accuracy(agreed: np.ndarray, verdicts: np.ndarray, draws: Draws) ->
     weights = np.vstack([np.ones(draws.weights.shape[1]), draws.weights])
     own = [(verdicts == verdict).astype(float) for verdict in (0, 1)]
     shares = [_divide(weights @ draws.sums(agreed * one), weights @ draws.sums(one)) for one in own]
-    value, *resampled = np.mean(shares, axis=0)
-    return float(value), np.array(resampled)
+    means = np.mean(shares, axis=0)
+    return float(means[0]), means[1:]
 
 
 def _divide(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
