@@ -64,7 +64,7 @@ validate-probeval: $(VENV)/.installed-dev
 	$(BIN)/python scripts/validate_probeval.py --report build/probeval.md --plot build/probeval.png
 
 # All of docs/probeval.md, in about five minutes.
-# The test set's clusters are not people's: docs/probeval.md says why.
+# The test set's clusters do not look like people's: see docs/probeval.md.
 CFC_DEV := $(METRICS_TEST_DATA)/data/probeval/cfc_dev_targets.jsonl
 CFC := $(METRICS_TEST_DATA)/data/probeval/cfc_test
 CFC_MODELS := $(CFC)/models/0715

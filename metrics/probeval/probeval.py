@@ -86,8 +86,8 @@ Args:
         an answer belongs by degrees, by the probability that people put it with their answers. `"hac"`: agglomerative
         clustering of normalized embeddings. `"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: one
         cluster for each distinct answer. `"auto"`: `"human"` if every reference answer of every question has a
-        cluster, otherwise `"soft"`, or `"hac"` with `parity`, another `matcher` than soft, or a `linkage` or
-        `distance` that is not the default.
+        cluster, otherwise `"soft"`, or `"hac"` with `parity`, with a `matcher` other than soft, or with a
+        `linkage` or `distance` other than the default.
     matcher (`str`, default `"auto"`): how the model's answers are matched to clusters. `"soft"`: divided among the
         clusters as people's answers are in soft clusters. `"cosine"`: the largest cosine with an answer of the
         cluster. `"wordnet"`: the share of the parts of two phrases that are equal or share a synset, for the best
@@ -152,8 +152,8 @@ Returns:
     semantic_entropy (`dict`): mean entropy in nats of the smoothed distributions, `"gold"` and `"model"`. Higher is
         more diverse.
     n_answers (`list[int]`): number of the model's answers to each question. The score depends on it.
-    n_empty (`int`): number of questions without an answer of the model. Its distribution is then that of
-        the smoothing, uniform for hard clusters.
+    n_empty (`int`): number of questions without an answer of the model. Its distribution is then the
+        smoothing alone, which is uniform for hard clusters.
     skipped (`dict`): only with `unknown="skip"` or `missing="skip"`. The ids of the questions that are left out:
         `"unknown"` and `"missing"`.
     clustering_quality (`dict`): only if people's clusters are given but others are used. Agreement of the two: the

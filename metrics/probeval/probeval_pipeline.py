@@ -83,7 +83,7 @@ class Clusters(NamedTuple):
 
     @property
     def kept(self) -> np.ndarray:
-        """The share of its answers that a cluster keeps: ndarray of shape (c,), 1 except for soft clusters."""
+        """The mean share of an answer that its cluster keeps: ndarray of shape (c,), 1 except for soft clusters."""
         if self.groups is None:
             return np.ones(len(self.labels))
         times = self.counts.sum(axis=1, keepdims=True)

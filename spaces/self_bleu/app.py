@@ -24,7 +24,8 @@ TOKENIZERS = {
     "char": "Characters",
     "zh": "Chinese",
 }
-UNITS = {"char": "character", "zh": "character"}  # what a token is called, if not a word
+# What a token is called.
+UNITS = {name: "character" if name in ("char", "zh") else "word" for name in TOKENIZERS}
 AGGREGATES = {"set": "Pool each set", "corpus": "Pool all sets", "sentence": "Average single texts"}
 SMOOTHINGS = {"default": "As usual", "nlg-eval": "nlg-eval", "method1": "Method 1", "none": "None"}
 MOST_ORDERS = 5
@@ -71,7 +72,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     """Score all sets, and the same texts with their words shuffled."""
     result = score_sets(texts, **settings)
     order, tokenizer = int(settings["max_order"]), settings["tokenizer"]
-    units = f"{UNITS.get(tokenizer, 'word')}s"
+    units = f"{UNITS[tokenizer]}s"
     shuffled_texts = [[shuffle(text, tokenizer, f"{i}") for i, text in enumerate(members)] for members in texts]
     shuffled = score_sets(shuffled_texts, **settings)
     asked = [i for i in chosen if i is not None and 0 <= i < len(texts)]
@@ -126,7 +127,7 @@ def shuffle(text: str, tokenizer: str, seed: str) -> str:
     """Shuffle the words of a text, deterministically."""
     tokens = split(text, tokenizer)
     random.Random(f"{seed} {text}").shuffle(tokens)
-    return ("" if tokenizer in UNITS else " ").join(tokens)
+    return ("" if UNITS[tokenizer] == "character" else " ").join(tokens)
 
 
 def phrases(texts: list[str], tokenizer: str, order: int) -> dict[tuple[str, ...], set[int]]:
@@ -165,7 +166,7 @@ def first_tokens(texts: list[str], tokenizer: str) -> Iterator[tuple[list[str], 
 def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenizer: str, order: int) -> tuple[str, str]:
     """Return the texts with repeated phrases highlighted, and a remark if not all is shown."""
     lines, is_any_cut = [], False
-    unit = UNITS.get(tokenizer, "word")
+    unit = UNITS[tokenizer]
     for i, (tokens, is_cut) in enumerate(first_tokens(texts, tokenizer)):
         pieces, at, is_any_cut = [], 0, is_cut
         while at < len(tokens):
@@ -203,7 +204,7 @@ def compared(own: float, other: float) -> str:
 
 def short_verdict(texts: list[list[str]], settings: dict[str, Any]) -> tuple[str, list[str]]:
     """Return a verdict if no text is long enough for the order, and caveats about short and identical texts."""
-    order, unit = int(settings["max_order"]), UNITS.get(settings["tokenizer"], "word")
+    order, unit = int(settings["max_order"]), UNITS[settings["tokenizer"]]
     scored = [text for members in texts if len(members) > 1 for text in members]
     n_short = sum(len(split(text, settings["tokenizer"])) < order for text in scored)
     n_copies = sum(len(members) - len(set(members)) for members in texts)
@@ -228,14 +229,14 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
     n_scored = sum(value is not None for value in result["scores"])
     if n_scored < len(texts):
         notes.append(f"{len(texts) - n_scored} of {len(texts)} sets contain a single text: not scored.")
-    score, ends = f"self-BLEU-{order}", ("0: nothing repeated", "1: copies")
-    unit = UNITS.get(settings["tokenizer"], "word")
+    measure, ends = f"self-BLEU-{order}", ("0: nothing repeated", "1: copies")
+    unit = UNITS[settings["tokenizer"]]
     compares = f"Self-BLEU compares {unit}s, not meanings."
     if len(texts) == n_scored == 2:
         pairs = zip(result["scores"], shuffled["scores"], strict=True)
         cards = [
             panels.Card(
-                sets.set_name(i, 2), own, f"{own:.2f}", score, f"{say(own)} Shuffled: {other:.2f}.", own, ends, i
+                sets.set_name(i, 2), own, f"{own:.2f}", measure, f"{say(own)} Shuffled: {other:.2f}.", own, ends, i
             )
             for i, (own, other) in enumerate(pairs)
         ]
@@ -250,9 +251,9 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
         of = f"On average over {n_scored} sets. " if n_scored > 1 else ""
         own, other = result["self_bleu"], shuffled["self_bleu"]
         cards = [
-            panels.Card("As written", own, f"{own:.2f}", score, of + say(own), own, ends, 0),
+            panels.Card("As written", own, f"{own:.2f}", measure, of + say(own), own, ends, 0),
             panels.Card(
-                f"{unit.capitalize()}s shuffled", other, f"{other:.2f}", score, "In random order.", other, ends, 1
+                f"{unit.capitalize()}s shuffled", other, f"{other:.2f}", measure, "In random order.", other, ends, 1
             ),
         ]
         verdict = f"Shuffled into nonsense, these texts score as {compared(own, other)}. {compares}"
