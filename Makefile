@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test test-fast test-integrations test-lm-eval test-inspect lint vendor cards benchmark encoders validate-probeval probe validate-gruen meta-eval attack clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
-	$(BIN)/python scripts/demo.py
+	$(BIN)/text-metrics demo
 
 # Three processes share the tests, with one thread of torch each: on two cores, one waits for a server or a cluster.
 test: $(VENV)/.installed-dev chromium lint
@@ -27,9 +27,9 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -n 2 metrics scripts spaces text_metrics
-	$(BIN)/python scripts/vendor.py --check
-	$(BIN)/python scripts/cards.py --check
-	$(BIN)/python scripts/fill_evidence.py --check
+	$(BIN)/python -m scripts.tooling.vendor --check
+	$(BIN)/python -m scripts.tooling.cards --check
+	$(BIN)/python -m scripts.tooling.fill_evidence --check
 
 # For the browser tests of the demos, where it can be installed; elsewhere they skip and say so.
 chromium:
@@ -45,23 +45,23 @@ attack: $(VENV)/.installed-dev chromium
 	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py -rP
 
 spaces: $(VENV)/.installed-dev
-	$(BIN)/python scripts/build_space.py --all
+	$(BIN)/python -m scripts.tooling.build_space --all
 
 screenshots: $(VENV)/.installed-dev chromium
-	$(BIN)/python scripts/screenshots.py
+	$(BIN)/python -m scripts.tooling.screenshots
 
 vendor: $(VENV)/.installed
-	$(BIN)/python scripts/vendor.py
+	$(BIN)/python -m scripts.tooling.vendor
 
 cards: $(VENV)/.installed
-	$(BIN)/python scripts/cards.py
+	$(BIN)/python -m scripts.tooling.cards
 
 benchmark: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[benchmark]"
-	$(BIN)/python scripts/benchmark.py --all --check
+	$(BIN)/python -m scripts.reports.benchmark --all --check
 
 validate-probeval: $(VENV)/.installed-dev
-	$(BIN)/python scripts/validate_probeval.py --report build/probeval.md --plot build/probeval.png
+	$(BIN)/python -m scripts.reports.probeval --report build/probeval.md --plot build/probeval.png
 
 # All of docs/probeval.md, in about five minutes.
 # The test set's clusters do not look like people's: see docs/probeval.md.
@@ -69,7 +69,7 @@ CFC_DEV := $(METRICS_TEST_DATA)/data/probeval/cfc_dev_targets.jsonl
 CFC := $(METRICS_TEST_DATA)/data/probeval/cfc_test
 CFC_MODELS := $(CFC)/models/0715
 probe: $(VENV)/.installed-dev
-	$(BIN)/python scripts/probe.py report $(CFC)/targets.jsonl --people $(CFC)/human_predictions.json \
+	$(BIN)/text-metrics probe report $(CFC)/targets.jsonl --people $(CFC)/human_predictions.json \
 		"GPT-2 large=$(CFC_MODELS)modelgpt2-large_sample200_temp1.0.jsonl" \
 		"GPT-2 XL=$(CFC_MODELS)modelgpt2-xl_sample100_temp1.0.jsonl" \
 		"GPT-2 large, one shot=$(CFC_MODELS)oneshot_modelgpt2-large_sample200_temp0.9.jsonl" \
@@ -79,21 +79,21 @@ probe: $(VENV)/.installed-dev
 		"fine-tuned=$(CFC_MODELS)modelft_grad8lr5e-06sample200_temp1.0.jsonl" \
 		"fine-tuned, one shot=$(CFC_MODELS)oneshot_modelft_grad32lr1e-06sample200_temp1.0.jsonl" \
 		--setting clustering=soft --setting cache_dir=build/embeddings --plot docs/probeval/report.svg --html build/probe.html --write docs/probeval.md
-	$(BIN)/python scripts/probe.py annotators $(CFC_DEV) --plot docs/probeval/annotators.svg --write docs/probeval.md
-	$(BIN)/python scripts/probe.py sensitivity $(CFC_DEV) --plot docs/probeval/sensitivity.svg --write docs/probeval.md
+	$(BIN)/text-metrics probe annotators $(CFC_DEV) --plot docs/probeval/annotators.svg --write docs/probeval.md
+	$(BIN)/text-metrics probe sensitivity $(CFC_DEV) --plot docs/probeval/sensitivity.svg --write docs/probeval.md
 
 validate-gruen: $(VENV)/.installed-dev
-	$(BIN)/python scripts/validate_gruen.py --text $(METRICS_TEST_DATA)/data/text --gruen $(METRICS_TEST_DATA)/data/gruen \
+	$(BIN)/python -m scripts.reports.gruen --text $(METRICS_TEST_DATA)/data/text --gruen $(METRICS_TEST_DATA)/data/gruen \
 		--report build/gruen.md
 
 meta-eval: $(VENV)/.installed-dev
-	$(BIN)/python scripts/meta_eval.py --markdown EVIDENCE.md --pictures docs/evidence --append docs/evidence/sense.md \
+	$(BIN)/text-metrics meta-eval --markdown EVIDENCE.md --pictures docs/evidence --append docs/evidence/sense.md \
 		--cache build/embeddings --json build/meta_eval.json --html build/meta_eval.html
-	$(BIN)/python scripts/fill_evidence.py
+	$(BIN)/python -m scripts.tooling.fill_evidence
 
 encoders: $(VENV)/.installed-dev
-	$(BIN)/python scripts/compare_encoders.py time --write docs/encoders.md
-	$(BIN)/python scripts/compare_encoders.py agreement --write docs/encoders.md
+	$(BIN)/python -m scripts.reports.encoders time --write docs/encoders.md
+	$(BIN)/python -m scripts.reports.encoders agreement --write docs/encoders.md
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

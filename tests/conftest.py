@@ -13,7 +13,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-from metrics._core import core_encoder
+from text_metrics.metrics._core import core_encoder
 
 # Processes of pytest-xdist send each other warnings by the names of their classes, some of which loaded metrics define.
 evaluate.loading.init_dynamic_modules()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from scripts import build_space
-from scripts.screenshots import CHROMIUM, NO_CHROMIUM, browser, served
+from scripts.tooling import build_space
+from scripts.tooling.screenshots import CHROMIUM, NO_CHROMIUM, browser, served
 from tests.demos import NAMES, SECRET, SWITCHES
 
 

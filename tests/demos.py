@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from scripts import build_space
+from scripts.tooling import build_space
 
 NAMES = build_space.space_names()
 # In every text of a test that may not appear in a log.

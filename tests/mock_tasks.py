@@ -9,7 +9,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from scripts.integrations.inspect import tasks
+from text_metrics.integrations.inspect import tasks
 
 
 def mock_model():

@@ -9,13 +9,13 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from scripts import benchmark
-from scripts._benchmark import plot as benchmark_plot
-from scripts._benchmark import report as benchmark_report
-from scripts._benchmark.agreement import Cosines, Values
-from scripts._benchmark.cases import CASES
-from scripts._benchmark.inputs import file_of_sets
-from scripts._benchmark.sides import score_each_set, score_file
+from scripts.reports.benchmark import __main__ as benchmark
+from scripts.reports.benchmark import plot as benchmark_plot
+from scripts.reports.benchmark import report as benchmark_report
+from scripts.reports.benchmark.agreement import Cosines, Values
+from scripts.reports.benchmark.cases import CASES
+from scripts.reports.benchmark.inputs import file_of_sets
+from scripts.reports.benchmark.sides import score_each_set, score_file
 
 SVG = "{http://www.w3.org/2000/svg}"
 FAST = "gruen_redundancy"

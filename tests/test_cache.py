@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from transformers import EvalPrediction
 
-from metrics._core import core_cache, core_encoder
-from metrics._core.core_cache import TextCache, text_key, through_cache
+from text_metrics.metrics._core import core_cache, core_encoder
+from text_metrics.metrics._core.core_cache import TextCache, text_key, through_cache
 from tests.conftest import METRICS, ROOT, SETS, encode
 from tests.trainer_run import build_tokenizer
 

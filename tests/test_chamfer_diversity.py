@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from metrics._core import core_distances
+from text_metrics.metrics._core import core_distances
 from tests.conftest import SETS
 from tests.references import diversity as reference
 

@@ -1,4 +1,4 @@
-"""scripts/choose.py: the greedy choice, the files, and going on after a kill."""
+"""text_metrics/commands/choose/main.py: the greedy choice, the files, and going on after a kill."""
 
 import csv
 import json
@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from metrics._core.core_inputs import content_ranks
-from scripts import choose
-from scripts._choose import work
-from scripts._choose.greedy import choose as choose_greedily
-from scripts._choose.greedy import choose_best, subset_score
+from text_metrics.metrics._core.core_inputs import content_ranks
+from text_metrics.commands.choose import main as choose
+from text_metrics.commands.choose import work
+from text_metrics.commands.choose.greedy import choose as choose_greedily
+from text_metrics.commands.choose.greedy import choose_best, subset_score
 from tests.conftest import SETS
 from tests.files import read_jsonl, write_jsonl
 from tests.references import diversity

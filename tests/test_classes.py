@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._core import core_class_scores, core_classes, core_inputs
+from text_metrics.metrics._core import core_class_scores, core_classes, core_inputs
 from tests.references import classes as reference
 from tests.references import diversity
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from scripts import cluster_answers
+from text_metrics.commands import cluster_answers
 from tests.chat_server import serve
 from tests.conftest import ROOT
 from tests.files import read_jsonl, write_jsonl

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts import _files
-from scripts._gruen_training.corpus import read_cola
-from scripts.validate_gruen import read_ratings
+from text_metrics.commands.shared import files as _files
+from scripts.training.gruen.corpus import read_cola
+from scripts.reports.gruen import read_ratings
 from tests.conftest import ROOT, SETS
 
 PAIR = {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": "x"}

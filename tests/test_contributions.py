@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._core import core_contributions, core_neighbours, core_spectra
+from text_metrics.metrics._core import core_contributions, core_neighbours, core_spectra
 from tests.conftest import SETS
 from tests.references import classes as reference
 from tests.references import diversity

@@ -11,7 +11,7 @@ from pathlib import Path
 import evaluate
 import pytest
 
-from scripts.cards import entries, fill, read_help, to_markdown
+from scripts.tooling.cards import entries, fill, read_help, to_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = sorted(path.parent for path in ROOT.glob("metrics/*/*.py") if path.stem == path.parent.name)

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics._core import core_encoder, core_models, core_tokens
+from text_metrics.metrics._core import core_encoder, core_models, core_tokens
 from tests.conftest import METRICS, SETS, encode
 
 DEFAULT = "all-MiniLM-L6-v2"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from transformers import EvalPrediction
 
-from scripts import compare_encoders
-from scripts._encoders import recipes
+from scripts.reports.encoders import __main__ as compare_encoders
+from scripts.reports.encoders import recipes
 from tests.conftest import ROOT
 from tests.embedding_server import serve
 from tests.trainer_run import build_tokenizer

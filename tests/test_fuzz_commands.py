@@ -13,17 +13,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metrics.probeval.probeval_released import from_cfc, from_protoqa
-from scripts import calibrate_classes, cluster_answers, compare, measure_choice, rate_quality, score, validate_gruen
-from scripts._chat import Journal
-from scripts._gruen_training.corpus import read_cola
-from scripts._meta_eval.kinds import read_kinds
-from scripts._meta_eval.pairs import Sets, read_pairs, read_people
-from scripts._meta_eval.raters import read_rater
-from scripts._probe import files as probe_files
-from scripts._validate_probeval import pools
-from scripts.candidate_sets import candidate_sets
-from scripts.compare_encoders import read_judged
+from text_metrics.metrics.probeval.probeval_released import from_cfc, from_protoqa
+from scripts.training import calibrate_classes
+from text_metrics.commands import cluster_answers
+from text_metrics.commands import compare
+from scripts.reports import choice as measure_choice
+from text_metrics.commands.rate_quality import main as rate_quality
+from text_metrics.commands.score import main as score
+from scripts.reports import gruen as validate_gruen
+from text_metrics.commands.shared.chat import Journal
+from scripts.training.gruen.corpus import read_cola
+from text_metrics.commands.meta_eval.kinds import read_kinds
+from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
+from text_metrics.commands.meta_eval.raters import read_rater
+from text_metrics.commands.probe import files as probe_files
+from scripts.reports.probeval import pools
+from text_metrics.commands.candidate_sets import candidate_sets
+from scripts.reports.encoders.__main__ import read_judged
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 
 # Cases of each reader, and of score.py, in the test suite.

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from metrics._core.core_encoder import encode
-from metrics._core.core_tokens import token_batches
-from metrics.gruen import gruen_focus, gruen_redundancy, gruen_text
-from metrics.gruen.core_vectors import load_vectors
-from metrics.gruen.gruen_backbone import combine_windows, windows
+from text_metrics.metrics._core.core_encoder import encode
+from text_metrics.metrics._core.core_tokens import token_batches
+from text_metrics.metrics.gruen import gruen_focus, gruen_redundancy, gruen_text
+from text_metrics.metrics.gruen.core_vectors import load_vectors
+from text_metrics.metrics.gruen.gruen_backbone import combine_windows, windows
 from tests.conftest import ROOT
 from tests.references import gruen as reference
 

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from metrics.gruen.gruen_focus import FOCUS_RULE, bonds, embedding_breaks, focus_margin, ties
-from metrics.gruen.gruen_repeats import REPEAT_RULE, RepeatRule, find_repeats, shared_passages
+from text_metrics.metrics.gruen.gruen_focus import FOCUS_RULE, bonds, embedding_breaks, focus_margin, ties
+from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE, RepeatRule, find_repeats, shared_passages
 
 STORY = [
     "The old ferry leaves the harbour at seven, before the fog has lifted from the water.",
@@ -270,8 +270,8 @@ def test_thresholds_are_in_the_signature(load):
 
 @pytest.mark.slow
 def test_prose_keeps_its_points_at_any_length(shared_data):
-    from scripts._gruen_calibration.corpora import SIZES, read_parts
-    from scripts._gruen_calibration.rates import HUMAN, redundancy_rows
+    from scripts.training.gruen_calibration.corpora import SIZES, read_parts
+    from scripts.training.gruen_calibration.rates import HUMAN, redundancy_rows
 
     _, kept_apart = read_parts(shared_data / "data/text", 150, 120)
     rows = {row.name: row for row in redundancy_rows(kept_apart)}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from metrics.gruen import gruen_markup, gruen_text
+from text_metrics.metrics.gruen import gruen_markup, gruen_text
 
 ANSWER = """\
 # How to bake bread

@@ -6,18 +6,18 @@ import zipfile
 import numpy as np
 import pytest
 
-from metrics.gruen.core_encoder import EncoderSettings
-from metrics.gruen.gruen_compact import CompactBackbone
-from scripts import train_gruen_compact as training
-from scripts._gruen_training import finishing, judging
-from scripts._gruen_training import teacher as teaching
-from scripts._gruen_training.corpora import split_words
-from scripts._gruen_training.corpus import Corpus
-from scripts._gruen_training.corruptions import Corruptor
-from scripts._gruen_training.lexicon import learn_lexicon
-from scripts._gruen_training.names import Renamer
-from scripts._gruen_training.sense import SenseCorruptor, noun_classes
-from scripts._gruen_training.trainer import Stage, Trainer
+from text_metrics.metrics.gruen.core_encoder import EncoderSettings
+from text_metrics.metrics.gruen.gruen_compact import CompactBackbone
+from scripts.training import train_gruen_compact as training
+from scripts.training.gruen import finishing, judging
+from scripts.training.gruen import teacher as teaching
+from scripts.training.gruen.corpora import split_words
+from scripts.training.gruen.corpus import Corpus
+from scripts.training.gruen.corruptions import Corruptor
+from scripts.training.gruen.lexicon import learn_lexicon
+from scripts.training.gruen.names import Renamer
+from scripts.training.gruen.sense import SenseCorruptor, noun_classes
+from scripts.training.gruen.trainer import Stage, Trainer
 
 TAGGED = """
 The/at dog/nn was/bedz barking/vbg at/in the/at gate/nn ./.

@@ -1,4 +1,4 @@
-"""The adapters in scripts/integrations, run by the commands of the harnesses with a tiny model on files of ours."""
+"""The adapters in text_metrics/integrations, run by the commands of the harnesses with a tiny model on files of ours."""
 
 import importlib.util
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.integrations.lm_eval import scores
+from text_metrics.integrations.lm_eval import scores
 from tests import tiny_causal
 from tests.conftest import ROOT, SETS
 
@@ -132,7 +132,7 @@ def check_mocked(answers, questions):
 def test_inspect(causal_model, tmp_path, load):
     """One run: the tasks with the tiny model, and those of mock_tasks.py, which bring Inspect's mock model."""
     printed = run(
-        *("inspect", "eval", "scripts/integrations/inspect/tasks.py", "tests/mock_tasks.py", "--model", "hf/tiny"),
+        *("inspect", "eval", "text_metrics/integrations/inspect/tasks.py", "tests/mock_tasks.py", "--model", "hf/tiny"),
         *("-M", f"model_path={causal_model}", "--max-tokens", "32", "--display", "plain", "--log-level", "info"),
         *("--log-dir", tmp_path, "--log-format", "json"),
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts import demo
+from text_metrics.commands import demo
 
 
 def test_embeddings_see_through_shuffled_words_and_form_does_not(load):

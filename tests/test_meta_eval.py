@@ -13,11 +13,11 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-from metrics._core.core_encoder import encode
-from scripts import fill_evidence
-from scripts._meta_eval import agreement, blocks, evaluation, kinds, pages, people, pooling, raters, report, rows
-from scripts._meta_eval.pairs import Pairs, People, Sets, read_pairs, read_people, read_verdict
-from scripts._statistics import randomization_p
+from text_metrics.metrics._core.core_encoder import encode
+from scripts.tooling import fill_evidence
+from text_metrics.commands.meta_eval import agreement, blocks, evaluation, kinds, pages, people, pooling, raters, report, rows
+from text_metrics.commands.meta_eval.pairs import Pairs, People, Sets, read_pairs, read_people, read_verdict
+from text_metrics.commands.shared.statistics import randomization_p
 from tests.conftest import METRICS, ROOT
 
 OWN = ROOT / "tests/data/judged_pairs.jsonl"
@@ -560,7 +560,7 @@ def test_each_text_is_encoded_once(monkeypatch):
 
 def run(*arguments):
     return subprocess.run(
-        [sys.executable, str(ROOT / "scripts/meta_eval.py"), *map(str, arguments)],
+        [sys.executable, str(ROOT / "text_metrics/commands/meta_eval/main.py"), *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,

@@ -41,7 +41,7 @@ sys.modules |= dict.fromkeys(("matplotlib", "openai", "ray"))  # as if they were
 for name in sys.argv[3].split():
     importlib.import_module("scripts." + name.replace("-", "_"))
 sys.argv = ["judge_diversity.py", *sys.argv[1:3], "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
-raise SystemExit(importlib.import_module("scripts.judge_diversity").main())
+raise SystemExit(importlib.import_module("text_metrics.commands.judge_diversity").main())
 """
 
 

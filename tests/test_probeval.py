@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tokenize import NLTKWordTokenizer
 
-from metrics.probeval import probeval_matching, probeval_wordnet
-from metrics.probeval.probeval_clusters import compare_clusterings, gmeans, hac, xmeans
-from metrics.probeval.probeval_matching import WordNetMatcher, assign, gp_scores
-from metrics.probeval.probeval_protoqa import ranked_scores
-from metrics.probeval.probeval_scores import entropy, kl_divergence, smooth
+from text_metrics.metrics.probeval import probeval_matching, probeval_wordnet
+from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings, gmeans, hac, xmeans
+from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, assign, gp_scores
+from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
+from text_metrics.metrics.probeval.probeval_scores import entropy, kl_divergence, smooth
 from tests.conftest import ROOT
 from tests.references import probeval as reference
 

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from metrics.probeval import probeval_soft
-from metrics.probeval.core_encoder import EncoderSettings, encode
-from metrics.probeval.probeval_soft import memberships, pair_features, same_probability, soft_groups, words
-from metrics.probeval.probeval_vectors import Embeddings
-from scripts import calibrate_clusters
-from scripts._validate_probeval.pools import read as read_pools
+from text_metrics.metrics.probeval import probeval_soft
+from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
+from text_metrics.metrics.probeval.probeval_soft import memberships, pair_features, same_probability, soft_groups, words
+from text_metrics.metrics.probeval.probeval_vectors import Embeddings
+from scripts.training import calibrate_clusters
+from scripts.reports.probeval.pools import read as read_pools
 from tests.test_probeval import PREDICTIONS, TARGETS, own_cfc, probeval  # noqa: F401
 
 PEOPLE = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics._core import core_inputs, core_neighbours, core_rarefaction
+from text_metrics.metrics._core import core_inputs, core_neighbours, core_rarefaction
 from tests.conftest import SETS
 from tests.references import classes as reference
 from tests.references import diversity

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from scripts import rate_quality
-from scripts._rate_quality.likelihood import LanguageModel, Likelihood
-from scripts._rate_quality.rating import Reference, per_token
+from text_metrics.commands.rate_quality import main as rate_quality
+from text_metrics.commands.rate_quality.likelihood import LanguageModel, Likelihood
+from text_metrics.commands.rate_quality.rating import Reference, per_token
 from tests.conftest import TAUGHT
 
 

@@ -1,4 +1,4 @@
-"""scripts/score.py --one-set and --engine ray: merged statistics, and a real cluster whose workers are killed."""
+"""text_metrics/commands/score/main.py --one-set and --engine ray: merged statistics, and a real cluster whose workers are killed."""
 
 import json
 import os
@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metrics._core import core_distances, core_ngrams, core_spectra
-from metrics.self_bleu import self_bleu_parts
-from scripts import score
-from scripts._score import ray_engine
-from scripts._score import second_pass as merging
-from scripts._score.by_row import ByRow
-from scripts._score.command import parse_command
-from scripts._score.rows import Source
-from scripts._score.store import Store
-from scripts._score.work import Scorer
+from text_metrics.metrics._core import core_distances, core_ngrams, core_spectra
+from text_metrics.metrics.self_bleu import self_bleu_parts
+from text_metrics.commands.score import main as score
+from text_metrics.commands.score import ray_engine
+from text_metrics.commands.score import second_pass as merging
+from text_metrics.commands.score.by_row import ByRow
+from text_metrics.commands.score.command import parse_command
+from text_metrics.commands.score.rows import Source
+from text_metrics.commands.score.store import Store
+from text_metrics.commands.score.work import Scorer
 from tests.conftest import METRICS
 from tests.test_score import (
     WORDS,

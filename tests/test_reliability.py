@@ -12,9 +12,9 @@ import pytest
 import torch
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from metrics._core import core_models, core_numbers, core_vectors
-from metrics.probeval.probeval_clusters import LINKAGES, hac
-from metrics.probeval.probeval_linkage import WEIGHTED, weighted_linkage
+from text_metrics.metrics._core import core_models, core_numbers, core_vectors
+from text_metrics.metrics.probeval.probeval_clusters import LINKAGES, hac
+from text_metrics.metrics.probeval.probeval_linkage import WEIGHTED, weighted_linkage
 from tests.conftest import METRICS, SETS
 from tests.fuzzing import bounded
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 from transformers import TrainerState
 
-from metrics._core.core_rewards import multiply, read_completions
-from scripts import train_toy_policy
+from text_metrics.metrics._core.core_rewards import multiply, read_completions
+from scripts.reports import toy_policy as train_toy_policy
 from tests.conftest import ROOT
 from tests.reward_run import PROMPTS, SIZE, TEXTS, make_reward, rate_by_length, train
 

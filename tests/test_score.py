@@ -1,4 +1,4 @@
-"""scripts/score.py: every kind of file, bad rows, and kills at any moment."""
+"""text_metrics/commands/score/main.py: every kind of file, bad rows, and kills at any moment."""
 
 import csv
 import json
@@ -18,13 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scripts import _files, score
-from scripts._score import progress
-from scripts._score import store as keeping
-from scripts._score import summary as summing
-from scripts._score.command import parse_command
-from scripts._score.rows import Source
-from scripts._score.units import Reader, batches
+from text_metrics.commands.shared import files as _files
+from text_metrics.commands.score import main as score
+from text_metrics.commands.score import progress
+from text_metrics.commands.score import store as keeping
+from text_metrics.commands.score import summary as summing
+from text_metrics.commands.score.command import parse_command
+from text_metrics.commands.score.rows import Source
+from text_metrics.commands.score.units import Reader, batches
 from tests.conftest import ROOT, SETS
 from tests.files import read_jsonl, write_jsonl
 
@@ -389,7 +390,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
 # Kills.
 
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["scripts.score", "tests.test_score"])
+processes.set_forkserver_preload(["text_metrics.commands.score.main", "tests.test_score"])
 
 
 def die_at(words, at, before):
@@ -501,7 +502,7 @@ def test_the_command_runs_from_any_directory(tmp_path):
     write_jsonl(tmp_path / "data.jsonl", make_rows(30))
     words = [
         sys.executable,
-        str(ROOT / "scripts/score.py"),
+        str(ROOT / "text_metrics/commands/score/main.py"),
         "data.jsonl",
         "--metric",
         "self_bleu",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-from metrics._core import core_ngrams
+from text_metrics.metrics._core import core_ngrams
 from tests.conftest import ROOT, SETS
 from tests.references import diversity as reference
 

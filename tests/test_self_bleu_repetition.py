@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import EvalPrediction
 
-from metrics._core import core_ngrams
-from metrics.self_bleu import self_bleu_repetition as repetition
+from text_metrics.metrics._core import core_ngrams
+from text_metrics.metrics.self_bleu import self_bleu_repetition as repetition
 from tests.conftest import ROOT, SETS
 from tests.references import diversity as reference
 from tests.test_self_bleu import GROUPS

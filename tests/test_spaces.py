@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from scripts import build_space, push_space
-from scripts.screenshots import DESKTOP, PHONE, click_example, open_page, settle
+from scripts.tooling import build_space
+from scripts.tooling import push_space
+from scripts.tooling.screenshots import DESKTOP, PHONE, click_example, open_page, settle
 from spaces._kit import sets
 from tests.conftest import ROOT
 from tests.demos import NAMES, SECRET, SWITCHES, download, event_of, every_space, in_chromium, in_demo, join, use_mcp
@@ -277,7 +278,7 @@ def test_a_push_makes_the_space_hold_just_the_build(tmp_path):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_TOKEN": "hf_test"}
     environment |= {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
-    command = [sys.executable, str(ROOT / "scripts/push_space.py"), "self_bleu", "--owner", "someone", "--push"]
+    command = [sys.executable, str(ROOT / "scripts/tooling/push_space.py"), "self_bleu", "--owner", "someone", "--push"]
     done = subprocess.run(
         [*command, "--build", str(tmp_path)], env=environment, capture_output=True, text=True, check=False
     )

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from scripts.screenshots import DESKTOP, LAPTOP, PHONE, click_example, open_page
+from scripts.tooling.screenshots import DESKTOP, LAPTOP, PHONE, click_example, open_page
 from tests.demos import download, event_of, in_chromium, in_demo, score_boxes
 
 pytest_plugins = ["tests.demo_servers"]

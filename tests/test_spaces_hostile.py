@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from scripts.screenshots import DESKTOP, open_page, settle
+from scripts.tooling.screenshots import DESKTOP, open_page, settle
 from tests.conftest import ROOT
 from tests.demos import (
     SECRET,

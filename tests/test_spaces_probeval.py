@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from metrics.probeval.probeval_scores import kl_divergence, smooth
-from scripts.screenshots import DESKTOP, PHONE, open_page
+from text_metrics.metrics.probeval.probeval_scores import kl_divergence, smooth
+from scripts.tooling.screenshots import DESKTOP, PHONE, open_page
 from spaces.probeval import two_models
 from tests.conftest import ROOT
 from tests.demos import call, download, in_demo

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from metrics.vendi_embed import vendi_embed_classes
+from text_metrics.metrics.vendi_embed import vendi_embed_classes
 from tests.conftest import SETS, build_gruen_models, build_tiny_model
 from tests.references import classes as reference
 from tests.references import diversity

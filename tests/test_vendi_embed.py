@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from vendi_score import vendi
 
-from metrics._core import core_spectra
+from text_metrics.metrics._core import core_spectra
 from tests.conftest import SETS
 from tests.references import diversity as reference
 

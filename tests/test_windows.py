@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics._core import core_models
-from metrics._core.core_encoder import EncoderSettings
-from metrics._core.core_windows import split_windows
-from scripts import measure_long_texts
+from text_metrics.metrics._core import core_models
+from text_metrics.metrics._core.core_encoder import EncoderSettings
+from text_metrics.metrics._core.core_windows import split_windows
+from scripts.reports import long_texts as measure_long_texts
 from tests.conftest import SETS, encode
 from tests.test_encoder import Counting
 

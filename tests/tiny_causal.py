@@ -9,7 +9,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-DATA = Path(__file__).resolve().parents[1] / "scripts/integrations/data"
+DATA = Path(__file__).resolve().parents[1] / "text_metrics/integrations/data"
 SENTENCES = [
     "The couple walk their dog in the park.",
     "A dog sleeps on the sofa all day.",

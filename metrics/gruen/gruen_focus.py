@@ -32,7 +32,7 @@ class FocusBreak(NamedTuple):
 
 
 class FocusRule(NamedTuple):
-    """How cosines become evidence, and from where on it counts; chosen by scripts/calibrate_gruen.py.
+    """How cosines become evidence, and from where on it counts; chosen by scripts/training/calibrate_gruen.py.
 
     near, best : weights, in a tie, of a sentence's mean cosine with its neighbors, and with its three nearest others
     off_line : weight of its mean cosine with its neighbors, less the cosine of these with each other

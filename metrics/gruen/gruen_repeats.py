@@ -41,7 +41,7 @@ _BLOCK_ROWS = 512
 
 
 class RepeatRule(NamedTuple):
-    """Thresholds from which on two sentences repeat each other, chosen by scripts/calibrate_gruen.py.
+    """Thresholds from which on two sentences repeat each other, chosen by scripts/training/calibrate_gruen.py.
 
     The weight of a passage is the number of its words, content words counted twice.
 

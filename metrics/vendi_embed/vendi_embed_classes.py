@@ -27,7 +27,7 @@ from .core_results import format_callable
 from .core_similarity import Similarities, Source
 from .vendi_embed_nli import mutual_entailment
 
-# Chosen by scripts/calibrate_classes.py for the default model.
+# Chosen by scripts/training/calibrate_classes.py for the default model.
 DEFAULT_SAME = 0.83
 _NLI = "nli:"
 # Pairs that a caller's function sees at a time.

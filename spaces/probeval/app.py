@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 # The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
-sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import gradio as gr
 import showing

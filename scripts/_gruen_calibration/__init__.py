@@ -1,1 +1,0 @@
-"""Parts of scripts/calibrate_gruen.py."""

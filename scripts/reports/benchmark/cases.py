@@ -1,0 +1,305 @@
+"""CASES: what the benchmark measures, against which peer, and at which sizes.
+
+To add a case: a function in inputs.py that makes an input of size n, one for each side in sides.py, and an entry here.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scripts.reports.benchmark import inputs, sides
+from scripts.reports.benchmark.agreement import Cosines, Values
+
+
+class Size(NamedTuple):
+    """One row of the table.
+
+    n : the size of the input
+    ratio : the least that the peer's time divided by ours must be
+    megabytes : the most memory that ours may take
+    alone : whether to leave the peer out
+    long : whether to leave the row out with --quick
+    """
+
+    n: int
+    ratio: float | None = None
+    megabytes: float | None = None
+    alone: bool = False
+    long: bool = False
+
+
+class Case(NamedTuple):
+    """What is measured.
+
+    title : what is scored, with n for the size
+    peer_name, package : the peer, and the package that it needs
+    inputs : makes an input of size n
+    ours, peer : score an input, and return the same numbers
+    agreement : how these are compared
+    warm_up : the size of the input of the warm-up; None for the input itself
+    """
+
+    title: str
+    peer_name: str
+    package: str
+    inputs: Callable[[int], Any]
+    ours: Callable[[Any], Any]
+    peer: Callable[[Any], Any]
+    sizes: tuple[Size, ...]
+    agreement: Values | Cosines
+    warm_up: int | None = 500
+
+
+CASES = {
+    "self_bleu_core": Case(
+        "Self-BLEU-3 of each of n tokenized captions in one set: core only",
+        "fast-bleu SelfBLEU",
+        "fast_bleu",
+        inputs.tokenized_captions,
+        sides.self_bleu_core,
+        sides.fast_bleu,
+        (Size(2_000), Size(20_000, ratio=25), Size(200_000, alone=True)),
+        Values(1e-6),
+    ),
+    "self_bleu": Case(
+        "Self-BLEU-3 of one set of n captions: the whole `compute`",
+        "fast-bleu SelfBLEU",
+        "fast_bleu",
+        inputs.captions,
+        sides.self_bleu_compute,
+        sides.fast_bleu_mean,
+        (Size(2_000), Size(20_000, ratio=10), Size(200_000, alone=True)),
+        Values(1e-6),
+    ),
+    "vendi_sets": Case(
+        "Vendi scores of n sets of 4 × 384, float32: the whole `compute`",
+        "vendi-score score_X in a loop",
+        "vendi_score",
+        inputs.sets_of_four,
+        sides.vendi_compute,
+        sides.vendi_loop,
+        (Size(2_000), Size(20_000, ratio=6)),
+        Values(1e-4),
+    ),
+    "vendi_float64": Case(
+        "Vendi score of one set of n × 384, float64: the whole `compute`",
+        "vendi-score score_dual",
+        "vendi_score",
+        partial(inputs.one_set, dtype=np.float64),
+        sides.vendi_compute,
+        sides.vendi_dual,
+        (Size(2_000), Size(20_000, ratio=1)),
+        Values(1e-8),
+    ),
+    "vendi_float32": Case(
+        "Vendi score of one set of n × 384, float32: multiplied in float64, by the peer in float32",
+        "vendi-score score_dual",
+        "vendi_score",
+        inputs.one_set,
+        sides.vendi_compute,
+        sides.vendi_dual,
+        (Size(2_000), Size(20_000), Size(1_000_000, megabytes=500, alone=True, long=True)),
+        Values(1e-4),
+    ),
+    "classes_sets": Case(
+        "Number of classes of n sets of 4 × 384: the whole `compute`",
+        "plain loop",
+        "numpy",
+        inputs.restated_sets,
+        sides.classes_compute,
+        sides.classes_loop,
+        (Size(2_000), Size(20_000, ratio=1)),
+        Values(0),
+    ),
+    "classes_set": Case(
+        "Number of classes of one set of n × 384: the whole `compute`",
+        "plain loop",
+        "numpy",
+        inputs.restated_set,
+        sides.classes_compute,
+        sides.classes_loop,
+        (Size(1_000), Size(5_000, ratio=1, megabytes=500)),
+        Values(0),
+    ),
+    "contributions_sets": Case(
+        "Contribution of each text to the Vendi score, n sets of 4 × 384: the whole `compute`",
+        "`compute` without each text, in a loop",
+        "numpy",
+        inputs.restated_sets,
+        sides.contributions_compute,
+        sides.contributions_loop,
+        (Size(2_000), Size(20_000, ratio=5, megabytes=500)),
+        Values(1e-9),
+    ),
+    "contributions_set": Case(
+        "Contribution of each text to the Vendi score, one set of n × 384: the whole `compute`",
+        "`compute` without each text, in a loop",
+        "numpy",
+        inputs.restated_set,
+        sides.contributions_compute,
+        sides.contributions_loop,
+        (Size(200), Size(500), Size(5_000, megabytes=500, alone=True, long=True)),
+        Values(1e-9),
+    ),
+    "contributions_chamfer": Case(
+        "Contribution of each text to the Chamfer diversity, n sets of 4 × 384: the whole `compute`",
+        "`compute` without each text, in a loop",
+        "numpy",
+        inputs.restated_sets,
+        partial(sides.contributions_compute, name="chamfer_diversity"),
+        partial(sides.contributions_loop, name="chamfer_diversity"),
+        (Size(2_000), Size(20_000, ratio=5, megabytes=500)),
+        Values(1e-9),
+    ),
+    "chamfer": Case(
+        "Chamfer diversity of one set of n × 384, float32: the whole `compute`",
+        "full matrix, scikit-learn",
+        "sklearn",
+        inputs.one_set,
+        sides.chamfer_compute,
+        sides.chamfer_paper,
+        (Size(5_000), Size(20_000, ratio=3), Size(200_000, megabytes=1_500, alone=True, long=True)),
+        Values(1e-5),
+    ),
+    "chamfer_lean": Case(
+        "Chamfer diversity of one set of n × 384, against the fewest passes over a full matrix",
+        "full matrix, numpy",
+        "numpy",
+        inputs.one_set,
+        sides.chamfer_compute,
+        sides.chamfer_full_matrix,
+        (Size(5_000), Size(20_000)),
+        Values(1e-5),
+    ),
+    "encode": Case(
+        "Embeddings of n different captions",
+        "SentenceTransformer.encode",
+        "sentence_transformers",
+        inputs.different_captions,
+        sides.encode,
+        sides.sentence_transformer_encode,
+        (
+            Size(4, ratio=0.95),
+            Size(40, ratio=0.95),
+            Size(400, ratio=0.95),
+            Size(1_000, ratio=1),
+            Size(4_000, ratio=1.2),
+        ),
+        Cosines(largest=1e-6),
+        warm_up=32,
+    ),
+    "encode_bfloat16": Case(
+        'Embeddings of n different captions, `precision="bfloat16"`',
+        "SentenceTransformer.encode",
+        "sentence_transformers",
+        inputs.different_captions,
+        partial(sides.encode, precision="bfloat16"),
+        sides.sentence_transformer_encode,
+        (Size(1_000), Size(4_000)),
+        Cosines(mean=0.02),
+        warm_up=32,
+    ),
+    "encode_repeated": Case(
+        "Embeddings of n captions, each there 4 times",
+        "SentenceTransformer.encode",
+        "sentence_transformers",
+        inputs.repeated_captions,
+        sides.encode,
+        sides.sentence_transformer_encode,
+        (Size(4_000, ratio=1), Size(16_000, ratio=1, long=True)),
+        Cosines(largest=1e-4),
+        warm_up=32,
+    ),
+    "encode_cached": Case(
+        "Embeddings of n different captions, a second time, with `cache_dir`",
+        "SentenceTransformer.encode",
+        "sentence_transformers",
+        inputs.different_captions,
+        sides.encode_cached,
+        sides.sentence_transformer_encode,
+        (Size(1_000, ratio=1), Size(4_000, ratio=1)),
+        Cosines(largest=1e-4),
+        warm_up=None,
+    ),
+    "probeval": Case(
+        "ProbEval of n questions with 100 answers, word vectors given: the whole `compute`",
+        "-",
+        "numpy",
+        inputs.asked_questions,
+        sides.probeval_compute,
+        sides.probeval_compute,
+        (Size(100, alone=True), Size(1_000, alone=True)),
+        Values(0),
+        warm_up=2,
+    ),
+    "probeval_wordnet": Case(
+        "WordNet scores of all pairs of some 37 × 37 answers of n questions",
+        "each pair of partitions",
+        "nltk",
+        inputs.asked_questions,
+        sides.wordnet_scores,
+        sides.wordnet_pairs,
+        (Size(3), Size(12, ratio=50), Size(1_000, alone=True)),
+        Values(1e-9),
+        warm_up=1,
+    ),
+    "probeval_gp": Case(
+        "Gaussian-process matching of n answers to n gold ones in 8 clusters",
+        "scikit-learn, one a cluster",
+        "sklearn",
+        inputs.matched_answers,
+        sides.gp_one_factor,
+        sides.gp_each_cluster,
+        (Size(50), Size(200, ratio=5)),
+        Values(1e-6),
+        warm_up=10,
+    ),
+    "gruen": Case(
+        'Grammaticality of n texts of five sentences, `backbone="compact"`: the whole `compute`',
+        "one sentence at a time",
+        "torch",
+        inputs.five_sentences,
+        sides.gruen_compute,
+        sides.gruen_one_by_one,
+        (Size(50), Size(200, ratio=8)),
+        # Ours estimates the sum over the vocabulary.
+        Values(5e-3),
+        warm_up=4,
+    ),
+    "gruen_redundancy": Case(
+        "Redundancy of one text of n captions: all pairs",
+        "difflib, all pairs",
+        "difflib",
+        inputs.different_captions,
+        sides.redundancy_compute,
+        sides.redundancy_pairs,
+        (Size(50), Size(200, ratio=20), Size(2_000, alone=True), Size(10_000, alone=True, long=True)),
+        Values(0),
+        warm_up=20,
+    ),
+    "gruen_repeats": Case(
+        "Redundancy of n texts of 20 captions, by the default rule",
+        "the paper's measures",
+        "rapidfuzz",
+        inputs.twenty_sentences,
+        sides.repeats_by_default,
+        sides.repeats_by_paper,
+        (Size(100), Size(1_000, ratio=1)),
+        # The rules differ, so the sides return the number of texts only.
+        Values(0),
+        warm_up=20,
+    ),
+    "score_file": Case(
+        "Self-BLEU of a file of n captions, four a set: the whole `text_metrics/commands/score/main.py`",
+        "pandas, one compute a set",
+        "pandas",
+        inputs.file_of_sets,
+        sides.score_file,
+        sides.score_each_set,
+        (Size(4_000, ratio=1), Size(20_000), Size(200_000, alone=True, long=True)),
+        Values(1e-9),
+        warm_up=40,
+    ),
+}

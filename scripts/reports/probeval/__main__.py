@@ -1,0 +1,305 @@
+"""How far to trust probeval: the experiment of its paper (arXiv 2406.04145, section 5).
+
+For each question, sets of answers are drawn from a pool whose answers people have put into clusters, by five schemes.
+Each set is scored twice: by people's clusters and labels, and by an automatic pipeline. The table gives Spearman's
+correlation of the two over the sets of a question, averaged over questions, with a bootstrap interval over questions.
+A correlation of 1 says that the pipeline ranks the sets as people's labels do.
+
+    python -m scripts.reports.probeval                           Commonsense Frame Completion's dev set
+    python -m scripts.reports.probeval --report VALIDATION.md --plot validation.png
+    python -m scripts.reports.probeval --targets dev.jsonl --assessments dev.assessments.jsonl     ProtoQA's files
+
+There are three tables. Most released answers equal a gold answer, and those are easy to match; so the others use
+answers that equal none: those that the model gave (where there are enough of them), and gold answers, half of the
+strings of each cluster being held out to serve as the model's.
+"""
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import pearsonr, spearmanr
+
+ROOT = Path(__file__).resolve().parents[1]
+
+from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
+from text_metrics.metrics.probeval.core_vectors import load_vectors
+from text_metrics.metrics.probeval.probeval_formats import WRONG
+from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, cluster_maximum
+from text_metrics.metrics.probeval.probeval_pipeline import (
+    Resources,
+    Settings,
+    cluster,
+    match,
+    needs_embeddings,
+    resolve,
+    score,
+)
+from text_metrics.metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores
+from text_metrics.metrics.probeval.probeval_soft import words
+from text_metrics.metrics.probeval.probeval_vectors import Embeddings, average_word_vectors
+from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet
+from text_metrics.commands.shared.command import command, drawn
+from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.pages import markdown_table
+from scripts.reports.probeval.pools import VIEWS, Pool, read
+from scripts.reports.probeval.schemes import SCHEMES, draw
+
+CLUSTERINGS = ("human", "soft", "hac", "xmeans", "gmeans", "none")
+MATCHERS = ("soft", "cosine", "wordnet", "gp", "cascade")
+PROTOQA_RULES = ("max_answers_10", "max_incorrect_3")
+BASELINE = "hac + cosine"  # the others are compared with it, question by question
+RESAMPLES = 2000
+
+
+def settings_for(clustering: str, matcher: str, parity: bool) -> Settings:
+    """Return the default settings of a pipeline."""
+    return resolve(Settings(clustering=clustering, matcher=matcher, parity=parity), [])
+
+
+def score_sets(
+    pool: Pool, sets: list[np.ndarray], pipelines: dict[str, Settings], resources: Resources
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Score sets of answers by people's clusters and labels, and by each pipeline.
+
+    Parameters
+    ----------
+    sets : for each scheme an ndarray of shape (sets, u)
+
+    Returns
+    -------
+    truth : ndarray of shape (schemes, sets), by people
+    found : dict from a pipeline's name to an ndarray of the same shape; ProtoQA's scores have the sign changed
+    """
+    question = pool.question
+    human = next(iter(pipelines.values()))._replace(clustering="human", matcher="human")
+    labels = [[*(question.clusters or []), WRONG][column] for column in pool.columns]
+    clusters = cluster(question, human, resources)
+    weights = match(question, clusters, human, resources, labels)
+    truth = [[score(row, weights, clusters, human).score for row in rows] for rows in sets]
+    found = {}
+    for name, settings in pipelines.items():
+        clusters = cluster(question, settings, resources)
+        weights = match(question, clusters, settings, resources)
+        found[name] = [[score(row, weights, clusters, settings).score for row in rows] for rows in sets]
+    assert resources.wordnet is not None
+    matches = protoqa_matches(question.answers, question.gold, resources.wordnet)
+    masses = question.gold_counts.sum(axis=0)
+    for kind, matrix in matches.items():
+        reached = cluster_maximum(matrix, question.gold_counts > 0)
+        won = [[ranked_scores(reached[ranking(row)], masses) for row in rows] for rows in sets]
+        for rule in PROTOQA_RULES:
+            found[f"ProtoQA {kind}, {rule}"] = [[-one[rule] for one in rows] for rows in won]
+    return np.array(truth), {name: np.array(rows) for name, rows in found.items()}
+
+
+def correlations(
+    scored: tuple[np.ndarray, dict[str, np.ndarray]], statistic: Callable[..., Any] = spearmanr
+) -> dict[str, np.ndarray]:
+    """Correlate each pipeline's scores of the sets of a question with people's, scheme by scheme.
+
+    Returns
+    -------
+    dict from a pipeline's name to an ndarray with a correlation for each scheme: 0 where its scores do not vary, NaN
+    where people's do not
+    """
+    truth, found = scored
+    return {
+        name: np.array([correlate(*pair, statistic) for pair in zip(rows, truth, strict=True)])
+        for name, rows in found.items()
+    }
+
+
+def ranking(row: np.ndarray) -> np.ndarray:
+    """Rank the answers of a set by count."""
+    order = np.argsort(-row, kind="stable")
+    return order[row[order] > 0]
+
+
+def correlate(ours: np.ndarray, theirs: np.ndarray, statistic: Callable[..., Any] = spearmanr) -> float:
+    """Compute a correlation, by default Spearman's: 0 if ours does not vary, NaN if theirs does not."""
+    if np.ptp(theirs) == 0:
+        return float("nan")
+    return 0.0 if np.ptp(ours) == 0 else float(statistic(ours, theirs).statistic)
+
+
+def pool_questions(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Pool the sets of all questions and schemes: a pipeline's name to its scores and people's, each of shape (n,)."""
+    truth = np.concatenate([own.ravel() for own, _ in scored])
+    return {name: (np.concatenate([found[name].ravel() for _, found in scored]), truth) for name in scored[0][1]}
+
+
+def interval(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float, float]:
+    """Average over questions, with a 95 % bootstrap interval."""
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return float("nan"), float("nan"), float("nan")
+    means = values[rng.integers(len(values), size=(RESAMPLES, len(values)))].mean(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return float(values.mean()), float(low), float(high)
+
+
+def table(found: dict[str, np.ndarray], seed: int) -> list[str]:
+    """Format correlations, (questions, schemes) for each pipeline, as Markdown."""
+    compared = [BASELINE] if BASELINE in found else []
+    rows = [["pipeline", *(scheme.__name__.replace("_", " ") for scheme in SCHEMES), "mean"]]
+    rows[0] += [f"mean, less that of {name}" for name in compared]
+    for name, values in found.items():
+        columns = [*values.T, values.mean(axis=1), *((values - found[other]).mean(axis=1) for other in compared)]
+        rows.append([name, *(mean_cell(column, seed) for column in columns)])
+    return markdown_table(rows)
+
+
+def mean_cell(values: np.ndarray, seed: int) -> str:
+    """Format the mean over questions and its interval."""
+    mean, low, high = interval(values, np.random.default_rng(seed))
+    return f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def other_table(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], seed: int) -> list[str]:
+    """Format Pearson's correlation, over the sets of a question, and both correlations over all sets, as Markdown."""
+    by_question = [correlations(one, pearsonr) for one in scored]
+    rows = [["pipeline", "Pearson", "Spearman, pooled", "Pearson, pooled"]]
+    for name, pair in pool_questions(scored).items():
+        values = np.array([one[name] for one in by_question]).mean(axis=1)
+        pooled = (f"{correlate(*pair, statistic):.3f}" for statistic in (spearmanr, pearsonr))
+        rows.append([name, mean_cell(values, seed), *pooled])
+    return markdown_table(rows)
+
+
+def plot_scatter(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], title: str, path: Path) -> None:
+    """Plot the scores of each pipeline against people's, a point for each set."""
+    from matplotlib.figure import Figure
+
+    pooled = pool_questions(scored)
+    width = 3
+    height = -(-len(pooled) // width)
+    figure = Figure(figsize=(3.2 * width, 2.6 * height), layout="constrained")
+    axes = figure.subplots(height, width, sharex=True, squeeze=False)
+    for panel, (name, (ours, theirs)) in zip(axes.flat, pooled.items(), strict=False):
+        panel.scatter(theirs, ours, s=2, alpha=0.2, linewidths=0, rasterized=True)
+        panel.set_title(f"{name}: Pearson {correlate(ours, theirs, pearsonr):.2f}", fontsize=8)
+    for panel in axes.flat[len(pooled) :]:
+        panel.axis("off")
+    figure.suptitle(title, fontsize=9)
+    figure.supxlabel("KL by people's clusters and labels, nats", fontsize=8)
+    figure.supylabel("score of the pipeline; of ProtoQA's rules, the negative", fontsize=8)
+    figure.savefig(path, dpi=120)
+
+
+def plot(tables: dict[str, dict[str, np.ndarray]], path: Path) -> None:
+    """Plot the mean correlation of each pipeline, a panel for each table."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, len(tables), figsize=(6 * len(tables), 7), sharey=True, squeeze=False)
+    for panel, (title, found) in zip(axes[0], tables.items(), strict=True):
+        cells = [interval(values.mean(axis=1), np.random.default_rng(0)) for values in found.values()]
+        middle = np.array([mean for mean, _, _ in cells])
+        reach = np.array([[mean - low, high - mean] for mean, low, high in cells]).T
+        panel.errorbar(middle, range(len(cells)), xerr=reach, fmt="o")
+        panel.set_yticks(range(len(cells)), list(found))
+        panel.set_title(title, fontsize=9)
+        panel.set_xlabel("mean Spearman correlation with people's scores")
+        panel.grid(axis="x", alpha=0.3)
+    axes[0][0].invert_yaxis()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Read the command line."""
+    data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data" / "probeval"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--targets", type=Path, default=data / "cfc_dev_targets.jsonl", help="gold answer clusters")
+    parser.add_argument("--predictions", type=Path, default=data / "cfc_dev_annotated_predictions.json")
+    parser.add_argument("--assessments", type=Path, help="ProtoQA's labelled answers, in place of --predictions")
+    parser.add_argument("--clusterings", nargs="+", default=CLUSTERINGS, choices=CLUSTERINGS)
+    parser.add_argument("--matchers", nargs="+", default=MATCHERS, choices=MATCHERS)
+    parser.add_argument("--sets", type=int, default=50, help="sets drawn for each question and scheme")
+    parser.add_argument("--model", default="all-MiniLM-L6-v2")
+    parser.add_argument("--vectors", help="word vectors, in place of --model")
+    parser.add_argument("--parity", action="store_true", help="the original's matching and smoothing")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--report", type=Path, help="write the tables to a file too")
+    parser.add_argument("--plot", type=drawn, help="draw them")
+    parser.add_argument("--others", action="store_true", help="Pearson's correlation and pooled correlations too")
+    parser.add_argument("--scatter", type=drawn, help="draw each pipeline's scores of all answers against people's")
+    arguments = parser.parse_args()
+    if arguments.sets < 1:
+        parser.error(f"--sets must be at least 1. Got {arguments.sets}.")
+    return arguments
+
+
+@command
+def main() -> int:
+    """Run the command."""
+    arguments = parse_arguments()
+    asked = read(arguments.targets, arguments.predictions, arguments.assessments)
+    answers = {text for question, labelled in asked for text in [*question.gold, *labelled]}
+    texts = sorted(answers | {words(text).content for text in answers})
+    if arguments.vectors:
+        matrix, identity = average_word_vectors(texts, load_vectors(arguments.vectors))
+    else:
+        encoded = encode(texts, EncoderSettings(arguments.model))
+        matrix, identity = encoded.embeddings, encoded.signed["model"]
+    resources = Resources(Embeddings(texts, matrix), WordNetMatcher(load_wordnet()))
+    pipelines = {
+        f"{clustering} + {matcher}": settings
+        for clustering in arguments.clusterings
+        for matcher in arguments.matchers
+        if (clustering != "soft" or matcher == "soft")
+        and (needs_embeddings(settings := settings_for(clustering, matcher, arguments.parity)) or matcher == "wordnet")
+    }
+
+    lines = [
+        f"{arguments.targets.name}, {arguments.sets} sets a scheme, seed {arguments.seed}, embeddings {identity}"
+        f"{', parity' if arguments.parity else ''}. Mean over questions of Spearman's correlation, "
+        "with 95 % bootstrap intervals over questions."
+    ]
+    tables: dict[str, dict[str, np.ndarray]] = {}
+    for title, view in VIEWS.items():
+        rng = np.random.default_rng(arguments.seed)
+        scored = []
+        shares = []
+        for question, labelled in asked:
+            pool = view(question, labelled, rng)
+            if pool is None:
+                continue
+            sets = [np.array([draw(pool, scheme, rng) for _ in range(arguments.sets)]) for scheme in SCHEMES]
+            scored.append(score_sets(pool, sets, pipelines, resources))
+            equal = np.array([text in set(pool.question.gold) for text in pool.question.answers])
+            shares.append(float(pool.question.counts[equal].sum() / pool.question.counts.sum()))
+        lines += ["", f"### {title.capitalize()}: {len(scored)} of {len(asked)} questions"]
+        if not scored:
+            lines += ["", "No question has enough such answers."]
+            continue
+        rows = [correlations(one) for one in scored]
+        tables[title] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        lines += ["", f"{100 * np.mean(shares):.0f} % of the answers in a pool equal a gold answer.", ""]
+        lines += table(tables[title], arguments.seed)
+        if arguments.others:
+            lines += ["", "Other correlations:", "", *other_table(scored, arguments.seed)]
+        if arguments.scatter and len(tables) == 1:
+            plot_scatter(scored, title, arguments.scatter)
+    text = "\n".join(lines) + "\n"
+    print(text)
+    if arguments.report:
+        write_text(arguments.report, text)
+    if arguments.plot:
+        plot(tables, arguments.plot)
+    return 0
+
+
+if __name__ == "__main__":
+    with warnings.catch_warnings():
+        # scikit-learn: fewer different points than centers, where answers have equal embeddings.
+        warnings.filterwarnings("ignore", category=UserWarning, module="sklearn")
+        raise SystemExit(main())

@@ -1,0 +1,167 @@
+"""Pools of answers that people have put into clusters, for the validation of probeval."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, parse_rows, questions
+from text_metrics.metrics.probeval.probeval_released import from_protoqa, parse_target
+from text_metrics.commands.shared.files import read_json, read_objects, read_part
+
+GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
+MIN_ANSWERS = 10  # in a pool
+MOST_ANSWERS = 1_000_000  # to a question: each is drawn from one by one
+
+
+class Pool(NamedTuple):
+    """A question, and the answers to draw from.
+
+    question : its `answers` are the u different answers of the pool, and `counts` their counts
+    columns : ndarray of shape (u,), the cluster of each answer by people; the last, c, is `wrong`
+    """
+
+    question: Question
+    columns: np.ndarray
+
+    def shares(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the add-one-smoothed distributions of the gold answers and of the pool over clusters and `wrong`."""
+        gold = np.append(self.question.gold_counts.sum(axis=0), 0.0) + 1
+        own = np.bincount(self.columns, weights=self.question.counts, minlength=len(gold)) + 1
+        return gold / gold.sum(), own / own.sum()
+
+
+def read(targets: Path, predictions: Path | None, assessments: Path | None) -> list[tuple[Question, dict[str, list]]]:
+    """Read questions, each with the labelled answers of models: a dict from text to [cluster, count].
+
+    Predictions without labels have those of the gold answers that they equal; the others are left out.
+
+    Raises
+    ------
+    ValueError
+        If a file is not what it should be; it names the file, and the line or question.
+    """
+    labelled: dict[str, dict[str, list]] = {}
+    by_people = True
+    if assessments is not None:
+        for where, record in read_objects(assessments):
+            identity = read_part(record, where, str, "question_id")
+            if identity in labelled:
+                raise ValueError(f"{where}: question {identity!r} comes twice.")
+            labels = read_part(record, where, dict, "assessments")
+            labelled[identity] = {text: [str(label), 1] for text, label in labels.items()}
+    else:
+        assert predictions is not None
+        found = read_json(predictions)
+        by_people = not isinstance(found, dict) or "model_answers" not in found or "annotated_prediction_data" in found
+        data = read_part(found, str(predictions), dict, "annotated_prediction_data") if by_people else {}
+        if not by_people:
+            for identity, answers in read_part(found, str(predictions), dict, "model_answers").items():
+                texts = read_part(answers, f"{predictions}: question {identity!r}", list)
+                labelled[identity] = {str(text): [None, count] for text, count in Counter(texts).items()}
+        for identity in data:
+            where = f"{predictions}: question {identity!r}"
+            answers = read_part(data[identity], where, dict)
+            labelled[identity] = {
+                text: [str(read_part(entry, f"{where}, answer {text!r:.80}", object, "cluster")), _count(entry, where)]
+                for text, entry in answers.items()
+            }
+    records = list(read_objects(targets))
+    for where, record in records:
+        parse_target(record, where)
+    try:
+        rows = from_protoqa(
+            [record for _, record in records], {identity: list(answers) for identity, answers in labelled.items()}
+        )
+        asked = questions(rows["predictions"], rows["references"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{targets}: {error}") from None
+    for question in asked:
+        if question.clusters is None or question.gold_counts.sum() > MOST_ANSWERS:
+            raise ValueError(
+                f"{targets}: question {question.name!r} must have a cluster for each answer, and at most "
+                f"{MOST_ANSWERS:,} answers."
+            )
+    if by_people:
+        return [(question, labelled[question.name]) for question in asked]
+    return [(question, _label_equal(question, labelled[question.name])) for question in asked]
+
+
+def _label_equal(question: Question, answers: dict[str, list]) -> dict[str, list]:
+    """Label the answers that equal a gold answer, with its larger cluster if it is in two; leave out the others."""
+    assert question.clusters is not None
+    columns = dict(zip(question.gold, question.gold_counts.argmax(axis=1).tolist(), strict=True))
+    return {text: [question.clusters[columns[text]], count] for text, (_, count) in answers.items() if text in columns}
+
+
+def _count(entry: Any, where: str) -> int:
+    count = read_part(entry, where, int, "count")
+    if not 1 <= count <= MOST_ANSWERS:
+        raise ValueError(f"{where}: a count must be in [1, {MOST_ANSWERS:,}]. Got {count!r:.80}.")
+    return count
+
+
+def make_pool(question: Question, gold: list[dict], labelled: dict[str, list]) -> Pool | None:
+    """Make a pool of a question and labelled answers; None if there are too few to draw from."""
+    clusters = sorted({answer["cluster"] for answer in gold})
+    columns = {label: i for i, label in enumerate(clusters)}
+    answers = [{"text": text, "count": count} for text, (_, count) in labelled.items()]
+    reached = {label for label, _ in labelled.values() if label in columns}
+    if len(clusters) < 2 or len(reached) < 2 or sum(count for _, count in labelled.values()) < MIN_ANSWERS:
+        return None
+    rows = parse_rows([{"id": question.name, "answers": answers}], [{"id": question.name, "answers": gold}])
+    (asked,) = questions(*rows)
+    own = [columns.get(labelled[text][0], len(clusters)) for text in asked.answers]
+    return Pool(asked, np.array(own))
+
+
+def gold_entries(question: Question) -> list[dict]:
+    """List the gold answers of a question: an entry for each answer and cluster."""
+    assert question.clusters is not None
+    return [
+        {"text": question.gold[i], "count": int(question.gold_counts[i, j]), "cluster": question.clusters[j]}
+        for i, j in np.argwhere(question.gold_counts > 0).tolist()
+    ]
+
+
+def all_answers(question: Question, labelled: dict[str, list], rng: np.random.Generator) -> Pool | None:
+    """Pool the model's answers with a sample of the gold answers, as the paper does."""
+    entries = gold_entries(question)
+    pool = {text: list(entry) for text, entry in labelled.items()}
+    total = sum(entry["count"] for entry in entries)
+    for label in sorted({entry["cluster"] for entry in entries}):
+        texts = [entry["text"] for entry in entries if entry["cluster"] == label for _ in range(entry["count"])]
+        number = min(len(texts), int(np.ceil(len(texts) / total * GOLD_SAMPLE)))
+        for text, count in Counter(rng.choice(texts, number, replace=False).tolist()).items():
+            pool.setdefault(text, [label, 0])[1] += count
+    return make_pool(question, entries, pool)
+
+
+def unseen_answers(question: Question, labelled: dict[str, list], rng: np.random.Generator) -> Pool | None:
+    """Pool the model's answers that equal no gold answer."""
+    gold = {text.strip().lower() for text in question.gold}
+    pool = {text: entry for text, entry in labelled.items() if text.strip().lower() not in gold}
+    return make_pool(question, gold_entries(question), pool)
+
+
+def held_out_answers(question: Question, labelled: dict[str, list], rng: np.random.Generator) -> Pool | None:
+    """Hold out half of the gold strings of each cluster, and pool them with the model's wrong answers."""
+    gold, pool = [], {text: entry for text, entry in labelled.items() if entry[0] == WRONG}
+    entries = gold_entries(question)
+    for label in sorted({entry["cluster"] for entry in entries}):
+        own = [entry for entry in entries if entry["cluster"] == label]
+        order = rng.permutation(len(own)).tolist()
+        kept = {own[i]["text"] for i in order[: (len(own) + 1) // 2]}
+        gold += [entry for entry in own if entry["text"] in kept]
+        pool |= {entry["text"]: [label, entry["count"]] for entry in own if entry["text"] not in kept}
+    texts = {entry["text"] for entry in gold}
+    return make_pool(question, gold, {text: entry for text, entry in pool.items() if text not in texts})
+
+
+VIEWS: dict[str, Callable[[Question, dict[str, list], np.random.Generator], Pool | None]] = {
+    "all answers": all_answers,
+    "the model's answers that equal no gold answer": unseen_answers,
+    "held-out gold answers, none of which equals one that is left": held_out_answers,
+}

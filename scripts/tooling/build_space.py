@@ -1,0 +1,133 @@
+"""Assemble the demo of a metric in build/<name>: a self-contained folder to upload, which `evaluate.load` also loads.
+
+It contains the metric with its data files, the app with the shared kit, pinned requirements, and the commit of the
+build. Its README is the front matter for the Hub, followed by the metric card.
+
+    python -m scripts.tooling.build_space vendi_embed
+    python -m scripts.tooling.build_space --all
+"""
+
+import argparse
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+SPACES = ROOT / "spaces"
+METRICS = ROOT / "metrics"
+BUILD = ROOT / "build"
+KIT = "_kit"
+COMMIT = "COMMIT"
+# torch without CUDA: free Spaces have no GPU, and the CUDA builds are large.
+_CPU_INDEX = "--extra-index-url https://download.pytorch.org/whl/cpu"
+
+
+def space_names() -> list[str]:
+    """List the metrics that have a demo."""
+    return sorted(path.parent.name for path in SPACES.glob("[!_]*/app.py"))
+
+
+def build(name: str, to: Path = BUILD) -> Path:
+    """Assemble one demo and return its folder.
+
+    Raises
+    ------
+    ValueError
+        If there is no such demo, its front matter is wrong, or the folder contains something else.
+    """
+    if name not in space_names():
+        raise ValueError(f"name must be one of {', '.join(space_names())}. Got {name!r}.")
+    target = to / name
+    if target.exists():
+        if not (target / COMMIT).is_file():
+            raise ValueError(f"{target} exists and is not an earlier build of a demo. Move it away.")
+        shutil.rmtree(target)
+    target.mkdir(parents=True)
+    space, metric = SPACES / name, METRICS / name
+    for file in [*_files(metric), *_files(space), ROOT / "LICENSE"]:
+        if file.name not in ("README.md", "requirements.txt"):
+            shutil.copyfile(file, target / file.name)
+    shutil.copytree(SPACES / KIT, target / KIT, ignore=shutil.ignore_patterns("__pycache__"))
+    listed = [
+        path.read_text(encoding="utf-8").split() for path in (metric / "requirements.txt", space / "requirements.txt")
+    ]
+    (target / "requirements.txt").write_text("\n".join(pinned([*listed[0], *listed[1]])) + "\n", encoding="utf-8")
+    front, card = ((folder / "README.md").read_text(encoding="utf-8") for folder in (space, metric))
+    _check_front_matter(name, front)
+    (target / "README.md").write_text(f"{front.rstrip()}\n\n{card}", encoding="utf-8")
+    (target / COMMIT).write_text(f"{commit()}\n", encoding="utf-8")
+    return target
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+
+
+def pins() -> dict[str, str]:
+    """Return the versions that CI tests, by name in lower case."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return dict(line.lower().split("==") for line in lines if "==" in line)
+
+
+def pinned(requirements: list[str]) -> list[str]:
+    """Return the requirements, each pinned to the version that CI tests."""
+    versions, found = pins(), {}
+    for requirement in requirements:
+        match = re.match(r"[\w.-]+(\[[\w,]+\])?", requirement)
+        assert match, requirement
+        name = match[0].lower().split("[")[0]
+        if name not in versions:
+            raise ValueError(f"{requirement!r} has no version in constraints.txt.")
+        found[name] = f"{match[0]}=={versions[name]}"
+    return ([_CPU_INDEX] if "torch" in found else []) + [found[name] for name in sorted(found)]
+
+
+def front_matter(text: str) -> dict:
+    """Parse the YAML front matter."""
+    match = re.match(r"---\n(.*?)\n---\s*", text, flags=re.DOTALL)
+    return yaml.safe_load(match[1]) if match else {}
+
+
+def _check_front_matter(name: str, text: str) -> None:
+    found, gradio = front_matter(text), pins()["gradio"]
+    if found.get("sdk_version") != gradio:
+        raise ValueError(
+            f"spaces/{name}/README.md: sdk_version must be the Gradio of constraints.txt, {gradio}. "
+            f"Got {found.get('sdk_version')}."
+        )
+
+
+def commit() -> str:
+    """Return the commit that is checked out, with "+changes" if files differ from it."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--", "metrics", "spaces", "constraints.txt")
+        return git("rev-parse", "HEAD") + ("+changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(space_names())}")
+    parser.add_argument("--all", action="store_true", help="build all demos")
+    parser.add_argument("--to", type=Path, default=BUILD, help="the output folder; default build/")
+    given = parser.parse_args()
+    if not given.names and not given.all:
+        parser.error("name a demo or pass --all")
+    for name in space_names() if given.all else given.names:
+        try:
+            print(build(name, given.to))
+        except ValueError as error:
+            parser.error(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Upload a built demo to a Space of the Hugging Face Hub. Without --push it only lists the files.
+
+python -m scripts.tooling.push_space vendi_embed --owner my-name            list the files
+python -m scripts.tooling.push_space vendi_embed --owner my-name --push     upload them; needs `hf auth login`
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from huggingface_hub import HfApi
+
+
+from scripts.tooling.build_space import BUILD, COMMIT
+
+
+def files_of(folder: Path) -> list[Path]:
+    """List the files of a Space."""
+    return sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+
+
+def commit_of(folder: Path) -> str:
+    """Return the commit that a folder was built from, as the build reports it.
+
+    Raises
+    ------
+    ValueError
+        If it is not a build.
+    """
+    if not (folder / COMMIT).is_file():
+        raise ValueError(f"{folder} is not a built demo. Run: python -m scripts.tooling.build_space {folder.name}")
+    return (folder / COMMIT).read_text(encoding="utf-8").strip()
+
+
+def check(folder: Path) -> str:
+    """Check that a folder is a build of one commit, and return the commit.
+
+    Raises
+    ------
+    ValueError
+        Saying what to do.
+    """
+    commit = commit_of(folder)
+    if commit == "unknown" or commit.endswith("+changes"):
+        raise ValueError(f"{folder} was built from files that are not committed ({commit}). Commit and build again.")
+    return commit
+
+
+def push(folder: Path, repo: str, commit: str, private: bool) -> str:
+    """Create the Space if needed, mirror the folder to it, and return its address."""
+    api = HfApi()
+    api.create_repo(repo, repo_type="space", space_sdk="gradio", private=private, exist_ok=True)
+    done = api.upload_folder(
+        repo_id=repo,
+        repo_type="space",
+        folder_path=folder,
+        commit_message=f"Build of {commit}",
+        ignore_patterns=["**/__pycache__/**"],
+        delete_patterns="*",
+    )
+    return str(done)
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", help="the demo, built in build/<name>")
+    parser.add_argument("--owner", required=True, help="the user or organization on the Hub")
+    parser.add_argument("--push", action="store_true", help="upload; without it nothing is sent")
+    parser.add_argument("--private", action="store_true", help="create the Space as private")
+    parser.add_argument("--build", type=Path, default=BUILD, help="the folder with the build; default build/")
+    given = parser.parse_args()
+    # `evaluate.load` finds the script of a Space by the name of the Space, so both must be equal.
+    folder, repo = given.build / given.name, f"{given.owner}/{given.name}"
+    try:
+        commit = check(folder) if given.push else commit_of(folder)
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    files = files_of(folder)
+    for file in files:
+        print(f"{file.stat().st_size:>12,}  {file.relative_to(folder)}")
+    print(f"{len(files)} files of {folder}, built from {commit}, for the Space {repo}")
+    if given.push:
+        print(push(folder, repo, commit, given.private))
+    else:
+        print("Nothing was sent: pass --push to upload.")
+
+
+if __name__ == "__main__":
+    main()

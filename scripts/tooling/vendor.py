@@ -1,0 +1,88 @@
+"""Copy the shared core into each metric folder, or check that the copies are right.
+
+`evaluate.load` reads only the folder of a metric, and of it the files that its main script imports. So the lines
+`from .core_x import y` of a main script decide which files of metrics/_core are copied to its folder.
+
+    python -m scripts.tooling.vendor            copy
+    python -m scripts.tooling.vendor --check    change nothing; exit with 1 if a copy differs, is missing or is not needed,
+                                        or a metric does not load
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import evaluate
+from evaluate.loading import get_imports
+
+METRICS = Path(__file__).resolve().parents[1] / "metrics"
+CORE = METRICS / "_core"
+
+
+def metric_folders() -> list[Path]:
+    """Find the folders with a main script of the same name."""
+    return sorted(path for path in METRICS.iterdir() if (path / f"{path.name}.py").is_file())
+
+
+def siblings(script: Path) -> list[str]:
+    """List the files in its own folder that a script imports."""
+    return [name for kind, name, _, _ in get_imports(str(script)) if kind == "internal"]
+
+
+def problems(folder: Path) -> list[str]:
+    """List what is wrong with the copies of one metric."""
+    script = folder / f"{folder.name}.py"
+    manifest = siblings(script)
+    found = []
+    for name in manifest:
+        file, original = folder / f"{name}.py", CORE / f"{name}.py"
+        if not file.is_file():
+            found.append(f"{file}: missing, but {script.name} imports it")
+        elif original.is_file() and file.read_bytes() != original.read_bytes():
+            found.append(f"{file}: differs from {original}")
+        elif not original.is_file() and name.startswith("core_"):
+            found.append(f"{file}: has no original in {CORE}")
+    for file in sorted(folder.glob("*.py")):
+        if file != script and file.stem not in manifest:
+            found.append(f"{file}: {script.name} does not import it")
+        for name in siblings(file):
+            if name not in manifest:
+                found.append(f"{file}: imports {name}, but {script.name} does not: evaluate would not copy it")
+    return found
+
+
+def vendor(folder: Path) -> None:
+    """Copy the core files that one metric needs, and delete all others."""
+    manifest = siblings(folder / f"{folder.name}.py")
+    for file in folder.glob("core_*.py"):
+        if file.stem not in manifest:
+            file.unlink()
+    for name in manifest:
+        if (CORE / f"{name}.py").is_file():
+            (folder / f"{name}.py").write_bytes((CORE / f"{name}.py").read_bytes())
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 on any difference")
+    check = parser.parse_args().check
+    failures = []
+    for folder in metric_folders():
+        if not check:
+            vendor(folder)
+        found = problems(folder)
+        if not found:
+            try:
+                evaluate.load(str(folder))
+            except Exception as error:
+                found = [f"{folder}: does not load: {error}"]
+        failures += found
+        print(f"{folder.name}: {'wrong' if found else 'right'}")
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

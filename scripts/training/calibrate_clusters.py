@@ -1,0 +1,117 @@
+"""Fit the probability that two answers say the same, for the soft clusters of probeval.
+
+    python -m scripts.training.calibrate_clusters              Commonsense Frame Completion's dev set
+
+Prints the weights for metrics/probeval/probeval_soft.py: a logistic regression on the pairs of gold answers of a
+question, with one weight in total for each question, and log counts for the answers. Also the ranking of pairs (area
+under the ROC curve, mean over questions) by weights that were fitted to other questions, and whether the clusters look
+like people's: how many pairs of answers with the same content words, such as "a maid" and "maids", are in one cluster.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+ROOT = Path(__file__).resolve().parents[1]
+
+from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
+from text_metrics.metrics.probeval.probeval_formats import Question, parse_rows, questions
+from text_metrics.metrics.probeval.probeval_released import from_cfc, parse_target
+from text_metrics.metrics.probeval.probeval_soft import FEATURES, pair_features, words
+from text_metrics.metrics.probeval.probeval_vectors import Embeddings
+from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.files import read_objects
+
+STRENGTH = 0.1  # inverse of the regularization
+
+
+class Pairs(NamedTuple):
+    """The pairs of gold answers of a question: features (n, 11), whether people put them together, and weights."""
+
+    features: np.ndarray
+    together: np.ndarray
+    weights: np.ndarray
+
+
+def read(path: Path) -> list[Question]:
+    """Read questions whose gold answers people put into clusters."""
+    records = list(read_objects(path))
+    targets = [parse_target(record, where) for where, record in records]
+    rows = from_cfc([record for _, record in records], {target["id"]: [] for target in targets})
+    return questions(*parse_rows(rows["predictions"], rows["references"]))
+
+
+def embed(asked: list[Question], model: str) -> Embeddings:
+    """Embed the gold answers and their content words."""
+    gold = {text for question in asked for text in question.gold}
+    texts = sorted(gold | {words(text).content for text in gold})
+    return Embeddings(texts, encode(texts, EncoderSettings(model)).embeddings)
+
+
+def pairs_of(question: Question, embeddings: Embeddings) -> Pairs:
+    """Compare all pairs of gold answers of a question."""
+    upper = np.triu_indices(len(question.gold), 1)
+    members = (question.gold_counts > 0).astype(float)
+    counts = np.log1p(question.gold_counts.sum(axis=1))
+    weights = np.outer(counts, counts)[upper]
+    features = pair_features(question.gold, question.gold, embeddings)
+    return Pairs(features[upper], (members @ members.T > 0)[upper], weights / weights.sum())
+
+
+def fit(pairs: list[Pairs]) -> tuple[np.ndarray, float]:
+    """Fit the regression; returns the weights and the intercept for unscaled features."""
+    features, together, weights = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    scaler = StandardScaler()
+    model = make_pipeline(scaler, LogisticRegression(C=STRENGTH, max_iter=1000))
+    model.fit(features, together, logisticregression__sample_weight=weights * len(weights) / weights.sum())
+    slopes = model[-1].coef_[0] / scaler.scale_
+    return slopes, float(model[-1].intercept_[0] - slopes @ scaler.mean_)
+
+
+def variants_together(pairs: list[Pairs]) -> str:
+    """Say how many pairs of answers with the same content words are in one cluster, beside all pairs."""
+    together = np.concatenate([own.together for own in pairs])
+    same = np.concatenate([own.features[:, FEATURES.index("shared words")] for own in pairs]) == 1
+    found = f"{together[same].mean():.1%} of {same.sum()}" if same.any() else "there are none"
+    return f"Pairs with the same content words that are in one cluster: {found}; of all pairs: {together.mean():.1%}."
+
+
+@command
+def main() -> int:
+    """Run the command."""
+    data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data" / "probeval"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--targets", type=Path, default=data / "cfc_dev_targets.jsonl", help="gold answer clusters")
+    parser.add_argument("--model", default="all-MiniLM-L6-v2")
+    parser.add_argument("--folds", type=int, default=7, help="of the cross-validation; 0 for none")
+    arguments = parser.parse_args()
+    asked = [question for question in read(arguments.targets) if len(question.gold) > 1]
+    embeddings = embed(asked, arguments.model)
+    pairs = [pairs_of(question, embeddings) for question in asked]
+    areas = []
+    for fold in range(arguments.folds):
+        slopes, _ = fit([own for i, own in enumerate(pairs) if i % arguments.folds != fold])
+        areas += [
+            roc_auc_score(own.together, own.features @ slopes, sample_weight=own.weights)
+            for own in pairs[fold :: arguments.folds]
+            if 0 < own.together.sum() < len(own.together)
+        ]
+    slopes, intercept = fit(pairs)
+    print(f"WEIGHTS = ({', '.join(f'{slope:.3f}' for slope in slopes)})  # {', '.join(FEATURES)}")
+    print(f"INTERCEPT = {intercept:.3f}")
+    print(variants_together(pairs))
+    if areas:
+        print(f"Area under the ROC curve, {arguments.folds} folds: {np.mean(areas):.3f} over {len(areas)} questions.")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,105 @@
+"""How often gruen takes points off prose that people wrote, and how often it finds faults planted in it.
+
+    METRICS_TEST_DATA=/path/to/data python -m scripts.training.calibrate_gruen [--card metrics/gruen/README.md]
+
+Reads brown.zip, abc.zip, state_union.zip and movie_reviews.zip in data/text of that folder. Documents are split into
+two parts: thresholds of redundancy and focus are chosen by the first, and the tables report on the second. With
+--choose, the same is shown of the first part, with what the choice is made by. Corpora weigh the same in each rate.
+"""
+
+import argparse
+import itertools
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+from text_metrics.metrics.gruen.core_encoder import EncoderSettings
+from text_metrics.metrics.gruen.core_models import DEFAULT_MODEL
+from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE
+from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.files import read_text, write_text
+from scripts.training.gruen_calibration import tables
+from scripts.training.gruen_calibration.corpora import SIZES, Part, read_parts
+from scripts.training.gruen_calibration.rates import Embeddings, focus_rows, redundancy_rows
+from text_metrics.commands.shared.pages import Table, markdown_table
+
+BEGIN, END = "<!-- calibrate_gruen.py -->", "<!-- end of calibrate_gruen.py -->"
+# What is tried of the thresholds of redundancy, at the sizes that decide.
+GRID = {"clause": (7, 8, 9), "passage": (9, 10, 11), "kept": (0.35, 0.4, 0.45)}
+GRID_SIZES = (20, 40)
+LONGEST = max(SIZES)
+# From each half of a corpus: runs of 40 sentences, and texts of each size, at most.
+RUNS, TEXTS = 150, 200
+# Times as many of both for redundancy, which needs no model.
+MORE = 3
+PASSAGES = (8, 10, 12, 14, 16, 18)
+
+
+def report(parts: list[Part], more: list[Part], settings: EncoderSettings) -> list[Table]:
+    """Return the tables of one half of the documents; redundancy, which needs no model, is judged on more texts."""
+    components = {
+        "non-redundancy": redundancy_rows(more),
+        "focus": focus_rows(parts, Embeddings(parts, settings)),
+    }
+    return [
+        *(tables.rate_table(name, rows) for name, rows in components.items()),
+        passage_table(more),
+        tables.corpus_table(components),
+        tables.curve_table(components["focus"]),
+        tables.threshold_table(components["focus"]),
+    ]
+
+
+def passage_table(parts: list[Part]) -> Table:
+    """Return the rates of redundancy at 40 sentences that other weights of a passage give."""
+    table: Table = []
+    for weight in PASSAGES:
+        rows = redundancy_rows(parts, REPEAT_RULE._replace(passage=weight, growth=0), (LONGEST,))
+        table = table or [[f"weight of a passage, {LONGEST} sentences", *(row.name for row in rows)]]
+        table.append([str(weight), *(f"{100 * (row.rate(LONGEST) or 0):.1f} %" for row in rows)])
+    return table
+
+
+def try_rules(parts: list[Part]) -> Table:
+    """Return a table of the rates of redundancy that other thresholds give."""
+    table: Table = []
+    for values in itertools.product(*GRID.values()):
+        rule = REPEAT_RULE._replace(**dict(zip(GRID, values, strict=True)))
+        rows = redundancy_rows(parts, rule, GRID_SIZES)
+        table = table or [[*GRID, *(f"{row.name}, {size}" for row in rows for size in GRID_SIZES)]]
+        rates = (f"{100 * (row.rate(size) or 0):.1f}" for row in rows for size in GRID_SIZES)
+        table.append([*map(str, values), *rates])
+    return table
+
+
+@command
+def main() -> None:
+    """Print the tables, and put those of the second part into the card."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="a sentence-transformers model")
+    parser.add_argument("--choose", action="store_true", help="show the part to choose by, and other thresholds")
+    parser.add_argument("--card", type=Path, help="a file that gets the tables between its markers")
+    arguments = parser.parse_args()
+    if not os.environ.get("METRICS_TEST_DATA"):
+        parser.error("METRICS_TEST_DATA is not set: it names the folder with data/text")
+    folder = Path(os.environ["METRICS_TEST_DATA"]) / "data" / "text"
+    card = read_text(arguments.card) if arguments.card else BEGIN + END
+    if card.count(BEGIN) != 1 or card.count(END) != 1 or card.index(BEGIN) > card.index(END):
+        raise ValueError(f"{arguments.card} must hold {BEGIN} and {END}, once each.")
+    half = 0 if arguments.choose else 1
+    parts = read_parts(folder, RUNS, TEXTS)[half]
+    more = read_parts(folder, MORE * RUNS, MORE * TEXTS)[half]
+    found = report(parts, more, EncoderSettings(arguments.model))
+    if arguments.choose:
+        found.append(try_rules(more))
+    text = "\n\n".join("\n".join(markdown_table(table)) for table in found)
+    print(text)
+    if arguments.card and not arguments.choose:
+        before, rest = card.split(BEGIN)
+        write_text(arguments.card, f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""Parts of scripts/training/calibrate_gruen.py."""

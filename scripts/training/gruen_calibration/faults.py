@@ -1,0 +1,129 @@
+"""Faults planted into texts: repetition, and sentences that belong to another text."""
+
+import random
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from scripts.training.gruen_calibration.corpora import Text
+
+# Places between a sentence and its repetition.
+_APART = 3
+# Words of an opening clause, and of a sentence that is repeated.
+_LEAST_CLAUSE, _LEAST_REPEATED = 5, 8
+_CLAUSE = re.compile(r"(?<=[,;:])\s|\s(?=--)")
+
+
+class Fault(NamedTuple):
+    """How a text is corrupted.
+
+    plant : maps a text, the texts it may borrow from and a random generator to the corrupted text; None if the text has
+        no place for the fault
+    least : sentences that a text needs for it
+    """
+
+    name: str
+    plant: Callable[[Text, list[Text], random.Random], list[str] | None]
+    least: int = 3
+
+
+def _n_words(text: str) -> int:
+    return len(re.findall(r"\w+", text))
+
+
+def _clauses(sentence: str) -> list[str]:
+    return [clause for part in _CLAUSE.split(sentence) if (clause := part.strip())]
+
+
+def _stranger(text: Text, others: list[Text], draw: random.Random) -> Text:
+    while (other := draw.choice(others)).document == text.document:
+        pass
+    return other
+
+
+def _repeatable(text: Text, draw: random.Random) -> list[int]:
+    """Places of sentences that are long enough to be repeated, and not too near to the end, in random order."""
+    places = [i for i in range(len(text.sentences) - _APART + 1) if _n_words(text.sentences[i]) >= _LEAST_REPEATED]
+    return draw.sample(places, len(places))
+
+
+def _insert(sentences: list[str], place: int, sentence: str) -> list[str]:
+    return [*sentences[:place], sentence, *sentences[place:]]
+
+
+def repeat(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+    """Repeat a sentence three places later."""
+    for i in _repeatable(text, draw):
+        return _insert(text.sentences, i + _APART, text.sentences[i])
+    return None
+
+
+def repeat_changed(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+    """Repeat a sentence three places later with one of its clauses, at most half of it, from another text."""
+    for i in _repeatable(text, draw):
+        sentence = text.sentences[i]
+        clauses = _clauses(sentence)
+        short = [k for k, clause in enumerate(clauses) if 2 <= _n_words(clause) <= _n_words(sentence) / 2]
+        if short:
+            k = draw.choice(short)
+            length = _n_words(clauses[k])
+            while not (found := _clauses(draw.choice(_stranger(text, others, draw).sentences))):
+                pass
+            found.sort(key=lambda clause: abs(_n_words(clause) - length))
+            return _insert(text.sentences, i + _APART, " ".join([*clauses[:k], found[0], *clauses[k + 1 :]]))
+    return None
+
+
+def repeat_opening(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+    """Begin the next sentence, too, with the opening clause of a sentence."""
+    places = list(range(len(text.sentences) - 1))
+    for i in draw.sample(places, len(places)):
+        clauses = _clauses(text.sentences[i])
+        for k in range(1, len(clauses)):
+            opening = " ".join(clauses[:k])
+            if _n_words(opening) >= _LEAST_CLAUSE:
+                follower = _clauses(text.sentences[i + 1])
+                rest = " ".join(follower[1:] or follower)
+                return [*text.sentences[: i + 1], f"{opening} {rest}", *text.sentences[i + 2 :]]
+    return None
+
+
+def loop(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+    """Repeat two adjacent sentences alternately, up to the length of the text and at least three times."""
+    i = draw.randrange(len(text.sentences) - 1)
+    return [text.sentences[i + k % 2] for k in range(max(6, len(text.sentences)))]
+
+
+def strange_sentence(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+    """Put a sentence of another text in the place of an inner one."""
+    i = draw.randrange(1, len(text.sentences) - 1)
+    other = draw.choice(_stranger(text, others, draw).sentences)
+    return [*text.sentences[:i], other, *text.sentences[i + 1 :]]
+
+
+def strange_paragraph(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+    """Put three consecutive sentences of another text, or two into a text of five, in the place of inner ones."""
+    size = 2 if len(text.sentences) < 10 else 3
+    i = draw.randrange(1, len(text.sentences) - size)
+    other = _stranger(text, others, draw).sentences
+    start = draw.randrange(len(other) - size + 1)
+    return [*text.sentences[:i], *other[start : start + size], *text.sentences[i + size :]]
+
+
+def strange_half(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+    """Go on, from the middle, with another text."""
+    middle = len(text.sentences) // 2
+    return [*text.sentences[:middle], *_stranger(text, others, draw).sentences[middle:]]
+
+
+REPETITIONS = (
+    Fault("repeated word for word", repeat),
+    Fault("repeated, one clause changed", repeat_changed),
+    Fault("opening clause repeated", repeat_opening),
+    Fault("loop of two sentences", loop),
+)
+DIGRESSIONS = (
+    Fault("stranger's sentence", strange_sentence),
+    Fault("stranger's paragraph", strange_paragraph, least=5),
+    Fault("second half of another document", strange_half, least=5),
+)

@@ -1,0 +1,104 @@
+"""How often texts lose points: as people wrote them, and with a fault planted."""
+
+import random
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from text_metrics.metrics.gruen.core_encoder import EncoderSettings, encode
+from text_metrics.metrics.gruen.gruen_focus import focus_margin
+from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE, RepeatRule, find_repeats
+from scripts.training.gruen_calibration.corpora import SEED, SIZES, Part, Text
+from scripts.training.gruen_calibration.faults import DIGRESSIONS, REPETITIONS, Fault
+
+# Texts of a size below which a corpus gives no rate.
+LEAST_TEXTS = 20
+HUMAN = "as people wrote them"
+
+
+class Row(NamedTuple):
+    """What befell one kind of texts, by size and corpus: values of each text, lower is worse, lost below 0."""
+
+    name: str
+    values: dict[int, dict[str, np.ndarray]]
+
+    def rate(self, size: int, threshold: float = 0.0) -> float | None:
+        """Return the share of texts below a threshold, corpora weighing the same; None without texts."""
+        shares = [float((values < threshold).mean()) for values in self.values.get(size, {}).values()]
+        return float(np.mean(shares)) if shares else None
+
+    def quantile(self, size: int, share: float) -> float:
+        """Return the threshold below which a share of the texts of a size lies."""
+        own = self.values[size].values()
+        weights = np.concatenate([np.full(len(values), 1 / len(values)) for values in own])
+        values = np.concatenate(list(own))
+        order = np.argsort(values)
+        return float(values[order][np.searchsorted(np.cumsum(weights[order]) / len(own), share)])
+
+
+class Embeddings:
+    """Unit embeddings of the sentences of all texts."""
+
+    def __init__(self, parts: list[Part], settings: EncoderSettings) -> None:
+        every = (text for part in parts for texts in part.texts.values() for text in texts)
+        sentences = list(dict.fromkeys(sentence for text in every for sentence in text.sentences))
+        self._row = {sentence: i for i, sentence in enumerate(sentences)}
+        self._matrix = encode(sentences, settings).embeddings
+
+    def of(self, sentences: list[str]) -> np.ndarray:
+        """Return the rows of known sentences: (n, d)."""
+        return self._matrix[[self._row[sentence] for sentence in sentences]]
+
+
+def redundancy_rows(parts: list[Part], rule: RepeatRule = REPEAT_RULE, sizes: tuple[int, ...] = SIZES) -> list[Row]:
+    """Judge the redundancy of texts as they are and with each repetition planted: minus the number of flags."""
+
+    def judge(sentences: list[str]) -> float:
+        return -0.1 * find_repeats(sentences, rule).n_flags()
+
+    return [_row(HUMAN, parts, judge, None, sizes)] + [
+        _row(fault.name, parts, judge, fault, sizes) for fault in REPETITIONS
+    ]
+
+
+def focus_rows(parts: list[Part], embeddings: Embeddings) -> list[Row]:
+    """Judge the focus of texts as they are and with strangers, of all corpora and of their own: margins."""
+
+    def judge(sentences: list[str]) -> float:
+        n_words = np.array([len(sentence.split()) for sentence in sentences])
+        return focus_margin(embeddings.of(sentences), n_words)
+
+    rows = [_row(HUMAN, parts, judge, None, SIZES)]
+    for fault in DIGRESSIONS:
+        rows.append(_row(fault.name, parts, judge, fault, SIZES))
+        rows.append(_row(f"{fault.name}, of the same corpus", parts, judge, fault, SIZES, own_corpus=True))
+    return rows
+
+
+def _row(
+    name: str,
+    parts: list[Part],
+    judge: Callable[[list[str]], float],
+    fault: Fault | None,
+    sizes: tuple[int, ...],
+    own_corpus: bool = False,
+) -> Row:
+    found: dict[int, dict[str, np.ndarray]] = {}
+    for size in sizes:
+        if fault is not None and size < fault.least:
+            continue
+        everywhere = [text for part in parts for text in part.texts[size]]
+        for part in parts:
+            texts = part.texts[size]
+            if len(texts) < LEAST_TEXTS:
+                continue
+            if fault is None:
+                corrupted: list[Any] = [text.sentences for text in texts]
+            else:
+                draw = random.Random(SEED)
+                others: list[Text] = texts if own_corpus else everywhere
+                corrupted = [fault.plant(text, others, draw) for text in texts]
+            values = [judge(sentences) for sentences in corrupted if sentences is not None]
+            found.setdefault(size, {})[part.corpus] = np.array(values)
+    return Row(name, found)

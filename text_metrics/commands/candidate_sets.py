@@ -1,0 +1,277 @@
+"""Make the candidate sets of arXiv 2506.00514, and pair them: sets of four texts whose diversity is known to differ.
+
+    text-metrics candidate-sets generate texts.jsonl rich.jsonl --model gpt-4o
+    text-metrics candidate-sets pairs rich.jsonl pairs.jsonl --seed 0
+
+`texts.jsonl` holds objects, each with `src`, what the texts are about, and `texts`, at least four of them. `generate`
+has a chat model add `paraphrases`, some for each text, and `nonsensical`, four texts that are well formed and make no
+sense. Whoever has these already needs no model.
+
+`pairs` makes of each line the sets
+
+    original         A  B  C  D
+    para_a           A  A' B  C      Para-1
+    para_b           A  A' B  B'     Para-2
+    para_c           A  A' A" B      Para-3
+    nonsensical      as given
+    noun_shuffle     the original texts, in each the nouns and pronouns permuted
+    random_shuffle   the original texts, in each all tokens permuted
+
+and pairs those of high quality, the first four, with each other, and those of low quality with each other. The pairs
+are the input of text_metrics/commands/judge_diversity.py.
+"""
+
+import argparse
+import itertools
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+
+from text_metrics.commands.shared.chat import Journal, Request, add_arguments, ask_all, open_endpoint, report
+from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.files import read_objects, read_texts, read_topic, write_jsonl
+
+SIZE = 4
+HIGH = ("original", "para_a", "para_b", "para_c")
+LOW = ("nonsensical", "noun_shuffle", "random_shuffle")
+_WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]+")
+
+PARAPHRASE = """\
+Write {count} paraphrases of the text below. Each says the same, no more and no less, in clearly other words and, where
+that sounds natural, another order. Answer with a JSON list of {count} strings and nothing else.
+
+{text}"""
+
+NONSENSE = """\
+Write {count} sentences that are grammatical and make no sense: what they tell is impossible or absurd, each in its own
+way.{topic} Answer with a JSON list of {count} strings and nothing else."""
+
+
+# Sets.
+
+
+def paraphrase_sets(
+    texts: Sequence[str], paraphrases: Sequence[Sequence[str]], rng: np.random.Generator
+) -> dict[str, list[str]]:
+    """Compose Para-1, Para-2 and Para-3; which texts are A, B and C is drawn, and the order within a set too.
+
+    Parameters
+    ----------
+    texts : at least three
+    paraphrases : those of each text
+
+    Returns
+    -------
+    dict from a label to a set, without the labels for which there are too few paraphrases
+    """
+    order = rng.permutation(len(texts)).tolist()
+    # Texts with the most paraphrases come first: they can be A.
+    ranked = sorted(order, key=lambda i: -min(len(paraphrases[i]), 2))
+    found: dict[str, list[str]] = {}
+    a, b, c = ranked[:3]
+    if paraphrases[a]:
+        found["para_a"] = [texts[a], paraphrases[a][0], texts[b], texts[c]]
+        if paraphrases[b]:
+            found["para_b"] = [texts[a], paraphrases[a][0], texts[b], paraphrases[b][0]]
+        if len(paraphrases[a]) > 1:
+            found["para_c"] = [texts[a], *paraphrases[a][:2], texts[b]]
+    return {label: [members[i] for i in rng.permutation(SIZE)] for label, members in found.items()}
+
+
+def permute(words: list[str], rng: np.random.Generator) -> list[str]:
+    """Bring words into another order, if they have one."""
+    if len(set(words)) < 2:
+        return words
+    while True:
+        moved = [words[i] for i in rng.permutation(len(words))]
+        if moved != words:
+            return moved
+
+
+def shuffle_all(text: str, rng: np.random.Generator) -> str:
+    """RndShuff: permute all tokens, which are separated by spaces."""
+    return " ".join(permute(text.split(), rng))
+
+
+def shuffle_nouns(text: str, rng: np.random.Generator, tag: Callable[[list[str]], list[tuple[str, str]]]) -> str:
+    """NounShuff: permute the nouns and pronouns among their places."""
+    matches = list(_WORD.finditer(text))
+    tags = [kind for _, kind in tag([match.group() for match in matches])]
+    movable = [match for match, kind in zip(matches, tags, strict=True) if kind.startswith(("NN", "PRP"))]
+    parts, end = [], 0
+    for match, word in zip(movable, permute([match.group() for match in movable], rng), strict=True):
+        parts += [text[end : match.start()], word]
+        end = match.end()
+    return "".join([*parts, text[end:]])
+
+
+def load_tagger() -> Callable[[list[str]], list[tuple[str, str]]]:
+    """Load NLTK's part-of-speech tagger."""
+    import nltk
+
+    try:
+        nltk.pos_tag(["word"])
+    except LookupError:
+        raise ValueError(
+            "NLTK's tagger is not there, which finds the nouns to permute. Get it with "
+            "'python -m nltk.downloader averaged_perceptron_tagger_eng', or leave them out by --no-noun-shuffle."
+        ) from None
+    return nltk.pos_tag
+
+
+def candidate_sets(
+    record: dict[str, Any],
+    where: str,
+    rng: np.random.Generator,
+    tag: Callable[[list[str]], list[tuple[str, str]]] | None,
+) -> dict[str, list[str]]:
+    """Make all sets that a line of input can give: label to set."""
+    texts = read_texts(record, "texts", where)
+    if len(texts) < SIZE:
+        raise ValueError(f"{where}: 'texts' must hold at least {SIZE}. Got {len(texts)}.")
+    found = {"original": texts[:SIZE]}
+    if record.get("paraphrases") is not None:
+        paraphrases = record["paraphrases"]
+        if not isinstance(paraphrases, list) or len(paraphrases) != len(texts):
+            raise ValueError(f"{where}: 'paraphrases' must be a list for each of the {len(texts)} texts.")
+        for i, own in enumerate(paraphrases):
+            if not isinstance(own, list) or not all(isinstance(text, str) for text in own):
+                raise ValueError(f"{where}: 'paraphrases' of text {i} must be a list of strings. Got {own!r:.80}.")
+        found |= paraphrase_sets(texts, paraphrases, rng)
+    if record.get("nonsensical") is not None:
+        nonsense = read_texts(record, "nonsensical", where)
+        if len(nonsense) < SIZE:
+            raise ValueError(f"{where}: 'nonsensical' must hold at least {SIZE}. Got {len(nonsense)}.")
+        found["nonsensical"] = nonsense[:SIZE]
+    if tag is not None:
+        found["noun_shuffle"] = [shuffle_nouns(text, rng, tag) for text in texts[:SIZE]]
+    found["random_shuffle"] = [shuffle_all(text, rng) for text in texts[:SIZE]]
+    return found
+
+
+def pair_sets(
+    sets: dict[str, list[str]], source: Any, rng: np.random.Generator, most: int | None = None
+) -> list[dict[str, Any]]:
+    """Pair the sets of high quality with each other, and those of low quality; which comes first is drawn."""
+    labels = [
+        pair for group in (HIGH, LOW) for pair in itertools.combinations([label for label in group if label in sets], 2)
+    ]
+    if most is not None and most < len(labels):
+        labels = [labels[i] for i in sorted(rng.choice(len(labels), most, replace=False).tolist())]
+    pairs = []
+    for labels_of_pair in labels:
+        first, second = labels_of_pair[:: rng.choice([1, -1])]
+        pairs.append(
+            {
+                "src": source,
+                "set1": sets[first],
+                "set2": sets[second],
+                "set1_label": first,
+                "set2_label": second,
+            }
+        )
+    return pairs
+
+
+def make_pairs(arguments: argparse.Namespace) -> int:
+    """Run the command `pairs`."""
+    tag = None if arguments.no_noun_shuffle else load_tagger()
+    pairs: list[dict[str, Any]] = []
+    for i, (where, record) in enumerate(read_objects(arguments.input)):
+        # A line is drawn by its own number, so that lines added later change nothing before them.
+        rng = np.random.default_rng((arguments.seed, i))
+        sets = candidate_sets(record, where, rng, tag)
+        pairs += pair_sets(sets, record.get("src", f"line {i + 1}"), rng, arguments.most)
+    write_jsonl(arguments.output, pairs)
+    print(f"{arguments.output}: {len(pairs)} pairs.", file=sys.stderr)
+    return 0
+
+
+# Generation.
+
+
+def parse_texts(answer: str, count: int, unlike: str | None = None) -> list[str]:
+    """Read a JSON list of different texts; what a model writes around it does not matter.
+
+    Raises
+    ------
+    ValueError
+        If it is not there, or too short, or repeats itself or `unlike`.
+    """
+    start, end = answer.find("["), answer.rfind("]")
+    try:
+        texts = json.loads(answer[start : end + 1])
+    except ValueError:
+        raise ValueError(f"it must be a JSON list of {count} strings") from None
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
+        raise ValueError(f"it must be a JSON list of {count} strings")
+    different = dict.fromkeys(text.strip() for text in texts if text.strip() != (unlike or "").strip())
+    if len(different) < count:
+        raise ValueError(f"it must hold {count} different texts, and holds {len(different)}")
+    return list(different)[:count]
+
+
+def generate(arguments: argparse.Namespace) -> int:
+    """Run the command `generate`."""
+    if arguments.paraphrases < 1:
+        raise ValueError(f"--paraphrases must be at least 1. Got {arguments.paraphrases}.")
+    records, requests = [], []
+    for where, record in read_objects(arguments.input):
+        texts = read_texts(record, "texts", where)
+        records.append((record, len(texts)))
+        for i, text in enumerate(texts):
+            asked = PARAPHRASE.format(count=arguments.paraphrases, text=text)
+            parse = partial(parse_texts, count=arguments.paraphrases, unlike=text)
+            requests.append(Request(f"{where}, text {i}", [{"role": "user", "content": asked}], parse))
+        topic = read_topic(record)
+        asked = NONSENSE.format(count=SIZE, topic=f" Use these words: {topic}." if topic else "")
+        # Lines about the same thing get nonsense of their own.
+        requests.append(
+            Request(where, [{"role": "user", "content": asked}], partial(parse_texts, count=SIZE), len(records))
+        )
+    endpoint = open_endpoint(arguments)
+    path = arguments.output.with_name(f"{arguments.output.name}.journal")
+    with Journal(path) as journal:
+        outcome = ask_all(endpoint, requests, journal)
+    values = iter(outcome.values)
+    written = []
+    for record, count in records:
+        paraphrases, nonsense = [next(values) or [] for _ in range(count)], next(values)
+        rich = {**record, "paraphrases": paraphrases}
+        written.append({**rich, "nonsensical": nonsense} if nonsense else rich)
+    write_jsonl(arguments.output, written)
+    return report(outcome, path)
+
+
+@command
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("generate", help="add paraphrases and nonsense by a chat model")
+    command.add_argument("input", type=Path)
+    command.add_argument("output", type=Path)
+    command.add_argument("--paraphrases", type=int, default=2, help="of each text")
+    add_arguments(command)
+    command.set_defaults(run=generate)
+    command = commands.add_parser("pairs", help="compose sets, and pair them")
+    command.add_argument("input", type=Path)
+    command.add_argument("output", type=Path)
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--most", type=int, help="the most pairs of one line, drawn from all")
+    command.add_argument("--no-noun-shuffle", action="store_true", help="leave out the set that needs NLTK's tagger")
+    command.set_defaults(run=make_pairs)
+    arguments = parser.parse_args()
+    return arguments.run(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

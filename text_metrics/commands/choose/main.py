@@ -1,0 +1,68 @@
+"""Choose a diverse subset of good texts, group by group: for data that a model wrote, before it is trained on.
+
+    text-metrics choose data.jsonl --text-key answer --group-key prompt --keep 4
+    text-metrics choose data.jsonl --text-key answers --keep 4 --out chosen.jsonl
+    text-metrics choose data.parquet --text-key text --one-set --share 0.1 --quality-key reward --min-quality 0.3
+
+Reads and writes the files of score.py. A row holds a group of texts, as a list, which is reduced to the chosen ones; or
+a row holds one text, and a group is made by consecutive rows with the same --group-key, by --set-size consecutive rows,
+or with --one-set by all rows. The rows of the chosen texts are then written unchanged, in order.
+
+Texts are chosen one at a time, each time the one that most raises the mean quality times the Vendi score of order
+2 of what is chosen in its group. No guarantee is known for this rule: docs/choosing.md has its distance from the best
+subset. A group with fewer texts than --keep is kept whole.
+
+A summary goes to stdout and to <out>.summary.json: how many groups, texts and chosen texts there are, and the mean over
+groups of that score for the chosen texts (chosen_score) and for as many drawn at random (random_score).
+
+Finished batches of groups are kept in <out>.parts, one file each. After a kill, the same command continues from there.
+A row that cannot be read is named on stderr, and set aside in <out>.bad.jsonl. Exit codes are those of score.py.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+from text_metrics.commands.choose.command import ChooseCommand, parse_command
+from text_metrics.commands.choose.work import Chooser, add_up, read_groups, summary_of
+from text_metrics.commands.score.lifecycle import Files, end, show
+from text_metrics.commands.score.output import write_rows
+from text_metrics.commands.score.progress import NothingGoodError, watch
+from text_metrics.commands.score.rows import Source
+
+
+def run(command: ChooseCommand) -> int:
+    """Choose texts of the file; returns the exit code."""
+    reading = command.reading
+    source = Source(reading.data, reading.split)
+    source.check_columns(reading.text_key, reading.group_key, command.quality_key)
+    chooser = Chooser(command)
+    decisive = command.decisive()
+    files = Files(reading.output("chosen"), None, decisive)
+    summary = files.finished(reading.restart)
+    if summary is not None:
+        return show(summary)
+    store, state = files.open(source.schema)
+    found = map(chooser.work, read_groups(command, state.position))
+    try:
+        for batch in watch(reading, source, found, "choose", state):
+            rows = [row for chosen in batch.scores for row in chosen]
+            state = state.after(batch, add_up(state.merged, batch.result))
+            store.append(rows, state)
+    except NothingGoodError:
+        store.remove()
+        raise
+    assert state.merged is not None
+    write_rows(store, files.out)
+    return files.finish(store, state, {**summary_of(state.merged), "n_bad": state.n_bad, "command": decisive})
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    return end("choose.py", lambda: run(parse_command(words, __doc__)))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,324 @@
+"""Have a chat model put people's answers into clusters, and a model's answers to these clusters, for probeval.
+
+    text-metrics cluster-answers people.jsonl clustered.jsonl --model gpt-4o --prices 2.5 10
+    text-metrics cluster-answers people.jsonl clustered.jsonl --model gpt-4o --answers sampled.jsonl labels.json
+
+A line of people.jsonl is a question with people's answers, in a form that probeval accepts as references, or a record
+of Commonsense Frame Completion or ProtoQA. clustered.jsonl has the same questions with a cluster for each answer.
+`--answers` reads the answers of a model to the same questions, and writes labels.json:
+
+    probeval.compute(predictions=sampled, references=clustered, matcher="human", labels=labels)
+
+A model's answer that equals one of people's has its cluster, and a blank one is wrong, without a request. If people
+clustered the answers too, the agreement is shown. Each answer of the chat model is kept in clustered.jsonl.journal as
+it comes: after a crash, the same command continues, and asks for none of them again. With another file of `--answers`,
+it asks only for those that are new.
+"""
+
+import argparse
+import json
+import re
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+
+from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings
+from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, questions
+from text_metrics.metrics.probeval.probeval_released import read_answers as read_released
+from text_metrics.commands.shared.chat import Endpoint, Journal, Request, add_arguments, ask_all, open_endpoint, report
+from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.files import read_json, read_objects, write_jsonl, write_text
+from text_metrics.commands.probe.files import is_released, parse_references
+
+BLOCK = 40  # answers of a model in one request
+
+CLUSTER_INSTRUCTIONS = """\
+You group answers that many people gave to one question. Answers that say the same, or nearly the same, belong to one \
+cluster: spelling variants, synonyms, and answers that differ only in detail that does not matter for the question. \
+Answers that a person would count as different answers belong to different clusters. An answer that is like no other \
+is a cluster of its own.
+
+Give each cluster a short name. Answer with one JSON object and nothing else, from the number of each answer to the \
+name of its cluster, for all numbers: {"1": "<name>", "2": "<name>", ...}"""
+
+MATCH_INSTRUCTIONS = """\
+People's answers to a question are in numbered clusters. For each new answer, choose the cluster of people's answers \
+that say the same, or nearly the same. If there is none, or the answer does not answer the question, choose 0.
+
+Answer with one JSON object and nothing else, from the number of each new answer to the number of its cluster or 0, \
+for all new answers: {"1": <cluster>, "2": <cluster>, ...}"""
+
+EXAMPLE = "What do you boil water in?"
+EXAMPLE_ANSWERS = ["kettle", "a pot", "electric kettle", "saucepan", "ketle", "microwave"]
+EXAMPLE_NAMES = ["kettle", "pot", "kettle", "pot", "kettle", "microwave"]
+EXAMPLE_CLUSTERS = [["kettle", "electric kettle", "ketle"], ["a pot", "saucepan"], ["microwave"]]
+EXAMPLE_NEW = ["in the kettle", "cooking pot", "water", "microwave oven"]
+EXAMPLE_MATCHES = [1, 2, 0, 3]
+
+
+class Clustered(NamedTuple):
+    """A question whose gold answers are in clusters.
+
+    labels : dict from each gold answer to the name of its cluster
+    """
+
+    question: Question
+    text: str
+    labels: dict[str, str]
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the clusters, in order of decreasing mass."""
+        masses = dict.fromkeys(sorted(set(self.labels.values())), 0.0)
+        for answer, count in zip(self.question.gold, self.question.gold_counts.sum(axis=1), strict=True):
+            masses[self.labels[answer]] += float(count)
+        return sorted(masses, key=lambda name: -masses[name])
+
+    def members(self) -> list[list[str]]:
+        """Return the answers of each cluster, in the order of `names`."""
+        return [[text for text in self.question.gold if self.labels[text] == name] for name in self.names]
+
+    def known_labels(self) -> dict[str, str]:
+        """Label the model's answers that equal one of people's, and the blank ones."""
+        plain = {_plain(text): label for text, label in self.labels.items()} | {"": WRONG}
+        found = {text: self.labels.get(text, plain.get(_plain(text))) for text in self.question.answers}
+        return {text: label for text, label in found.items() if label is not None}
+
+    def reference(self) -> dict[str, Any]:
+        """Return the question as a reference of probeval."""
+        counts = self.question.gold_counts.sum(axis=1)
+        answers = [
+            {"text": text, "count": int(count), "cluster": self.labels[text]}
+            for text, count in zip(self.question.gold, counts, strict=True)
+        ]
+        return {"id": self.question.name, "question": self.text, "answers": answers}
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def numbered(texts: list[str]) -> str:
+    """List texts by number, a line each."""
+    return "\n".join(f"{i}. {' '.join(text.split())}" for i, text in enumerate(texts, 1))
+
+
+def in_json(values: list) -> str:
+    """Write an answer of the chat model: values by number."""
+    return json.dumps({str(i): value for i, value in enumerate(values, 1)})
+
+
+def cluster_question(text: str, answers: list[str]) -> str:
+    """Write the request for clusters of answers."""
+    return f"Question: {text or '(not known)'}\n\nAnswers:\n{numbered(answers)}"
+
+
+def match_question(text: str, clusters: list[list[str]], new: list[str]) -> str:
+    """Write the request for the clusters of new answers."""
+    shown = numbered(["; ".join(members) for members in clusters])
+    return f"Question: {text or '(not known)'}\n\nClusters:\n{shown}\n\nNew answers:\n{numbered(new)}"
+
+
+def messages(instructions: str, example: str, answer: str, asked: str) -> list[dict[str, str]]:
+    """Write a request after its instructions and an example."""
+    contents = [("system", instructions), ("user", example), ("assistant", answer), ("user", asked)]
+    return [{"role": role, "content": content} for role, content in contents]
+
+
+def parse_numbered(answer: str, size: int) -> list[Any]:
+    """Read the values of 1 to `size`; what a model writes around the JSON does not matter.
+
+    Raises
+    ------
+    ValueError
+        If there is no such object, or it lacks a number or has others.
+    """
+    problem = f"it must hold one JSON object with the numbers 1 to {size}"
+    for part in re.findall(r"\{[^{}]*\}", answer):
+        try:
+            pairs = json.loads(part, object_pairs_hook=list)
+        except ValueError:
+            continue
+        keys = [key for key, _ in pairs]
+        wanted = [str(i) for i in range(1, size + 1)]
+        missing = [key for key in wanted if key not in keys]
+        odd = [key for key in dict.fromkeys(keys) if key not in wanted or keys.count(key) > 1]
+        if not missing and not odd:
+            values = dict(pairs)
+            return [values[key] for key in wanted]
+        problem = (
+            f"the numbers must be 1 to {size}, each once. Missing: {', '.join(missing) or 'none'}; "
+            f"unknown or repeated: {', '.join(odd) or 'none'}"
+        )
+    raise ValueError(problem)
+
+
+def parse_clusters(answer: str, size: int) -> list[str]:
+    """Read the name of the cluster of each answer; names that differ in case or spaces are one.
+
+    Raises
+    ------
+    ValueError
+        If an answer has none, or one that is blank or reserved.
+    """
+    names = []
+    for i, name in enumerate(parse_numbered(answer, size), 1):
+        plain = _plain(name) if isinstance(name, str) else ""
+        if not plain or plain == WRONG:
+            raise ValueError(f"the name of a cluster must be a string, not blank and not {WRONG!r}. {i} has {name!r}")
+        names.append(plain)
+    return names
+
+
+def parse_matches(answer: str, size: int, clusters: int) -> list[int]:
+    """Read the number of the cluster of each new answer, 0 for none.
+
+    Raises
+    ------
+    ValueError
+        If an answer has none, or one that is not a number from 0 to `clusters`.
+    """
+    matches = parse_numbered(answer, size)
+    for i, match in enumerate(matches, 1):
+        if isinstance(match, bool) or not isinstance(match, int) or not 0 <= match <= clusters:
+            raise ValueError(f"a cluster must be a number from 0 to {clusters}. {i} has {match!r}")
+    return matches
+
+
+def read(people: Path, answers: Path | None) -> tuple[list[Question], list[str]]:
+    """Read questions with people's answers, and those of a model if there are any; also returns the questions' texts.
+
+    Raises
+    ------
+    ValueError
+        If a file is not in a form that probeval reads.
+    """
+    records = list(read_objects(people))
+    references = parse_references(records)
+    given = [{"id": row["id"], "answers": []} for row in references] if answers is None else read_answers(answers)
+    # Released files of a model's answers are of some of the questions only.
+    missing = "skip" if is_released(records[0][1]) else "error"
+    try:
+        predictions, references, _ = pair_rows(given, references, missing=missing)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{answers or people}: {error}") from error
+    return questions(predictions, references), [reference["question"] for reference in references]
+
+
+def read_answers(path: Path) -> Any:
+    """Read a model's answers to all questions: an object on each line, or one JSON value."""
+    try:
+        found = read_json(path)
+    except ValueError:
+        found = [row for _, row in read_objects(path)]
+    if isinstance(found, dict) and "answers" in found:
+        found = [found]
+    # Without ids, they are in the order of people's.
+    is_ordered = isinstance(found, list) and not all(isinstance(row, dict) and _has_id(row) for row in found)
+    try:
+        return found if is_ordered else read_released(found)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _has_id(row: dict[str, Any]) -> bool:
+    return "id" in row or "answers" not in row
+
+
+def ask_clusters(
+    endpoint: Endpoint, journal: Journal, asked: list[Question], texts: list[str]
+) -> tuple[list[Clustered], int]:
+    """Ask for the clusters of people's answers; returns the questions that have them, and the exit code."""
+    example = cluster_question(EXAMPLE, EXAMPLE_ANSWERS)
+    orders, requests = [], []
+    for question, text in zip(asked, texts, strict=True):
+        counts = question.gold_counts.sum(axis=1)
+        order = [question.gold[i] for i in np.argsort(-counts, kind="stable").tolist()]
+        content = messages(CLUSTER_INSTRUCTIONS, example, in_json(EXAMPLE_NAMES), cluster_question(text, order))
+        parse = partial(parse_clusters, size=len(order))
+        requests.append(Request(f"question {question.name!r}", content, parse))
+        orders.append(order)
+    outcome = ask_all(endpoint, requests, journal)
+    found = [
+        Clustered(question, text, dict(zip(order, names, strict=True)))
+        for question, text, order, names in zip(asked, texts, orders, outcome.values, strict=True)
+        if names is not None
+    ]
+    return found, report(outcome, journal.path)
+
+
+def ask_labels(endpoint: Endpoint, journal: Journal, clustered: list[Clustered]) -> tuple[dict[str, dict], int]:
+    """Ask for the clusters of the model's answers; returns the labels of complete questions, and the exit code."""
+    example = match_question(EXAMPLE, EXAMPLE_CLUSTERS, EXAMPLE_NEW)
+    labels: dict[str, dict[str, str]] = {}
+    requests: list[Request] = []
+    blocks: list[tuple[Clustered, list[str]]] = []
+    for one in clustered:
+        labels[one.question.name] = one.known_labels()
+        new = [text for text in one.question.answers if text not in labels[one.question.name]]
+        for start in range(0, len(new), BLOCK):
+            block = new[start : start + BLOCK]
+            asked = match_question(one.text, one.members(), block)
+            content = messages(MATCH_INSTRUCTIONS, example, in_json(EXAMPLE_MATCHES), asked)
+            parse = partial(parse_matches, size=len(block), clusters=len(one.names))
+            requests.append(Request(f"answers to question {one.question.name!r}", content, parse))
+            blocks.append((one, block))
+    outcome = ask_all(endpoint, requests, journal)
+    for (one, block), matches in zip(blocks, outcome.values, strict=True):
+        if matches is None:
+            labels.pop(one.question.name, None)
+        elif one.question.name in labels:
+            columns = [WRONG, *one.names]
+            labels[one.question.name] |= {text: columns[match] for text, match in zip(block, matches, strict=True)}
+    return labels, report(outcome, journal.path)
+
+
+def agreement(clustered: list[Clustered]) -> str:
+    """Describe how well the clusters agree with people's, over the questions that people clustered; empty if none."""
+    rows = []
+    for one in clustered:
+        if one.question.clusters is not None:
+            found = np.unique([one.labels[text] for text in one.question.gold], return_inverse=True)[1]
+            rows.append(compare_clusterings(found, one.question.gold_counts.argmax(axis=1)))
+    if not rows:
+        return ""
+    means = ", ".join(f"{name} {np.mean([row[name] for row in rows]):.2f}" for name in rows[0])
+    return f"Agreement with people's clusters, mean of {len(rows)} questions: {means}."
+
+
+@command
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("people", type=Path, help="questions with people's answers, as JSON lines")
+    parser.add_argument("clustered", type=Path, help="where to write them with clusters")
+    parser.add_argument(
+        "--answers", type=Path, nargs=2, metavar=("ANSWERS", "LABELS"), help="a model's answers, and their labels"
+    )
+    add_arguments(parser)
+    arguments = parser.parse_args()
+
+    asked, texts = read(arguments.people, arguments.answers[0] if arguments.answers else None)
+    endpoint = open_endpoint(arguments)
+    path = arguments.clustered.with_name(f"{arguments.clustered.name}.journal")
+    with Journal(path) as journal:
+        clustered, code = ask_clusters(endpoint, journal, asked, texts)
+        write_jsonl(arguments.clustered, [one.reference() for one in clustered])
+        print(f"{arguments.clustered}: {len(clustered)} of {len(asked)} questions are clustered.", file=sys.stderr)
+        if agreement(clustered):
+            print(agreement(clustered), file=sys.stderr)
+        if arguments.answers:
+            labels, again = ask_labels(endpoint, journal, clustered)
+            code = max(code, again)
+            write_text(arguments.answers[1], json.dumps(labels, ensure_ascii=False, indent=1) + "\n")
+            print(f"{arguments.answers[1]}: {len(labels)} of {len(asked)} questions are labelled.", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,227 @@
+"""Agreement of metrics with a judge: accuracies, balanced over the verdicts or not, intervals, margins, kappa."""
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.metrics import cohen_kappa_score
+
+from text_metrics.commands.meta_eval.pairs import NONSENSE, Pairs
+from text_metrics.commands.shared.statistics import randomization_p
+
+LEVEL = 0.95
+JUDGE = "the judge"
+# Scores this close to each other differ by rounding alone.
+_TIE = 1e-9
+_RESAMPLES = 1000
+_SEED = 0
+
+FIRST_RULE = "rule: set 1"
+NONSENSE_RULE = "rule: nonsense wins"
+
+
+class Row(NamedTuple):
+    """A metric, or a trivial rule, in the tables.
+
+    scores : ndarray of shape (number of sets,)
+    sign : 1 if higher is more diverse, -1 if lower is
+    signature : the settings that decide the scores
+    group : "form", "content", "quality", "own", or "rule" for what is there to be beaten
+    original : the scores with the quirks of the paper's code, where it has any
+    """
+
+    name: str
+    scores: np.ndarray
+    sign: int
+    signature: str
+    group: str = "own"
+    original: np.ndarray | None = None
+
+
+class Draws:
+    """Bootstrap resamples of groups of items: items of one group, which share texts, are drawn together.
+
+    numbers : ndarray of shape (n,), the group of each item
+    weights : ndarray of shape (resamples, groups), how often each group is drawn
+    """
+
+    def __init__(self, groups: np.ndarray) -> None:
+        found, self.numbers = np.unique(groups, return_inverse=True)
+        n = len(found)
+        self.weights = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), _RESAMPLES).astype(float)
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Add values up by group; ndarray of shape (groups,)."""
+        return np.bincount(self.numbers, weights=values, minlength=self.weights.shape[1])
+
+    def means(self, values: np.ndarray) -> np.ndarray:
+        """Mean of values in each resample; NaN where it has no value."""
+        counts = self.weights @ self.sums(np.ones(len(values)))
+        return _divide(self.weights @ self.sums(values), counts)
+
+    def interval(self, resampled: np.ndarray) -> list[float] | None:
+        """Percentile interval; None for fewer than two groups, or no value."""
+        known = resampled[np.isfinite(resampled)]
+        if self.weights.shape[1] < 2 or not known.size:
+            return None
+        return np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+
+
+def compare(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Say which score is the higher: 0 for the first, 1 for the second, 0.5 for a tie; (n,)."""
+    tied = np.abs(first - second) <= _TIE * np.maximum(np.abs(first), np.abs(second))
+    return np.where(tied, 0.5, second > first)
+
+
+def choices(row: Row, pairs: Any, parity: bool = False) -> np.ndarray:
+    """Say which set of each pair a metric calls more diverse: 0, 1, or 0.5 for a tie; (n,)."""
+    scores = row.sign * (row.original if parity and row.original is not None else row.scores)
+    first, second = scores[pairs.first], scores[pairs.second]
+    return (second > first).astype(float) if parity else compare(first, second)
+
+
+def rule_choices(pairs: Pairs) -> dict[str, np.ndarray]:
+    """Choose by what is no property of a set: its position, and the label that says how it was made."""
+    found = {FIRST_RULE: np.zeros(len(pairs.first))}
+    nonsense = pairs.labels == NONSENSE
+    if nonsense.any():
+        # A tie where both sets are nonsense, or neither.
+        found[NONSENSE_RULE] = 0.5 + (nonsense[:, 1].astype(float) - nonsense[:, 0]) / 2
+    return found
+
+
+def cells(pairs: Pairs) -> dict[str, np.ndarray]:
+    """Name the columns of the tables: each data set, and its parts of high and low quality; masks (n,)."""
+    found = {}
+    for data in dict.fromkeys(pairs.data.tolist()):
+        whole = pairs.data == data
+        parts = [part for part in ("high", "low") if (whole & (pairs.parts == part)).any()]
+        if len(parts) == 1 and (pairs.parts[whole] == parts[0]).all():
+            found[f"{data}, {parts[0]}"] = whole
+            continue
+        found[f"{data}, all"] = whole
+        found |= {f"{data}, {part}": whole & (pairs.parts == part) for part in parts}
+    return found
+
+
+def agreements(
+    chosen: dict[str, np.ndarray], pairs: Pairs, where: np.ndarray, rules: tuple[str, ...] = ()
+) -> dict[str, dict[str, Any]]:
+    """Compare all metrics with the judge on some of the pairs.
+
+    Parameters
+    ----------
+    chosen : for each metric an ndarray of shape (n,), from `choices`
+    where : ndarray of shape (n,), bool
+    rules : names of the trivial rules: none is the best metric, and each metric is compared with the best of them
+
+    Returns
+    -------
+    for each metric: `accuracy` and its `interval`; `balanced`, the mean of the accuracies over the pairs of each
+    verdict, and its interval, None where only one verdict occurs; `ties`; `p_against_best`, by paired approximate
+    randomization, None for the best metric; `margin`, by how much it exceeds the best rule in balanced accuracy
+    """
+    draws = Draws(pairs.concepts[where])
+    second = pairs.verdicts[where].astype(float)
+    counts = draws.sums(np.ones(len(second)))
+    agreed = {name: 1 - np.abs(own[where] - second) for name, own in chosen.items()}
+    sums = {name: draws.sums(own) for name, own in agreed.items()}
+    balanced = {name: balanced_accuracy(own, second, draws) for name, own in agreed.items()}
+    metrics = [name for name in chosen if name not in rules]
+    best = max(metrics or list(chosen), key=lambda name: float(sums[name].sum()))
+    known = [name for name in rules if np.isfinite(balanced[name][0])]
+    rule = max(known, key=lambda name: balanced[name][0]) if known else None
+    found: dict[str, dict[str, Any]] = {}
+    for name, own in sums.items():
+        point, resampled = balanced[name]
+        margin = None
+        if rule is not None and name not in rules:
+            margin = {
+                "rule": rule,
+                "difference": float(point - balanced[rule][0]),
+                "interval": draws.interval(resampled - balanced[rule][1]),
+            }
+        found[name] = {
+            "accuracy": float(own.sum() / counts.sum()),
+            "interval": draws.interval(_divide(draws.weights @ own, draws.weights @ counts)),
+            "balanced": float(point) if np.isfinite(point) else None,
+            "balanced_interval": draws.interval(resampled) if np.isfinite(point) else None,
+            "ties": int((chosen[name][where] == 0.5).sum()),
+            "p_against_best": None if name == best else randomization_p(sums[best] - own),
+            "margin": margin,
+        }
+    return found
+
+
+def balanced_accuracy(agreed: np.ndarray, verdicts: np.ndarray, draws: Draws) -> tuple[float, np.ndarray]:
+    """Average the accuracies over the pairs of each verdict.
+
+    Parameters
+    ----------
+    agreed : ndarray of shape (n,): 1 where a metric says what the judge says, 0.5 for a tie
+    verdicts : ndarray of shape (n,): 0 for the first set, 1 for the second
+
+    Returns
+    -------
+    the value, and that of each resample; NaN where only one verdict occurs
+    """
+    weights = np.vstack([np.ones(draws.weights.shape[1]), draws.weights])
+    own = [(verdicts == verdict).astype(float) for verdict in (0, 1)]
+    shares = [_divide(weights @ draws.sums(agreed * one), weights @ draws.sums(one)) for one in own]
+    means = np.mean(shares, axis=0)
+    return float(means[0]), means[1:]
+
+
+def _divide(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+
+
+def kappas(chosen: dict[str, np.ndarray]) -> list[list[float | None]]:
+    """Cohen's kappa of all pairs of annotators, a tie being a verdict of its own; None where chance explains all."""
+    names = list(chosen)
+    table: list[list[float | None]] = [[1.0] * len(names) for _ in names]
+    for i, j in itertools.combinations(range(len(names)), 2):
+        first, second = ((2 * chosen[names[k]]).astype(int) for k in (i, j))
+        alone = len(np.unique(np.concatenate([first, second]))) == 1
+        table[i][j] = table[j][i] = None if alone else float(cohen_kappa_score(first, second))
+    return table
+
+
+def kappa_by_group(
+    chosen: dict[str, np.ndarray], groups: dict[str, str], judge: np.ndarray, concepts: np.ndarray
+) -> dict[str, dict[str, Any]]:
+    """Mean kappa of form metrics with content metrics, of each group within itself, and of each with the judge.
+
+    Parameters
+    ----------
+    groups : the group of each metric, "form" or "content"; others are left out
+    judge, concepts : ndarrays of shape (n,), the verdicts, and what is drawn together
+    """
+    names = [name for name in chosen if groups.get(name) in ("form", "content")]
+    annotators = {JUDGE: judge.astype(float), **{name: chosen[name] for name in names}}
+    # 0 and 2 for the sets, 1 for a tie.
+    codes = np.array([(2 * own).astype(int) for own in annotators.values()])
+    draws = Draws(concepts)
+    kinds = {JUDGE: "judge"} | {name: groups[name] for name in names}
+    totals: dict[str, list[np.ndarray]] = {}
+    for (i, one), (j, other) in itertools.combinations(enumerate(annotators), 2):
+        key = " with ".join(sorted((kinds[one], kinds[other]), key=("form", "content", "judge").index))
+        totals.setdefault(key, []).append(_kappa_resampled(codes[i], codes[j], draws))
+    found = {}
+    for key in ("form with form", "content with content", "form with content", "form with judge", "content with judge"):
+        if key in totals:
+            mean = np.mean(totals[key], axis=0)  # the first is of the pairs themselves
+            found[key] = {"kappa": float(mean[0]), "interval": draws.interval(mean[1:])}
+    return found
+
+
+def _kappa_resampled(first: np.ndarray, second: np.ndarray, draws: Draws) -> np.ndarray:
+    """Kappa of the items themselves, and of each resample; (1 + resamples,)."""
+    weights = np.vstack([np.ones(draws.weights.shape[1]), draws.weights])
+    total = weights @ draws.sums(np.ones(len(first)))
+    observed = weights @ draws.sums((first == second).astype(float)) / total
+    expected = np.zeros(len(weights))
+    for verdict in range(3):
+        shares = [weights @ draws.sums((own == verdict).astype(float)) / total for own in (first, second)]
+        expected += shares[0] * shares[1]
+    return _divide(observed - expected, 1 - expected)

@@ -1,0 +1,140 @@
+"""The whole evaluation as one report: strictly valid JSON, from which the pages and pictures are made."""
+
+from typing import Any
+
+import numpy as np
+
+from text_metrics.commands.meta_eval.agreement import (
+    JUDGE,
+    Row,
+    agreements,
+    cells,
+    choices,
+    kappa_by_group,
+    kappas,
+    rule_choices,
+)
+from text_metrics.commands.meta_eval.kinds import ORIGINAL, POORER, Kinds, originals_above
+from text_metrics.commands.meta_eval.pairs import Pairs
+
+
+def evaluate_metrics(pairs: Pairs, rows: list[Row], parity: bool) -> dict[str, Any]:
+    """Hold all metrics against the judge.
+
+    Returns
+    -------
+    dict, strictly valid JSON: `cells`, `metrics`, `rules`, `kappa`, `distributions`
+    """
+    chosen = {row.name: choices(row, pairs, parity) for row in rows} | rule_choices(pairs)
+    groups = dict.fromkeys(chosen, "rule") | {row.name: row.group for row in rows}
+    rules = tuple(name for name, group in groups.items() if group == "rule")
+    masks = cells(pairs)
+    found = {name: agreements(chosen, pairs, where, rules) for name, where in masks.items()}
+    clear = {
+        name: found[name] if pairs.clear[where].all() else agreements(chosen, pairs, where & pairs.clear, rules)
+        for name, where in masks.items()
+        if pairs.clear[where].any()
+    }
+    by_parity = {row.name: choices(row, pairs, parity=True) for row in rows} | rule_choices(pairs)
+    signs = {row.name: row.sign for row in rows}
+    signatures = {row.name: row.signature for row in rows}
+    return {
+        "cells": [
+            {"name": name, "pairs": int(where.sum()), "clear": int((where & pairs.clear).sum())}
+            for name, where in masks.items()
+        ],
+        "metrics": [
+            {
+                "name": name,
+                "group": groups[name],
+                "more_diverse": "lower" if signs.get(name, 1) < 0 else "higher",
+                "signature": signatures.get(name, ""),
+                "cells": {cell: own[name] for cell, own in found.items()},
+                "clear_cells": {cell: own[name] for cell, own in clear.items()},
+                "accuracy_by_parity": {
+                    cell: float((1 - np.abs(by_parity[name] - pairs.verdicts))[where].mean())
+                    for cell, where in masks.items()
+                },
+            }
+            for name in chosen
+        ],
+        "kappa": _kappa(pairs, chosen, groups),
+        "distributions": distributions(rows, pairs.by_label()),
+    }
+
+
+def _kappa(pairs: Pairs, chosen: dict[str, np.ndarray], groups: dict[str, str]) -> dict[str, Any]:
+    """Cohen's kappa over all pairs, and over those of each quality."""
+    metrics = {JUDGE: pairs.verdicts.astype(float)}
+    metrics |= {name: own for name, own in chosen.items() if not name.startswith("rule:")}
+    masks = {"pooled": np.ones(len(pairs.first), dtype=bool)}
+    masks |= {part: pairs.parts == part for part in ("high", "low") if (pairs.parts == part).any()}
+    return {
+        "names": list(metrics),
+        "pairs": {part: int(where.sum()) for part, where in masks.items()},
+        "matrices": {
+            part: kappas({name: own[where] for name, own in metrics.items()}) for part, where in masks.items()
+        },
+        "groups": {
+            part: kappa_by_group(
+                {name: own[where] for name, own in chosen.items()}, groups, pairs.verdicts[where], pairs.concepts[where]
+            )
+            for part, where in masks.items()
+        },
+    }
+
+
+def evaluate_kinds(kinds: list[Kinds], rows: list[Row]) -> dict[str, Any]:
+    """Say how often each metric ranks the original above the poorer kinds of the same concept.
+
+    Returns
+    -------
+    dict, strictly valid JSON: `generators`, `metrics`
+    """
+    return {
+        "generators": [
+            {"name": own.name, "concepts": len(own.numbers[ORIGINAL]), "left_out": own.left_out} for own in kinds
+        ],
+        "kinds": [name for name in POORER if any(name in own.numbers for own in kinds)],
+        "metrics": [
+            {
+                "name": row.name,
+                "group": row.group,
+                "signature": row.signature,
+                "above": {own.name: originals_above(own, row) for own in kinds},
+            }
+            for row in rows
+        ],
+    }
+
+
+def labels_of_kinds(kinds: list[Kinds]) -> dict[str, list[int]]:
+    """List the sets of each kind over all generators, under the names of the reports."""
+    names = {ORIGINAL: ORIGINAL, **POORER}
+    return {
+        shown: np.concatenate([own.numbers[name] for own in kinds if name in own.numbers]).tolist()
+        for name, shown in names.items()
+        if any(name in own.numbers for own in kinds)
+    }
+
+
+def distributions(rows: list[Row], labels: dict[str, list[int]]) -> dict[str, dict[str, dict[str, float]]]:
+    """Sum up the scores of the sets that bear each label: how many, mean, and quantiles as a box plot shows them."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for row in rows:
+        if row.name.startswith("rule:"):
+            continue
+        found[row.name] = {}
+        for label, members in labels.items():
+            scores = row.scores[members]
+            low, lower, middle, upper, high = np.quantile(scores, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist()
+            found[row.name][label] = {
+                "n": len(members),
+                "mean": float(scores.mean()),
+                "p5": low,
+                "q1": lower,
+                "median": middle,
+                "q3": upper,
+                "p95": high,
+            }
+    return found

@@ -1,0 +1,71 @@
+"""The report as Markdown, and as a page with its pictures inside."""
+
+import html as markup
+import os
+from pathlib import Path
+from typing import Any
+
+from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.meta_eval.blocks import wrap
+from text_metrics.commands.meta_eval.report import MARK, NOTE, TRAINING, WORSE, sections
+from text_metrics.commands.shared.pages import Table, html_page, html_picture, html_table, markdown_table
+
+TITLE = "Evaluation of diversity metrics"
+INTRODUCTION = (
+    "Each metric is an annotator that says which of two sets of texts is more diverse. It is compared with a judge, "
+    "with people and with trivial rules (data: arXiv 2506.00514). Written by text_metrics/commands/meta_eval/main.py."
+)
+
+
+def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
+    """Write the report as Markdown.
+
+    Parameters
+    ----------
+    path : where it will stand, so that its links lead to the pictures
+    folder : where to write the pictures; None for none
+    """
+    drawn = _pictures(report) if folder else {}
+    lines = [f"# {TITLE}", "", INTRODUCTION, "", TRAINING]
+    for section in sections(report):
+        lines += ["", f"## {section.title}", "", section.text]
+        if folder and section.picture in drawn:
+            write_text(folder / f"{section.picture}.svg", drawn[section.picture])
+            link = os.path.relpath(folder / f"{section.picture}.svg", path.parent)
+            lines += ["", f"![{section.title}]({Path(link).as_posix()})"]
+        for i, (caption, table) in enumerate(section.tables):
+            block = "\n".join([*markdown_table(table), *_notes(table)])
+            lines += ["", caption] if caption else []
+            lines += ["", wrap(section.block, block) if section.block and i == 0 else block]
+    return "\n".join(lines) + "\n"
+
+
+def _pictures(report: dict[str, Any]) -> dict[str, str]:
+    # matplotlib is an extra.
+    from text_metrics.commands.meta_eval.pictures import pictures
+
+    return pictures(report)
+
+
+def _notes(table: Table) -> list[str]:
+    """Explain the marks that a table bears."""
+    marks = [cell for row in table[1:] for cell in row]
+    notes = [NOTE] if any(cell.endswith(f" {MARK}") for cell in marks) else []
+    if any("* [" in cell for cell in marks):
+        notes.append(WORSE)
+    return ["", " ".join(notes)] if notes else []
+
+
+def html(report: dict[str, Any]) -> str:
+    """Write the report as a page with its pictures inside."""
+    drawn = _pictures(report)
+    parts = []
+    for section in sections(report):
+        parts.append(f"<h2>{markup.escape(section.title)}</h2><p>{markup.escape(section.text)}</p>")
+        if section.picture in drawn:
+            parts.append(html_picture(section.title, drawn[section.picture]))
+        for caption, table in section.tables:
+            note = "".join(f"<p>{markup.escape(line)}</p>" for line in _notes(table) if line)
+            line = f"<p>{markup.escape(caption)}</p>" if caption else ""
+            parts.append(f"{line}{html_table(table)}{note}")
+    return html_page(TITLE, [INTRODUCTION, TRAINING], "".join(parts))

@@ -1,0 +1,211 @@
+"""Score all sets by all metrics: one call of a module serves all the rows that it can give."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import evaluate
+import numpy as np
+
+from text_metrics.metrics._core.core_encoder import Encoded, EncoderSettings, encode
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL
+from text_metrics.commands.meta_eval.agreement import Row
+from text_metrics.commands.meta_eval.pooling import PooledTransformer
+from text_metrics.commands.meta_eval.raters import Rater, gruen_rater, read_rater
+
+ROOT = Path(__file__).resolve().parents[2]
+MIN_QUALITY = 0.5  # halfway; nothing was tried
+
+
+class Scoring(NamedTuple):
+    """What to score by.
+
+    model, precision, pooling : of the sentence encoder; pooling for a bare transformer
+    cache_dir : where embeddings are kept between runs
+    own : paths of modules, and 1 where higher is more diverse, -1 where lower is
+    ratings : files with ratings of quality
+    gruen : whether to rate by `gruen` too
+    """
+
+    model: str = DEFAULT_MODEL
+    precision: str | None = None
+    pooling: str | None = None
+    cache_dir: Path | None = None
+    own: Sequence[tuple[str, int]] = ()
+    ratings: Sequence[Path] = ()
+    gruen: bool = True
+
+
+def all_rows(sets: list[list[str]], scoring: Scoring) -> tuple[list[Row], list[Rater], list[str]]:
+    """Score all sets by all metrics, each text encoded once.
+
+    Returns
+    -------
+    rows, raters : what was scored and rated
+    failures : why a metric is left out; the others stay
+    """
+    encoded = encode_texts([text for members in sets for text in members], scoring)
+    raters = [read_rater(path, sets) for path in scoring.ratings]
+    groups: list[tuple[str, Callable[[], Iterable[Row]]]] = [
+        ("self_bleu", lambda: form_rows(sets)),
+        ("vendi_embed (n-grams)", lambda: ngram_rows(sets)),
+        ("vendi_embed and chamfer_diversity", lambda: embedding_rows(sets, encoded)),
+        ("gruen", lambda: _gruen_rows(sets, encoded, scoring, raters)),
+        *((rater.name, partial(quality_rows, sets, encoded, rater)) for rater in raters),
+        *((path, partial(own_rows, path, direction, sets)) for path, direction in scoring.own),
+        ("rules", lambda: rule_rows(sets)),
+    ]
+    rows: list[Row] = []
+    failures = []
+    for name, score in groups:
+        try:
+            for row in score():
+                taken = row.name in {other.name for other in rows}
+                rows.append(row._replace(name=f"{row.name} ({name})") if taken else row)
+        except Exception as error:  # a stranger's module may raise anything
+            failures.append(f"{name}: {error}")
+            print(f"{name} is left out: {error}", file=sys.stderr)
+    return rows, raters, failures
+
+
+def encode_texts(texts: list[str], scoring: Scoring) -> Encoded:
+    """Embed texts, each different one once."""
+    if scoring.pooling is not None:
+        encoder = PooledTransformer(scoring.model, scoring.pooling, scoring.precision)
+        found = encode(texts, EncoderSettings(model=encoder))
+        return found._replace(signed=encoder.signed)
+    settings = EncoderSettings(
+        model=scoring.model,
+        precision=scoring.precision,
+        cache_dir=scoring.cache_dir,
+        progress=sys.stderr.isatty() or None,
+    )
+    return encode(texts, settings)
+
+
+def form_rows(sets: list[list[str]]) -> Iterator[Row]:
+    """Score n-gram overlap, Distinct and Entropy."""
+    result = module("self_bleu").compute(predictions=sets, max_order=4, details=True)
+    for name, key, sign in (
+        ("self-BLEU-3", "self_bleu_3", -1),
+        ("self-BLEU-4", "self_bleu_4", -1),
+        ("Distinct-4", "distinct_4", 1),
+        ("Entropy-2", "entropy_2", 1),
+    ):
+        scores = column([own[key] for own in result["details"]])
+        original = None
+        if name == "Distinct-4":
+            # The original adds 1e-10 to the number of n-grams: of two sets without a repeat, the longer one wins.
+            totals = np.array([sum(max(len(text.split()) - 3, 0) for text in members) for members in sets])
+            original = scores * totals / (totals + 1e-10)
+        yield Row(name, scores, sign, result["signature"], "form", original)
+
+
+def ngram_rows(sets: list[list[str]]) -> Iterator[Row]:
+    """Score Vendi on n-grams."""
+    result = module("vendi_embed").compute(predictions=sets, q=[0.5, 1, "inf"], kernel="ngram", details=True)
+    for order, shown in (("0.5", "0.5"), ("1", "1"), ("inf", "∞")):
+        scores = column([own["by_order"][order] for own in result["details"]])
+        yield Row(f"VS-ngram-{shown}", scores, 1, result["signature"], "form")
+
+
+def embedding_rows(sets: list[list[str]], encoded: Encoded) -> Iterator[Row]:
+    """Score distances and Vendi on embeddings."""
+    given = {"predictions": sets, "embeddings": encoded.embeddings, "details": True}
+    result = module("chamfer_diversity").compute(**given)
+    signature = with_model(result, encoded)
+    similarity = column([1 - own["mean_pairwise_distance"] for own in result["details"]])
+    yield Row("self-CosSim", similarity, -1, signature, "content")
+    yield Row("Chamfer", column(result["scores"]), 1, signature, "content")
+    result = module("vendi_embed").compute(**given, q=[0.5, 1, "inf"])
+    for order, shown in (("0.5", "0.5"), ("1", "1"), ("inf", "∞")):
+        scores = column([own["by_order"][order] for own in result["details"]])
+        yield Row(f"VS-Embed-{shown}", scores, 1, with_model(result, encoded), "content")
+    result = module("vendi_embed").compute(**given, kernel="classes", q=[0, 1])
+    for order in ("0", "1"):
+        scores = column([own["by_order"][order] for own in result["details"]])
+        yield Row(f"VS-Classes-{order}", scores, 1, with_model(result, encoded), "content")
+
+
+def _gruen_rows(sets: list[list[str]], encoded: Encoded, scoring: Scoring, raters: list[Rater]) -> Iterator[Row]:
+    if scoring.gruen:
+        raters.insert(0, gruen_rater(sets, module("gruen"), scoring.cache_dir))
+        yield from quality_rows(sets, encoded, raters[0])
+
+
+def quality_rows(sets: list[list[str]], encoded: Encoded, rater: Rater) -> Iterator[Row]:
+    """Score quality alone, and diversity weighted by it."""
+    yield Row(f"{rater.name} alone", np.array([own.mean() for own in rater.ratings]), 1, rater.signature, "rule")
+    quality = [own.tolist() for own in rater.ratings]
+    given = {"predictions": sets, "embeddings": encoded.embeddings, "quality": quality}
+    suffix = f"|quality:({rater.signature})"
+    result = module("chamfer_diversity").compute(**given)
+    signature = with_model(result, encoded) + suffix
+    yield Row(f"{rater.name} × Chamfer", column(result["quality_scores"]), 1, signature, "quality")
+    result = module("vendi_embed").compute(**given, q=0.5)
+    signature = with_model(result, encoded) + suffix
+    yield Row(f"{rater.name} × VS-Embed-0.5", column(result["quality_scores"]), 1, signature, "quality")
+    result = module("vendi_embed").compute(**given, q=0.5, min_quality=MIN_QUALITY)
+    name = f"VS-Embed-0.5 of {rater.name} ≥ {MIN_QUALITY}"
+    yield Row(name, column(result["scores"]), 1, with_model(result, encoded) + suffix, "quality")
+
+
+def rule_rows(sets: list[list[str]]) -> Iterator[Row]:
+    """Score sets by trivial rules."""
+    words = [[word for text in members for word in text.split()] for members in sets]
+    counts = np.array([float(len(own)) for own in words])
+    yield Row("rule: longer set", counts, 1, "number of words", "rule")
+    yield Row("rule: shorter set", -counts, 1, "minus number of words", "rule")
+    distinct = [float(len({word.casefold() for word in own})) for own in words]
+    yield Row("rule: more distinct words", np.array(distinct), 1, "number of different words", "rule")
+
+
+def with_model(result: dict[str, Any], encoded: Encoded) -> str:
+    """Name the model in a signature: the module was handed its embeddings, and cannot know."""
+    model = "|".join(f"{name}:{value}" for name, value in encoded.signed.items())
+    return result["signature"].replace("embeddings:given", model)
+
+
+def own_rows(path: str, direction: int, sets: list[list[str]]) -> list[Row]:
+    """Score sets by any module of `evaluate`: all at once if it takes sets and gives `scores`, else one by one."""
+    loaded = load_module(path)
+    name = loaded.name
+    with contextlib.suppress(Exception):  # what a stranger's module raises at sets of texts is not known
+        result = loaded.compute(predictions=sets)
+        if isinstance(result.get("scores"), list) and len(result["scores"]) == len(sets):
+            return [Row(name, column(result["scores"]), direction, str(result.get("signature", path)))]
+    # A call that failed may have left the module in the middle of its work.
+    loaded = load_module(path)
+    scores = []
+    for members in sets:
+        result = loaded.compute(predictions=members)
+        numbers = {key: value for key, value in result.items() if isinstance(value, (int, float))}
+        if name not in numbers and len(numbers) != 1:
+            raise ValueError(f"it must give one number, or one named {name!r}. Got {', '.join(result) or 'nothing'}.")
+        scores.append(numbers[name] if name in numbers else next(iter(numbers.values())))
+    return [Row(name, column(scores), direction, str(result.get("signature", path)))]
+
+
+def module(name: str) -> Any:
+    """Load a metric of this repository."""
+    return evaluate.load(str(ROOT / "metrics" / name))
+
+
+def load_module(path: str) -> Any:
+    """Load a module of `evaluate` by its path or its name on the Hub."""
+    try:
+        return evaluate.load(path)
+    except Exception as error:  # many kinds, from the file system to the Hub's client
+        raise ValueError(f"metric {path!r} cannot be loaded: {str(error).splitlines()[0]}") from error
+
+
+def column(values: Sequence[float | None]) -> np.ndarray:
+    """Take a number for each set, and make sure that it is one."""
+    numbers = np.array(values, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise ValueError(f"it gives no number for set {bad[0]} of {len(values)}. Got {values[bad[0]]!r}.")
+    return numbers

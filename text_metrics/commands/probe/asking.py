@@ -1,0 +1,108 @@
+"""`probe.py ask`: have a model answer questions many times over."""
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+from text_metrics.commands.shared.chat import Journal, Outcome, Request, add_arguments, ask_all, open_endpoint, report
+from text_metrics.commands.shared.files import write_jsonl
+from text_metrics.commands.probe.cleaning import clean
+from text_metrics.commands.probe.files import read_questions, read_shots
+from text_metrics.commands.probe.local import Sampler, Sampling, check
+from text_metrics.commands.probe.prompts import messages
+
+DESCRIPTION = """\
+Ask a model each question many times, and write its answers.
+
+    text-metrics probe ask questions.jsonl answers.jsonl --model gpt-4o --samples 100 --prices 2.5 10
+    text-metrics probe ask questions.jsonl answers.jsonl --model my-model --base-url http://localhost:8000/v1
+    text-metrics probe ask questions.jsonl answers.jsonl --model HuggingFaceTB/SmolLM2-135M --local
+
+A question is a JSON object on its own line: `id`, `question`, and perhaps the `sentence` that it is about; or a record
+of a released file of targets. A line of the output has the `id`, the clean `answers` and the `raw` ones. Each answer is
+kept in answers.jsonl.journal as it comes: after a crash, the same command continues, and asks for none of them again.
+"""
+
+# More than the samples of any question.
+_MANY = 1_000_000_000
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "ask",
+        help="have a model answer questions many times over",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("questions", type=Path, help="questions, as JSON lines")
+    parser.add_argument("answers", type=Path, help="where to write the answers")
+    parser.add_argument("--samples", type=int, default=100, help="answers to each question")
+    parser.add_argument("--shots", type=Path, metavar="FILE", help="examples: `question` and `answer` on each line")
+    add_arguments(parser)
+    local = parser.add_argument_group("with --local")
+    local.add_argument(
+        "--local", action="store_true", help="--model is a causal model: a folder, a GGUF file, a Hub id"
+    )
+    local.add_argument("--max-tokens", type=int, default=Sampling().max_tokens, help="the maximum length of an answer")
+    local.add_argument("--batch-size", type=int, default=Sampling().batch_size, help="answers sampled at a time")
+    local.add_argument("--seed", type=int, default=0)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; returns the exit code."""
+    if arguments.samples < 1:
+        raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
+    questions = read_questions(arguments.questions)
+    shots = read_shots(arguments.shots) if arguments.shots else []
+    path = arguments.answers.with_name(f"{arguments.answers.name}.journal")
+    outcome = None
+    if arguments.local:
+        sampling = Sampling(arguments.temperature, arguments.max_tokens, arguments.batch_size, arguments.seed)
+        check(sampling)
+        sampler = Sampler(arguments.model, sampling)
+        with Journal(path) as journal:
+            found = sampler.ask(questions, shots, arguments.samples, journal)
+        model = sampler.identity
+    else:
+        endpoint = open_endpoint(arguments)
+        requests, before = [], Counter[str]()
+        for question in questions:
+            # Two questions of the same words are asked each for itself.
+            first = before[question.text()] * _MANY
+            before[question.text()] += 1
+            requests += [
+                Request(f"question {question.id!r}", messages(question, shots), str, first + i)
+                for i in range(arguments.samples)
+            ]
+        with Journal(path) as journal:
+            outcome = ask_all(endpoint, requests, journal)
+        found, model = _by_question(outcome, arguments.samples), arguments.model
+    lines = [
+        {
+            "id": question.id,
+            "question": question.text(),
+            "answers": [clean(answer) for answer in answers],
+            "raw": answers,
+            "model": model,
+            "temperature": arguments.temperature,
+        }
+        for question, answers in zip(questions, found, strict=True)
+        if answers
+    ]
+    write_jsonl(arguments.answers, lines)
+    complete = sum(len(answers) == arguments.samples for answers in found)
+    print(
+        f"{arguments.answers}: {complete} of {len(questions)} questions have all their {arguments.samples} answers.",
+        file=sys.stderr,
+    )
+    if outcome is not None:
+        return report(outcome, path)
+    return 0 if complete == len(questions) else 1
+
+
+def _by_question(outcome: Outcome, samples: int) -> list[list[str]]:
+    own = [outcome.values[start : start + samples] for start in range(0, len(outcome.values), samples)]
+    return [[answer for answer in answers if answer is not None] for answers in own]

@@ -1,0 +1,243 @@
+"""Compare models with people, and with each other, at equal numbers of answers."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import false_discovery_control
+
+from text_metrics.metrics.probeval.core_results import confidence_interval
+from text_metrics.metrics.probeval.probeval_pipeline import Clusters, Scored
+from text_metrics.commands.probe.files import clean_counts
+from text_metrics.commands.probe.scoring import Matched, Scorer, draw, halve
+from text_metrics.commands.shared.statistics import randomization_p
+
+PEOPLE, UNIFORM, COMMONEST = "people", "rule: uniform over clusters", "rule: always the commonest"
+RULES = (UNIFORM, COMMONEST)
+_SAMPLES = 200
+
+Answers = Mapping[str, Mapping[str, Counter[str]]]
+
+
+class Comparing(NamedTuple):
+    """How to compare.
+
+    level : of the confidence intervals
+    rounds : random draws, averaged
+    clean : clean the models' answers first
+    """
+
+    level: float = 0.95
+    rounds: int = 20
+    seed: int = 0
+    clean: bool = True
+
+
+def masses(rule: str, clusters: Clusters, total: float) -> np.ndarray:
+    """Return what a trivial rule answers: ndarray of shape (c,) with a given sum."""
+    own = clusters.counts.sum(axis=0)
+    if rule == UNIFORM:
+        return np.full(len(own), total / len(own))
+    return np.where(np.arange(len(own)) == own.argmax(), total, 0.0)
+
+
+def describe(scorer: Scorer, scored: Mapping[str, Scored], sizes: Mapping[str, int], level: float) -> dict[str, Any]:
+    """Describe a sample of answers by the scores of its questions, over all questions and by slot."""
+    slots = sorted({scorer.slots[name] for name in scored} - {""})
+    result = _means(list(scored.values()))
+    values = np.array([one.score for one in scored.values()])
+    return {
+        "n_questions": len(scored),
+        "n_answers": [min(sizes.values()), max(sizes.values())],
+        **result,
+        "interval": confidence_interval(level, values),
+        "by_slot": {
+            slot: _means([one for name, one in scored.items() if scorer.slots[name] == slot]) for slot in slots
+        },
+        "scores": {name: one.score for name, one in scored.items()},
+    }
+
+
+def _means(scored: list[Scored]) -> dict[str, Any]:
+    wrong = [one.wrong_rate for one in scored if one.wrong_rate is not None]
+    return {
+        "n": len(scored),
+        "probeval": float(np.mean([one.score for one in scored])),
+        "coverage": float(np.mean([one.coverage for one in scored])),
+        "wrong_rate": float(np.mean(wrong)) if wrong else None,
+        "entropy": float(np.mean([one.model_entropy for one in scored])),
+        "gold_entropy": float(np.mean([one.gold_entropy for one in scored])),
+    }
+
+
+def rows(scorer: Scorer, files: Answers, level: float) -> list[dict[str, Any]]:
+    """Score each file as it is, and the trivial rules with as many answers as people gave; the best first."""
+    found = []
+    for title, answers in files.items():
+        names = [name for name in answers if name in scorer.questions]
+        if not names:
+            raise ValueError(f"{title}: none of its questions is among the targets: {list(answers)[:3]!r}.")
+        counts = {name: scorer.counts(name, answers[name]) for name in names}
+        scored = {name: scorer.score(scorer.matched(name), counts[name]) for name in names}
+        sizes = {name: int(own.sum()) for name, own in counts.items()}
+        found.append({"name": title, **describe(scorer, scored, sizes, level)})
+    for rule in RULES:
+        scored, sizes = {}, {}
+        for name in scorer.questions:
+            clusters = scorer.matched(name).clusters
+            sizes[name] = int(clusters.counts.sum())
+            scored[name] = scorer.score_clusters(clusters, masses(rule, clusters, sizes[name]))
+        found.append({"name": rule, **describe(scorer, scored, sizes, level)})
+    return sorted(found, key=lambda row: row["probeval"])
+
+
+def describe_second(
+    references: list[dict[str, Any]], people: Mapping[str, Counter[str]], rng: np.random.Generator
+) -> dict[str, Any]:
+    """Find out whether a second sample of people's answers is, in fact, the first.
+
+    Answers are paired with equal gold answers, each one once. A sample that is drawn anew repeats some answers and
+    misses others, even if it is drawn from the gold answers themselves; the same answers do not.
+
+    Returns
+    -------
+    dict with "overlap", the share of answers with a partner, "expected", the mean share in samples drawn from the gold
+    answers with replacement, and "same", whether it is above that of all 200 such samples
+    """
+    gold = {str(row["id"]): Counter[str]() for row in references}
+    for row in references:
+        for answer in row["answers"]:
+            gold[str(row["id"])][answer["text"]] += int(answer["count"])
+    same, total, drawn = 0, 0, np.zeros(_SAMPLES)
+    for name, theirs in people.items():
+        if name not in gold:
+            continue
+        own, first = (clean_counts({"": counts})[""] for counts in (theirs, gold[name]))
+        same += (own & first).total()
+        total += own.total()
+        counts = np.array(list(first.values()))
+        drawn += np.minimum(rng.multinomial(own.total(), counts / counts.sum(), _SAMPLES), counts).sum(axis=1)
+    total = max(total, 1)
+    return {"overlap": same / total, "expected": float(drawn.mean()) / total, "same": bool(same > drawn.max())}
+
+
+def against_people(
+    scorer: Scorer, files: Answers, people: Mapping[str, Counter[str]] | None, once: bool, how: Comparing
+) -> list[dict[str, Any]]:
+    """Compare each file, and the trivial rules, with people at the same number of answers.
+
+    In each round, people's answers are split at random: one half is the gold answers, the other half answers like a
+    model. With a second sample of people, all gold answers and that sample serve instead. Of the two that are compared,
+    the larger sample is drawn down to the size of the smaller, question by question.
+
+    Parameters
+    ----------
+    once : each different answer of a sample counts once: for files that have lost how often an answer was given
+
+    Returns
+    -------
+    list of dicts, the closest to people first: "own" and "people" are mean divergences, "difference" is own - people
+    """
+    rng = np.random.default_rng(how.seed)
+    titles = [*files, *RULES]
+    sums: dict[str, dict[str, np.ndarray]] = {title: {} for title in titles}
+    for name, question in scorer.questions.items():
+        if people is not None and not people.get(name):
+            continue
+        for _ in range(how.rounds):
+            if people is None:
+                half, theirs = halve(question, rng)
+                matched = scorer.match(half)
+            else:
+                matched, theirs = scorer.matched(name), people[name]
+            own = _Round(scorer, matched, _counts(scorer, name, theirs, once))
+            for title in titles:
+                if title in RULES:
+                    pair = own.against_rule(title)
+                elif name in files[title]:
+                    pair = own.against(_counts(scorer, name, files[title][name], once), rng)
+                else:
+                    continue
+                sums[title][name] = sums[title].get(name, 0) + pair / how.rounds
+    found = []
+    for title in titles:
+        table = np.array(list(sums[title].values()))
+        names = list(sums[title])
+        if not len(table):
+            continue
+        found.append({"name": title, **difference(table[:, 0], table[:, 1], how.level, ("own", "people"))})
+        found[-1]["by_slot"] = {
+            slot: table[[scorer.slots[name] == slot for name in names]].mean(axis=0).tolist()
+            for slot in sorted({scorer.slots[name] for name in names} - {""})
+        }
+    return sorted(found, key=lambda row: row["difference"])
+
+
+def _counts(scorer: Scorer, name: str, answers: Mapping[str, int], once: bool) -> np.ndarray:
+    counts = scorer.counts(name, answers)
+    return np.minimum(counts, 1) if once else counts
+
+
+class _Round(NamedTuple):
+    """A question with its clusters, and the counts of people who answer it like a model."""
+
+    scorer: Scorer
+    matched: Matched
+    people: np.ndarray
+
+    def against(self, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Score a sample and people's, drawn down to the same size: ndarray of shape (2,)."""
+        size = int(min(counts.sum(), self.people.sum()))
+        drawn = (draw(sample, size, rng) for sample in (counts, self.people))
+        return np.array([self.scorer.score(self.matched, sample).score for sample in drawn])
+
+    def against_rule(self, rule: str) -> np.ndarray:
+        """Score a trivial rule and people."""
+        clusters = self.matched.clusters
+        answered = masses(rule, clusters, float(self.people.sum()))
+        return np.array(
+            [self.scorer.score_clusters(clusters, answered).score, self.scorer.score(self.matched, self.people).score]
+        )
+
+
+def pairs(scorer: Scorer, files: Answers, how: Comparing) -> list[dict[str, Any]]:
+    """Compare all pairs of files over the questions of both, the larger sample drawn down to the smaller."""
+    rng = np.random.default_rng(how.seed)
+    titles = list(files)
+    found: list[dict[str, Any]] = []
+    for i, first in enumerate(titles):
+        for second in titles[i + 1 :]:
+            names = [name for name in files[first] if name in files[second] and name in scorer.questions]
+            if not names:
+                continue
+            table = np.zeros((len(names), 2))
+            for row, name in enumerate(names):
+                both = [scorer.counts(name, files[title][name]) for title in (first, second)]
+                size = int(min(counts.sum() for counts in both))
+                for column, counts in enumerate(both):
+                    # All answers are always the same draw.
+                    times = 1 if counts.sum() <= size else how.rounds
+                    drawn = [scorer.score(scorer.matched(name), draw(counts, size, rng)).score for _ in range(times)]
+                    table[row, column] = np.mean(drawn)
+            found.append(
+                {"a": first, "b": second, **difference(table[:, 0], table[:, 1], how.level, ("a_mean", "b_mean"))}
+            )
+    if found:
+        adjusted = false_discovery_control([pair["p"] for pair in found])
+        for pair, value in zip(found, adjusted.tolist(), strict=True):
+            pair["p_adjusted"] = value
+    return found
+
+
+def difference(first: np.ndarray, second: np.ndarray, level: float, names: tuple[str, str]) -> dict[str, Any]:
+    """Test the mean difference of paired scores of questions, ndarrays of shape (n,)."""
+    differences = first - second
+    return {
+        "n": len(differences),
+        names[0]: float(first.mean()),
+        names[1]: float(second.mean()),
+        "difference": float(differences.mean()),
+        "interval": confidence_interval(level, differences),
+        "p": randomization_p(differences),
+    }

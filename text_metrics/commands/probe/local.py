@@ -1,0 +1,125 @@
+"""Sample answers from a causal language model of transformers."""
+
+import hashlib
+import json
+import sys
+from typing import NamedTuple
+
+import torch
+from tqdm import tqdm
+
+from text_metrics.commands.shared.causal import CausalModel, load_causal
+from text_metrics.commands.shared.chat import Journal
+from text_metrics.commands.probe.files import Asked, Shot
+from text_metrics.commands.probe.prompts import completion, messages
+
+
+class Sampling(NamedTuple):
+    """How answers are sampled.
+
+    temperature : > 0; the whole distribution of the model is sampled, at this temperature
+    max_tokens : the maximum length of an answer, in tokens
+    batch_size : answers to a question that are sampled at a time
+    """
+
+    temperature: float = 1.0
+    max_tokens: int = 32
+    batch_size: int = 64
+    seed: int = 0
+
+
+def check(sampling: Sampling) -> None:
+    """Raise a ValueError that names the option if a setting is out of range."""
+    if sampling.temperature <= 0:
+        raise ValueError(f"--temperature must be above 0 with --local. Got {sampling.temperature}.")
+    for name in ("max_tokens", "batch_size"):
+        if getattr(sampling, name) < 1:
+            raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {getattr(sampling, name)}.")
+
+
+class Sampler:
+    """A causal language model that answers questions, on a GPU in bfloat16 where there is one.
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be found.
+    """
+
+    def __init__(self, model: str, sampling: Sampling) -> None:
+        dtype = torch.bfloat16 if torch.cuda.is_available() else torch.float32
+        self._loaded: CausalModel = load_causal(model, dtype)
+        self._sampling = sampling
+        self.identity = self._loaded.identity
+
+    def ask(self, questions: list[Asked], shots: list[Shot], samples: int, journal: Journal) -> list[list[str]]:
+        """Sample answers to each question, and keep them in the journal as they come.
+
+        Answers that the journal holds are not sampled again. After an interruption, the answers so far are returned.
+
+        Returns
+        -------
+        list of n lists of at most `samples` raw answers
+        """
+        prompts = [self._encode(question, shots) for question in questions]
+        keys = [
+            [self._key(question, ids, i) for i in range(samples)]
+            for question, ids in zip(questions, prompts, strict=True)
+        ]
+        missing = sum(key not in journal.answers for own in keys for key in own)
+        with tqdm(total=missing, unit="answer", file=sys.stderr) as bar:
+            try:
+                for ids, own in zip(prompts, keys, strict=True):
+                    left = [key for key in own if key not in journal.answers]
+                    for start in range(0, len(left), self._sampling.batch_size):
+                        batch = left[start : start + self._sampling.batch_size]
+                        for key, (text, n_tokens) in zip(batch, self._sample(ids, len(batch), batch[0]), strict=True):
+                            tokens = [ids.shape[1], n_tokens]
+                            journal.add({"key": key, "answer": text, "tokens": tokens})
+                            bar.update()
+            except KeyboardInterrupt:
+                print("It was interrupted. The same command continues from there.", file=sys.stderr)
+        return [[journal.answers[key][0]["answer"] for key in own if key in journal.answers] for own in keys]
+
+    def _encode(self, question: Asked, shots: list[Shot]) -> torch.Tensor:
+        tokenizer = self._loaded.tokenizer
+        if tokenizer.chat_template:
+            text = tokenizer.apply_chat_template(messages(question, shots), add_generation_prompt=True, tokenize=False)
+            return tokenizer(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
+        return tokenizer(completion(question, shots), return_tensors="pt")["input_ids"]
+
+    def _key(self, question: Asked, ids: torch.Tensor, sample: int) -> str:
+        """Name an answer by all that decides it, other than the size of a batch."""
+        own = self._sampling
+        decisive = [self.identity, question.id, ids[0].tolist(), own.temperature, own.max_tokens, own.seed, sample]
+        return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:32]
+
+    def _sample(self, ids: torch.Tensor, count: int, name: str) -> list[tuple[str, int]]:
+        """Sample answers, each with its number of tokens, padding included."""
+        from transformers import GenerationConfig
+
+        tokenizer, model = self._loaded.tokenizer, self._loaded.model
+        end = model.generation_config.eos_token_id
+        end = tokenizer.eos_token_id if end is None else end
+        first_end = end[0] if isinstance(end, list) else end
+        config = GenerationConfig(
+            do_sample=True,
+            temperature=self._sampling.temperature,
+            top_k=0,
+            top_p=1.0,
+            repetition_penalty=1.0,
+            max_new_tokens=self._sampling.max_tokens,
+            num_return_sequences=count,
+            eos_token_id=end,
+            stop_strings=None if tokenizer.chat_template else ["\n"],
+            pad_token_id=first_end if tokenizer.pad_token_id is None else tokenizer.pad_token_id,
+        )
+        torch.manual_seed(int(name[:15], 16))
+        ids = ids.to(self._loaded.device)
+        with torch.inference_mode():
+            found = model.generate(
+                ids, attention_mask=torch.ones_like(ids), generation_config=config, tokenizer=tokenizer
+            )
+        answers = found[:, ids.shape[1] :]
+        texts = tokenizer.batch_decode(answers, skip_special_tokens=True)
+        return [(text, answers.shape[1]) for text in texts]

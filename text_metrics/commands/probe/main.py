@@ -1,0 +1,36 @@
+"""Probe a model with questions that have many right answers: ask it, and report how its answers compare with people's.
+
+    text-metrics probe ask questions.jsonl answers.jsonl --model gpt-4o --samples 100
+    text-metrics probe report targets.jsonl answers.jsonl --html report.html
+    text-metrics probe annotators targets.jsonl
+    text-metrics probe sensitivity targets.jsonl
+
+Each command has its own --help.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+from text_metrics.commands.shared.command import command
+from text_metrics.commands.probe import annotators, asking, report, sensitivity
+
+
+@command
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for part in (asking, report, annotators, sensitivity):
+        part.add_parser(commands)
+    arguments = parser.parse_args()
+    try:
+        return arguments.run(arguments)
+    except TypeError as error:  # of a file with values of another kind
+        raise ValueError(str(error)) from error
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

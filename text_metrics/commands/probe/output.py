@@ -1,0 +1,31 @@
+"""Where the reports of `probe.py` go: a page of Markdown, a file with all numbers, and a picture."""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from text_metrics.commands.shared.command import drawn
+from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.pages import put_between
+
+
+def add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where a report is written."""
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put it between its markers in a page of Markdown")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
+    parser.add_argument("--plot", type=drawn, metavar="FILE", help="write the picture as SVG")
+
+
+def write_outputs(
+    arguments: argparse.Namespace, name: str, text: str, found: dict[str, Any], draw: Callable[[dict[str, Any]], str]
+) -> None:
+    """Print a report, and write it where the options say; `name` is that of its markers."""
+    print(text)
+    if arguments.write:
+        put_between(arguments.write, name, text)
+    if arguments.json:
+        write_text(arguments.json, json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    if arguments.plot:
+        write_text(arguments.plot, draw(found))

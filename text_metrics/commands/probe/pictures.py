@@ -1,0 +1,103 @@
+"""The pictures of probe.py, as SVG that is the same for the same numbers."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from text_metrics.commands.shared.pages import to_svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_STYLE: Any = {"svg.hashsalt": "probe", "svg.fonttype": "none", "font.size": 9}
+
+# So many levels are each named on the axis.
+_FEW = 6
+
+
+def draw_report(report: dict[str, Any]) -> str:
+    """Plot the divergence of each model beside that of people: all answers, and each answer once."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    panels = {"all answers": report["against_people"], "each answer once": report["against_people_once"]}
+    with matplotlib.rc_context(_STYLE):
+        height = 1.2 + 0.3 * max(len(rows) for rows in panels.values())
+        figure = Figure(figsize=(9, height), layout="constrained")
+        axes = figure.subplots(1, len(panels), sharex=True, squeeze=False)[0]
+        for panel, (title, rows) in zip(axes, panels.items(), strict=True):
+            places = np.arange(len(rows))
+            panel.scatter([row["own"] for row in rows], places, label="the model", zorder=3)
+            panel.scatter([row["people"] for row in rows], places, marker="D", label="people", zorder=3)
+            panel.hlines(
+                places, [row["people"] for row in rows], [row["own"] for row in rows], color="grey", linewidth=1
+            )
+            panel.set_yticks(places, [row["name"] for row in rows])
+            panel.invert_yaxis()
+            panel.set_xlim(left=0)
+            panel.grid(axis="x", alpha=0.3)
+            panel.set_title(title, fontsize=9)
+        axes[0].legend(fontsize=8, frameon=False)
+        figure.supxlabel("KL(half of people ‖ the other answers), nats; lower is closer to people", fontsize=8)
+        return to_svg(figure)
+
+
+def draw_annotators(found: dict[str, Any]) -> str:
+    """Plot the divergence of m people from all, and the error of telling two distributions apart by m answers."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(9, 3.4), layout="constrained")
+        left, right = figure.subplots(1, 2, sharex=True)
+        sizes = found["sizes"]
+        for smoothed, title in (("smoothed", "smoothed, as in probeval"), ("debiased", "debias=True")):
+            curve = np.array([[one["mean"], one["low"], one["high"]] for one in found[smoothed]])
+            left.plot(sizes, curve[:, 0], label=title)
+            left.fill_between(sizes, curve[:, 1], curve[:, 2], alpha=0.2)
+        left.set_ylabel("KL(all people ‖ m people), nats")
+        left.set_xlabel("m; bands hold 90 % of samples")
+        left.set_ylim(bottom=0)
+        left.legend(fontsize=8, frameon=False)
+        for divergence, errors in zip(found["divergences"], found["errors"], strict=True):
+            right.plot(sizes, errors, label=f"{divergence:g} nats")
+        right.axhline(found["wanted"], color="grey", linewidth=0.8, linestyle="--")
+        right.set_ylabel(f"error of the second kind, at {100 * found['alpha']:g} % of the first")
+        right.set_xlabel("m")
+        right.set_ylim(0, 1)
+        right.legend(fontsize=8, frameon=False, title="divergence", title_fontsize=8)
+        for panel in (left, right):
+            panel.set_xscale("log")
+            panel.set_xticks(sizes, [str(size) for size in sizes], rotation=90)
+            panel.minorticks_off()
+            panel.grid(alpha=0.3)
+        return to_svg(figure)
+
+
+def draw_sensitivity(found: dict[str, Any]) -> str:
+    """Plot how each score responds to each change: a row of panels for the scores in [0, 1], and one for probeval."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    changes = found["changes"]
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(3 * len(changes), 5.6), layout="constrained")
+        axes = figure.subplots(2, len(changes), sharex="col", sharey="row", squeeze=False)
+        for column, change in enumerate(changes):
+            for i, name in enumerate(found["scores"]):
+                _curve(axes[0 if name == "probeval" else 1][column], change, name, matplotlib.colormaps["tab20"](i))
+            if len(change["levels"]) <= _FEW:
+                axes[1][column].set_xticks(change["levels"])
+            axes[0][column].set_title(change["title"], fontsize=9)
+            axes[1][column].set_xlabel(change["axis"])
+        axes[0][0].set_ylabel("probeval, nats; lower is better")
+        axes[1][0].set_ylabel("score; higher is better")
+        axes[1][0].set_ylim(-0.02, 1.02)
+        handles, labels = axes[1][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=7, frameon=False)
+        return to_svg(figure)
+
+
+def _curve(panel: "Axes", change: dict[str, Any], name: str, color: Any) -> None:
+    panel.plot(change["levels"], change["curves"][name], marker=".", linewidth=1, label=name, color=color)
+    panel.grid(alpha=0.3)

@@ -1,0 +1,169 @@
+"""`probe.py sensitivity`: how scores respond as answers move away from people's."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from text_metrics.metrics.probeval.probeval_pipeline import Clusters
+from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
+from text_metrics.commands.shared.pages import markdown_table
+from text_metrics.commands.probe.files import read_references
+from text_metrics.commands.probe.output import add_outputs, write_outputs
+from text_metrics.commands.probe.pictures import draw_sensitivity
+from text_metrics.commands.probe.report import add_pipeline, parse_pipeline
+from text_metrics.commands.probe.scoring import Scorer
+
+DESCRIPTION = """\
+Change people's own distribution of answers step by step, and show how each score responds.
+
+    text-metrics probe sensitivity targets.jsonl --plot sensitivity.svg
+
+The model gives people's answers, one wording for each cluster, with their frequencies; then a cluster is dropped, two
+neighbouring ranks are swapped, or a share of the answers moves. Scores: probeval; those of ProtoQA, for answers ranked
+by frequency; and top-1 accuracy, whether the most common answer is in people's most common cluster.
+"""
+RANKS = 5
+SHARES = tuple(np.linspace(0, 1, 11).round(2).tolist())
+
+
+def drop(shares: np.ndarray, rank: int) -> np.ndarray:
+    """Drop a cluster; 0 is the first rank. Shares are of clusters in order of size, `wrong` last."""
+    left = shares.copy()
+    left[rank] = 0.0
+    return left / left.sum()
+
+
+def swap(shares: np.ndarray, rank: int) -> np.ndarray:
+    """Swap the shares of a rank and of the next."""
+    swapped = shares.copy()
+    swapped[[rank, rank + 1]] = shares[[rank + 1, rank]]
+    return swapped
+
+
+def to_wrong(shares: np.ndarray, share: float) -> np.ndarray:
+    """Move a share of all answers to `wrong`."""
+    moved = (1 - share) * shares
+    moved[-1] += share
+    return moved
+
+
+def to_uniform(shares: np.ndarray, share: float) -> np.ndarray:
+    """Mix with the uniform distribution over clusters."""
+    moved = (1 - share) * shares
+    moved[:-1] += share / (len(shares) - 1)
+    return moved
+
+
+def to_first(shares: np.ndarray, share: float) -> np.ndarray:
+    """Move a share of all answers to the most common cluster."""
+    moved = (1 - share) * shares
+    moved[0] += share
+    return moved
+
+
+class Change(NamedTuple):
+    """A way to change people's distribution.
+
+    axis : what the levels are
+    apply : from shares and a level to shares
+    clusters : how many a question needs
+    """
+
+    title: str
+    axis: str
+    apply: Callable[[np.ndarray, Any], np.ndarray]
+    levels: tuple[Any, ...]
+    clusters: int
+
+
+CHANGES = [
+    Change("a cluster dropped", "its rank", drop, tuple(range(RANKS)), RANKS),
+    Change("two ranks swapped", "rank, with the next", swap, tuple(range(RANKS - 1)), RANKS),
+    Change("to wrong answers", "share moved", to_wrong, SHARES, 1),
+    Change("to the uniform distribution", "share moved", to_uniform, SHARES, 1),
+    Change("to the commonest cluster", "share moved", to_first, SHARES, 1),
+]
+
+
+def respond(scorer: Scorer, clusters: Clusters, shares: np.ndarray) -> dict[str, float]:
+    """Score answers with given shares of the clusters, in order of size, and of `wrong`.
+
+    Returns
+    -------
+    dict from a score's name to its value
+    """
+    own = clusters.counts.sum(axis=0)
+    order = np.argsort(-own, kind="stable")
+    ordered = Clusters([clusters.labels[i] for i in order], clusters.counts[:, order])
+    scored = scorer.score_clusters(ordered, shares * own.sum())
+    # What no answer is given to is not ranked; answers of equal frequency keep the order of the clusters.
+    ranking = [i for i in np.argsort(-shares, kind="stable") if shares[i] > 0]
+    matches = np.eye(len(shares), len(own), dtype=bool)[ranking]
+    return {
+        "probeval": scored.score,
+        "top-1 accuracy": float(ranking[0] == 0),
+        **{f"ProtoQA {name}": value for name, value in ranked_scores(matches, own[order]).items()},
+    }
+
+
+def measure(scorer: Scorer) -> dict[str, Any]:
+    """Score each level of each change, averaged over the questions that have clusters enough for all its levels."""
+    found: list[dict[str, Any]] = []
+    for change in CHANGES:
+        everyone = [scorer.matched(name).clusters for name in scorer.questions]
+        wide = [clusters for clusters in everyone if len(clusters.labels) >= change.clusters]
+        if not wide:
+            continue
+        rows = [
+            [respond(scorer, clusters, change.apply(_people(clusters), level)) for level in change.levels]
+            for clusters in wide
+        ]
+        curves = {key: np.mean([[one[key] for one in row] for row in rows], axis=0).tolist() for key in rows[0][0]}
+        # Ranks are counted from 1.
+        levels = [level + 1 for level in change.levels] if change.clusters > 1 else list(change.levels)
+        found.append({"title": change.title, "axis": change.axis, "n": len(wide), "levels": levels, "curves": curves})
+    if not found:
+        raise ValueError("no question has a cluster to change.")
+    return {"n_questions": len(scorer.questions), "scores": list(found[0]["curves"]), "changes": found}
+
+
+def _people(clusters: Clusters) -> np.ndarray:
+    own = np.sort(clusters.counts.sum(axis=0))[::-1]
+    return np.append(own / own.sum(), 0.0)
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "sensitivity",
+        help="how scores respond as answers move away from people's",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("targets", type=Path, help="questions with people's answers")
+    add_pipeline(parser)
+    add_outputs(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; returns the exit code."""
+    found = measure(Scorer(read_references(arguments.targets), {}, *parse_pipeline(arguments.setting)))
+    write_outputs(arguments, "probe sensitivity", "\n".join(lines(found)) + "\n", found, draw_sensitivity)
+    return 0
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    """Write a table for each change."""
+    written = []
+    for change in found["changes"]:
+        picked = change["levels"] if len(change["levels"]) <= RANKS else change["levels"][::2]
+        table = [[change["axis"], *(f"{level:g}" for level in picked)]]
+        for name in found["scores"]:
+            values = dict(zip(change["levels"], change["curves"][name], strict=True))
+            table.append([name, *(f"{values[level]:.3f}" for level in picked)])
+        written += [f"{change['title'].capitalize()}, {change['n']} questions:", "", *markdown_table(table), ""]
+    return written[:-1]

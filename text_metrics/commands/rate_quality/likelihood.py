@@ -1,0 +1,74 @@
+"""Log-probabilities of texts by a causal language model."""
+
+import os
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from text_metrics.metrics._core.core_encoder import progress_bar
+from text_metrics.metrics._core.core_tokens import token_batches
+from text_metrics.commands.shared.causal import load_causal
+
+
+class Likelihood(NamedTuple):
+    """Log-probabilities of n texts.
+
+    total : ndarray of shape (n,), natural logarithms; 0 for a text without tokens
+    tokens : ndarray of shape (n,), int
+    identity : the exact weights
+    """
+
+    total: np.ndarray
+    tokens: np.ndarray
+    identity: str
+
+
+class LanguageModel:
+    """A causal language model.
+
+    Parameters
+    ----------
+    model : a folder, a GGUF file, a folder with one GGUF file, or an id on the Hugging Face Hub
+    start : the token before each text; the model's token for the beginning of a text, or else for its end, if None
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be found, or has no such token.
+    """
+
+    def __init__(self, model: str | os.PathLike[str], start: str | None = None) -> None:
+        self.identity, self.device, self._tokenizer, self._model = load_causal(model)
+        self.start = start or self._tokenizer.bos_token or self._tokenizer.eos_token
+        vocabulary = self._tokenizer.get_vocab()
+        if self.start not in vocabulary:
+            raise ValueError(f"--start must be a token of the model. Got {self.start!r}.")
+        self._start: int = vocabulary[self.start]
+
+    def score(self, texts: list[str], progress: bool | None = None) -> Likelihood:
+        """Compute the log-probability of each text after the start token."""
+        limit = getattr(self._model.config, "max_position_embeddings", 1024) - 1
+        encoded = self._tokenizer(texts, truncation=True, max_length=limit, add_special_tokens=False)["input_ids"]
+        lengths = np.array([len(own) for own in encoded], dtype=np.int64)
+        total = np.zeros(len(texts))
+        with progress_bar(len(texts), "Rating", "text", progress) as bar:
+            for batch in token_batches(np.maximum(lengths, 1), self.device):
+                total[batch] = self._score_batch([encoded[i] for i in batch])
+                bar.update(len(batch))
+        return Likelihood(total, lengths, self.identity)
+
+    def _score_batch(self, encoded: list[list[int]]) -> np.ndarray:
+        width = max(1, *(len(own) for own in encoded))
+        ids = torch.full((len(encoded), width + 1), self._start)
+        # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
+        labels = torch.full((len(encoded), width), -100)
+        for row, own in enumerate(encoded):
+            ids[row, 1 : 1 + len(own)] = torch.tensor(own, dtype=torch.long)
+            labels[row, : len(own)] = torch.tensor(own, dtype=torch.long)
+        with torch.inference_mode():
+            logits = self._model(ids.to(self.device)).logits[:, :-1].float()
+            losses = torch.nn.functional.cross_entropy(
+                logits.transpose(1, 2), labels.to(self.device), ignore_index=-100, reduction="none"
+            )
+        return -losses.sum(dim=1).double().cpu().numpy()

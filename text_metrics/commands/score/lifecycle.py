@@ -1,0 +1,106 @@
+"""How a job on a file begins, continues after a kill, and ends: the same for score.py and choose.py."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from text_metrics.commands.score.command import UsageError
+from text_metrics.commands.score.output import write_bad
+from text_metrics.commands.score.progress import BadRowError
+from text_metrics.commands.score.store import State, Store, written_whole
+
+EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
+
+
+class Files:
+    """The files of a job: its output, its summary, and the folder that keeps finished batches until the end.
+
+    Parameters
+    ----------
+    out : the output
+    summary : the summary; beside the output if None
+    decisive : what decides the numbers, as JSON: a job continues only under an equal command
+    """
+
+    def __init__(self, out: Path, summary: Path | None, decisive: Mapping[str, Any]) -> None:
+        self.out, self._decisive = out, decisive
+        self._summary = summary or out.with_name(f"{out.name}.summary.json")
+        self._parts = out.with_name(f"{out.name}.parts")
+
+    def finished(self, restart: bool) -> dict[str, Any] | None:
+        """Read the summary of a job that is done; None if there is work to do.
+
+        Parameters
+        ----------
+        restart : whether to discard what was done
+
+        Raises
+        ------
+        UsageError
+            If another command wrote the output.
+        """
+        Store.sweep(self._parts)
+        if restart:
+            # Opened first, for another process may hold it.
+            Store(self._parts, None).remove()
+            self._summary.unlink(missing_ok=True)
+        if restart or not self.out.exists() or self._parts.exists():
+            return None
+        try:
+            summary = json.loads(self._summary.read_text(encoding="utf-8"))
+            if summary["command"] == self._decisive:
+                return summary
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            pass
+        raise UsageError(f"{self.out} is there already, from another command: pass --restart, or another --out.")
+
+    def open(self, schema: pa.Schema | None) -> tuple[Store, State]:
+        """Open what is kept of the job, and read how far it is.
+
+        Parameters
+        ----------
+        schema : of the rows to keep, as for `Store`
+
+        Raises
+        ------
+        UsageError
+            If another command began it, or another process works on it.
+        """
+        store = Store(self._parts, schema)
+        state = store.last_state() or State(self._decisive)
+        if state.command != self._decisive:
+            raise UsageError(f"{self._parts} was begun with another command or file: pass --restart, or another --out.")
+        return store, state
+
+    def finish(self, store: Store, state: State, summary: Mapping[str, Any]) -> int:
+        """Write what was set aside and the summary, and remove what was kept; returns the exit code."""
+        write_bad(store, state, self.out.with_name(f"{self.out.name}.bad.jsonl"))
+        with written_whole(self._summary) as temporary:
+            temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        store.remove()
+        return show(summary)
+
+
+def show(summary: Mapping[str, Any]) -> int:
+    """Print the summary of a job that is done; returns the exit code."""
+    print(json.dumps(summary, indent=2))
+    return EXIT_BAD_ROWS if summary["n_bad"] else 0
+
+
+def end(name: str, run: Callable[[], int]) -> int:
+    """Run the command of this name, and return its exit code; what is wrong goes to stderr."""
+    try:
+        return run()
+    except BadRowError:
+        print("Stopped there. What was done before is kept.", file=sys.stderr)
+        return EXIT_STRICT
+    except (UsageError, OSError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        print("Interrupted. The same command continues from here.", file=sys.stderr)
+        return EXIT_INTERRUPTED

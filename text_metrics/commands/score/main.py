@@ -1,0 +1,98 @@
+"""Score a file of generated texts with one of the metrics: of any size, in little memory, and resumable after a kill.
+
+    text-metrics score data.jsonl --metric vendi_embed --text-key generations
+    text-metrics score data.csv --metric self_bleu --text-key answer --group-key prompt --out scores.parquet
+    text-metrics score data.parquet --metric probeval --text-key answers --reference-key people
+    text-metrics score data.jsonl --metric vendi_embed --text-key generations --setting rarefy=4
+    text-metrics score data.jsonl --metric vendi_embed --text-key names --similarity-key tanimoto
+    text-metrics score data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
+
+Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved. A row holds a set of texts, as
+a list; or a row holds one text, and consecutive rows with the same --group-key, or --set-size consecutive rows, make a
+set. gruen scores each text. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the
+extension of --out; the columns of rows that make a set become lists.
+
+A summary goes to stdout and to <out>.summary.json: the numbers of the metric over the whole file, its signature, and
+    n_scores, n_texts, n_bad    the numbers of scores, of texts scored, and of rows set aside
+    confidence                  the level of --confidence
+    confidence_interval         [low, high] of the mean of the scores; null for fewer than two scores
+    confidence_method           bootstrap, or normal for more than 100 000 scores; null without an interval
+    command                     the options that decide the numbers
+
+With --one-set all texts of the file are one set, or for probeval the answers to one question: statistics of its parts
+are merged, however many texts there are. The only output is the summary, in --out, which ends in .json; it has no
+interval, because there is one score.
+
+With --engine ray the actors of a Ray cluster do the work, one model each, on GPUs if there are any. Only this machine
+reads and writes files. Ray is an extra: pip install ".[ray]".
+
+Finished batches are kept in <out>.parts, one file each. After a kill, the same command continues from there, with
+either engine. A row that cannot be scored is reported on stderr and set aside in <out>.bad.jsonl.
+
+Exit codes: 0 all rows are scored; 3 some were set aside; 4 stopped at a bad row, by --strict; 2 the command, its
+settings or the file are wrong, or no cluster answers; 130 interrupted; 1 a fault of the program.
+"""
+
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+from text_metrics.metrics._core.core_results import QUESTIONS
+from text_metrics.commands.score.by_row import ByRow
+from text_metrics.commands.score.command import Command, UsageError, parse_command
+from text_metrics.commands.score.lifecycle import EXIT_BAD_ROWS, EXIT_INTERRUPTED, EXIT_STRICT, EXIT_USAGE, Files, end, show
+from text_metrics.commands.score.one_set import OneSet
+from text_metrics.commands.score.progress import NothingGoodError, watch
+from text_metrics.commands.score.ray_engine import OnRay
+from text_metrics.commands.score.rows import Source
+from text_metrics.commands.score.units import read_batches
+from text_metrics.commands.score.work import Engine, OneProcess, Scorer
+
+__all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_STRICT", "EXIT_USAGE", "main", "run"]
+
+
+def run(command: Command) -> int:
+    """Score the file; returns the exit code."""
+    source = Source(command.data, command.split)
+    scorer = Scorer(command.metric, command.settings, command.similarity_key)
+    name = scorer.metric.name
+    if (command.reference_key is None) == (scorer.items == QUESTIONS):
+        raise UsageError(f"--reference-key goes with probeval, and only with it. The metric is {name}.")
+    source.check_columns(command.text_key, command.group_key, command.reference_key, command.similarity_key)
+    task = OneSet(command, scorer, source) if command.one_set else ByRow(command, scorer, source)
+    out = command.output(name)
+    files = Files(out, out if command.one_set else None, command.decisive(name, command.score_key or name))
+    summary = files.finished(command.restart)
+    if summary is not None:
+        return show(summary)
+    store, state = files.open(task.schema)
+    job = task.job()
+    with _engine(command) as engine:
+        found = engine.map(partial(read_batches, job, state.position), partial(task.open_work, job))
+        try:
+            state = task.collect(watch(command, source, found, name, state), store, state)
+        except NothingGoodError:
+            # The next command may have other settings.
+            store.remove()
+            raise
+        numbers = task.score(store, state, engine)
+    return files.finish(store, state, task.finish(store, state, numbers, out))
+
+
+def _engine(command: Command) -> AbstractContextManager[Engine]:
+    if command.engine == "ray":
+        return OnRay(command.address, command.workers, command.quiet)
+    return nullcontext(OneProcess())
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    return end("score.py", lambda: run(parse_command(words, __doc__)))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

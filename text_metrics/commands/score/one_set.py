@@ -1,0 +1,149 @@
+"""One score for a whole file, from statistics of its parts that merge: the file is never in memory as a whole."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from text_metrics.metrics._core.core_parts import Arrays
+from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_signatures
+from text_metrics.commands.score.command import Command, UsageError
+from text_metrics.commands.score.rows import Source
+from text_metrics.commands.score.second_pass import PASSES, Place, StoredArrays
+from text_metrics.commands.score.store import State, Store, written_whole
+from text_metrics.commands.score.units import Job, Reader, Unit
+from text_metrics.commands.score.work import Batch, Engine, Scorer, score_batch
+
+
+class _PartScorer:
+    """Makes the arrays of a batch where a Scorer would score it; its texts have no scores of their own."""
+
+    def __init__(self, parts: Any) -> None:
+        self._parts = parts
+
+    def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
+        texts = [text for unit in units for text in unit.texts]
+        return [None] * len(units), {"arrays": self._parts.part(texts), "signature": self._parts.signature()}
+
+
+def open_parts(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
+    """Load the metric, once in a process; returns the function that makes the arrays of a batch."""
+    scorer = Scorer(job.command.metric, job.command.settings)
+    parts = scorer.metric._parts(scorer.metric, scorer.settings, job.reference)
+    try:
+        parts.signature()
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from None
+
+    def work(item: tuple[list[Unit], int]) -> Batch:
+        units, done = item
+        # The rows need not be sent back.
+        return score_batch(_PartScorer(parts), units)._replace(units=[], scores=[], done=done)
+
+    return work
+
+
+class OneSet:
+    """The task of a command with --one-set: a summary.
+
+    Attributes
+    ----------
+    schema : None, for no rows are written
+    """
+
+    open_work: Callable[[Job], Callable[[tuple[list[Unit], int]], Batch]] = staticmethod(open_parts)
+    schema = None
+
+    def __init__(self, command: Command, scorer: Scorer, source: Source) -> None:
+        self._name = scorer.metric.name
+        if self._name not in PASSES:
+            raise UsageError(f"--one-set is for {', '.join(PASSES)}. The metric is {self._name}.")
+        self._command = command
+        self._parts = scorer.metric._parts(scorer.metric, scorer.settings, _first_reference(command, source))
+        self._pass = PASSES[self._name](self._parts)
+        scorer.check_names()
+        try:
+            self._parts.check()
+        except ValueError as error:
+            raise UsageError(f"--one-set: {error}.") from None
+
+    def job(self) -> Job:
+        """Return what a process needs to take part."""
+        return Job(self._command.for_other_folders(), TEXTS, self._parts.reference)
+
+    def collect(self, found: Iterator[Batch], store: Store, state: State) -> State:
+        """Keep merged arrays as batches come; returns the state at the end, with the signature under `merged`."""
+        pending: list[Arrays] = []
+        if self._parts.replaces and store.parts:
+            pending = [{name: np.array(array) for name, array in part.items()} for part in _stored_arrays(store, 1)]
+        kept = state
+        for batch in found:
+            bad_before = () if state is kept else state.bad
+            merged = state.merged
+            if batch.result is not None:
+                pending.append(batch.result["arrays"])
+                merged = _merge_signatures(merged, batch.result["signature"])
+            state = replace(state.after(batch, merged), bad=[*bad_before, *batch.bad])
+            if self._pass.is_full(pending):
+                pending, kept = self._keep(pending, store, state), state
+        if state is not kept:
+            self._keep(pending, store, state)
+        return state
+
+    def _keep(self, pending: list[Arrays], store: Store, state: State) -> list[Arrays]:
+        """Write arrays, then the state that names them; returns those that further parts are merged with."""
+        arrays = self._parts.merge(pending) if pending else {}
+        stem = f"arrays-{len(store.parts):08d}"
+        for name, array in arrays.items():
+            with written_whole(store.folder / f"{stem}.{name}.npy") as temporary, temporary.open("wb") as file:
+                np.save(file, array)
+        store.append([], replace(state, arrays=list(arrays)))
+        if not self._parts.replaces:
+            return []
+        for old in store.folder.glob("arrays-*"):
+            if not old.name.startswith(stem):
+                old.unlink()
+        return [arrays] if arrays else []
+
+    def score(self, store: Store, state: State, engine: Engine) -> dict[str, Any]:
+        """Score the set from what is kept of it."""
+        n = state.n_texts
+        if n < self._parts.least:
+            raise UsageError(f"{self._command.data} holds one text, and {self._name} is undefined for a set of one.")
+        kept = _stored_arrays(store, 1 if self._parts.replaces else None)
+        result = self._pass.score(kept, n, Place(engine, store.folder.resolve(), self._command.quiet))
+        assert state.merged is not None
+        own = re.sub(r"\|set_size:[^|]*", f"|set_size:{n}", state.merged["signature"])
+        merged = MergedResult()
+        merged.add({"signature": own, **result}, lambda *_: 1)
+        return merged.result()
+
+    def finish(self, store: Store, state: State, numbers: dict[str, Any], out: Path) -> dict[str, Any]:
+        """Return the summary, which is written to `out`."""
+        counts = {"n_scores": 1, "n_texts": state.n_texts, "n_bad": state.n_bad}
+        return {**numbers, **counts, "command": state.command}
+
+
+def _first_reference(command: Command, source: Source) -> Any:
+    if command.reference_key is None:
+        return None
+    rows = Source(source.path, command.split).rows(0)
+    return next((unit.reference for unit in Reader(command, TEXTS).units(rows, 0) if unit.rows), None)
+
+
+def _merge_signatures(before: dict[str, Any] | None, signature: str) -> dict[str, Any]:
+    try:
+        return {"signature": merge_signatures(before["signature"], signature) if before else signature}
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _stored_arrays(store: Store, n_last: int | None) -> list[StoredArrays]:
+    """Find the arrays of the last batches, or of all."""
+    folder = store.folder.resolve()
+    first = 0 if n_last is None else len(store.parts) - n_last
+    states = ((i, store.state(i)) for i in range(first, len(store.parts)))
+    return [StoredArrays(folder / f"arrays-{i:08d}", state.arrays) for i, state in states if state.arrays]

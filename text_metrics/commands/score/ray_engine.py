@@ -1,0 +1,205 @@
+"""The engine of a Ray cluster: batches are read on this machine, in order, and processed by a pool of actors.
+
+Ray Data streams with backpressure: the driver and the object store hold at most a few batches for each actor. The batch
+of an actor that dies is given to another.
+"""
+
+import logging
+import os
+import pickle
+import socket
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from text_metrics.commands.score.command import UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+_CONNECT_SECONDS = 5
+# A batch is tried once more than this; one that kills its actor each time ends the job.
+_RETRIES = 5
+# The folders of the checkout that a worker needs.
+_SHIPPED = ("metrics", "scripts")
+
+
+class OnRay:
+    """A connection to a Ray cluster.
+
+    Parameters
+    ----------
+    address : "host:port" or "auto", of a cluster that this machine is part of; None starts a cluster here, which ends
+        with the connection
+    workers : number of actors; by default one for each GPU, or one for each processor core if there is no GPU
+    quiet : whether to drop what workers print
+
+    Raises
+    ------
+    UsageError
+        If Ray is missing, or no cluster answers.
+    """
+
+    def __init__(self, address: str | None, workers: int | None, quiet: bool) -> None:
+        # Ray's threads may outlive a failed job, and would reconnect this process.
+        os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
+        try:
+            import ray
+            import ray.data
+        except ImportError as error:
+            raise UsageError(f'--engine ray needs Ray: pip install ".[ray]" ({error}).') from None
+        self._ray = ray
+        if address is not None:
+            _check_address(address)
+        options: dict[str, Any] = {
+            "address": address or "local",
+            "log_to_driver": not quiet,
+            "logging_level": "warning",
+        }
+        # Workers of a cluster on this machine do not find the code either, unless it is in the current folder.
+        others = [f"/{path.name}" for path in ROOT.iterdir() if path.name not in _SHIPPED]
+        options["runtime_env"] = {"working_dir": str(ROOT), "excludes": [*others, "__pycache__"]}
+        if address is None:
+            options["include_dashboard"] = False
+        try:
+            ray.init(**options)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            failed = "no Ray could be started here" if address is None else f"--address {address} could not be joined"
+            raise UsageError(f"--engine ray: {failed}: {error}") from None
+        try:
+            found = ray.cluster_resources()
+            self._gpus = int(found.get("GPU", 0)) > 0
+            self._workers = workers or max(1, int(found.get("GPU" if self._gpus else "CPU", 1)))
+            logging.getLogger("ray.data").setLevel(logging.WARNING)
+            context = ray.data.DataContext.get_current()
+            context.execution_options.preserve_order = True
+            context.execution_options.verbose_progress = False
+            context.enable_progress_bars = False
+            context.print_on_execution_start = False
+            # One item is one block and one call; by default, Ray joins blocks to 128 MB for each call.
+            context.target_min_block_size = context.target_max_block_size = 1
+        except BaseException:
+            ray.shutdown()
+            raise
+
+    def __enter__(self) -> "OnRay":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ray.shutdown()
+
+    def map(self, items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
+        """Map over the items on the actors; a separate process of this machine produces the items."""
+        ray = self._ray
+        here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
+        source = _stream_class()(items)
+        rows = ray.data.read_datasource(source, override_num_blocks=1, num_cpus=0, label_selector=here)
+        with warnings.catch_warnings():
+            # Ray Data has no other way to limit how often a batch is tried.
+            warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
+            done = rows.map_batches(
+                _Worker,
+                fn_constructor_args=(open_work,),
+                batch_size=None,
+                batch_format="pyarrow",
+                compute=ray.data.ActorPoolStrategy(size=self._workers),
+                max_task_retries=_RETRIES,
+                **({"num_gpus": 1} if self._gpus else {"num_cpus": 1}),
+            )
+        for table in done.iter_batches(batch_size=None, batch_format="pyarrow"):
+            for payload in table.column("payload"):
+                result = pickle.loads(payload.as_buffer())
+                if isinstance(result, UsageError):
+                    raise result
+                yield result
+
+    def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Put arrays into the object store, from which a worker fetches each when it needs it."""
+        return _Stored([self._ray.put(np.ascontiguousarray(block)) for block in blocks])
+
+
+class _Worker:
+    """An actor of the pool, which loads one model."""
+
+    def __init__(self, open_work: Callable[[], Callable[[Any], Any]]) -> None:
+        self._open = open_work
+        self._work: Callable[[Any], Any] | None = None
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        return _pack([self._answer(pickle.loads(payload.as_buffer())) for payload in table.column("payload")])
+
+    def _answer(self, item: Any) -> Any:
+        if isinstance(item, UsageError):
+            return item
+        try:
+            if self._work is None:
+                self._work = self._open()
+            return self._work(item)
+        except UsageError as error:
+            return error
+
+
+class _Stored(Sequence[np.ndarray]):
+    """Arrays in the object store."""
+
+    def __init__(self, references: list[Any]) -> None:
+        self._references = references
+
+    def __len__(self) -> int:
+        return len(self._references)
+
+    def __getitem__(self, index: Any) -> Any:
+        import ray
+
+        return ray.get(self._references[index])
+
+
+def _pack(values: list[Any]) -> pa.Table:
+    payloads = [pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL) for value in values]
+    return pa.table({"payload": pa.array(payloads, pa.large_binary())})
+
+
+def _stream(items: Callable[[], Iterator[Any]]) -> Iterator[pa.Table]:
+    try:
+        for item in items():
+            yield _pack([item])
+    except UsageError as error:
+        yield _pack([error])
+
+
+def _stream_class() -> Any:
+    """Make the class of a source with one task, which yields its items one by one; it needs Ray, which is optional."""
+    from ray.data import Datasource, ReadTask
+    from ray.data.block import BlockMetadata
+
+    class Stream(Datasource):
+        def __init__(self, items: Callable[[], Iterator[Any]]) -> None:
+            super().__init__()
+            self._items = items
+
+        def estimate_inmemory_data_size(self) -> int | None:
+            return None
+
+        def get_read_tasks(self, *args: Any, **kwargs: Any) -> list[ReadTask]:
+            nothing_known = BlockMetadata(num_rows=None, size_bytes=None, exec_stats=None, input_files=None)
+            return [ReadTask(partial(_stream, self._items), nothing_known)]
+
+    return Stream
+
+
+def _check_address(address: str) -> None:
+    """Try to connect, because Ray itself retries a dead address for a long time."""
+    if address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    if "://" in address or not host or not port.isdigit():
+        raise UsageError(
+            f"--address must be host:port of a Ray cluster with this machine in it, or auto. Got {address}."
+        )
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"--address {address}: no Ray cluster answers there: {error}") from None

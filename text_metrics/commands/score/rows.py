@@ -1,0 +1,243 @@
+"""Files of texts, read row by row from a given row.
+
+Nothing here imports torch, so that the process that reads for a cluster starts fast.
+"""
+
+import csv
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from text_metrics.metrics._core.core_numbers import describe
+from text_metrics.commands.shared.files import open_file, parse_json, read_json, split_lines
+from text_metrics.commands.score.command import UsageError
+
+# Rows of a table read at a time.
+_ROWS = 1024
+_CSV_FIELD = 1_000_000
+# Bytes in which the first character of a JSON file is looked for.
+_SNIFFED = 1024
+# Characters of a bad row that are set aside with it.
+SHOWN = 1000
+
+
+class Row(NamedTuple):
+    """A row of a file.
+
+    number : of the row, or of its line, from 1
+    values : None if the row cannot be read, or is blank
+    error : why it cannot be read; empty for a row that is blank, which is neither good nor bad
+    raw : the line of a row that cannot be read
+    """
+
+    number: int
+    values: dict[str, Any] | None
+    error: str
+    raw: str
+
+
+class Source:
+    """A file that is read row by row, from a given row.
+
+    Attributes
+    ----------
+    schema : of a table; None for a file without types
+    done, total : how far the file was read, and its size, both in `unit`: rows or bytes
+    """
+
+    schema: pa.Schema | None = None
+
+    def __init__(self, path: Path, split: str | None) -> None:
+        self.path, self.done = path, 0
+        if not path.exists():
+            raise UsageError(f"{path} does not exist.")
+        kind = "folder" if path.is_dir() else path.suffix.lower()
+        readers: dict[str, Callable[[int], Iterator[Row]]] = {
+            ".jsonl": self._json_rows,
+            ".json": self._array_rows if _is_array(path) else self._json_rows,
+            ".ndjson": self._json_rows,
+            ".csv": self._csv_rows,
+            ".parquet": self._parquet_rows,
+            "folder": self._dataset_rows,
+        }
+        if kind not in readers:
+            raise UsageError(f"{path} must be .jsonl, .json, .csv, .parquet or a folder of `datasets`. Got {kind!r}.")
+        if split is not None and kind != "folder":
+            raise UsageError("--split is for a folder of `datasets`.")
+        self._read = readers[kind]
+        if kind == ".parquet":
+            with _named(path, "is no Parquet file, or a damaged one"):
+                file = pq.ParquetFile(path)
+            self.schema, self.total, self.unit = file.schema_arrow, file.metadata.num_rows, "row"
+        elif kind == "folder":
+            self._dataset = _open_dataset(path, split)
+            self.schema, self.total, self.unit = self._dataset.features.arrow_schema, len(self._dataset), "row"
+        else:
+            self.total, self.unit = path.stat().st_size, "B"
+
+    def check_columns(self, *keys: str | None) -> None:
+        """Raise a UsageError for a key that a table does not have."""
+        names = [] if self.schema is None else self.schema.names
+        for key in keys:
+            if names and key is not None and key not in names:
+                raise UsageError(f"{self.path} has no column {key!r}: it has {', '.join(names)}.")
+
+    def rows(self, start: int) -> Iterator[Row]:
+        """Read the rows from index `start`."""
+        return self._read(start)
+
+    def _lines(self) -> Iterator[bytes]:
+        try:
+            with open_file(self.path) as file:
+                for line in split_lines(file, self.path):
+                    self.done += len(line)
+                    yield line
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+
+    def _json_rows(self, start: int) -> Iterator[Row]:
+        for i, line in enumerate(self._lines()):
+            if i < start:
+                continue
+            try:
+                text = line.decode("utf-8-sig" if i == 0 else "utf-8")
+                if not text.strip():
+                    yield Row(i + 1, None, "", "")
+                    continue
+                values = parse_json(text)
+            except ValueError as error:
+                yield Row(i + 1, None, f"is no JSON: {error}", _show(line))
+                continue
+            yield _object(i + 1, values, line)
+
+    def _array_rows(self, start: int) -> Iterator[Row]:
+        try:
+            values = read_json(self.path)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        for i, value in enumerate(values):
+            self.done = self.total * (i + 1) // len(values)
+            if i >= start:
+                yield _object(i + 1, value, describe(value))
+
+    def _csv_rows(self, start: int) -> Iterator[Row]:
+        # Bounds what an unclosed quote can swallow.
+        csv.field_size_limit(_CSV_FIELD)
+        reader = csv.reader(self._csv_lines(), strict=True)
+        try:
+            names = next(reader, None)
+        except csv.Error as error:
+            raise UsageError(f"{self.path}, line 1 is no CSV: {error}.") from None
+        if not names or len(set(names)) < len(names):
+            raise UsageError(f"{self.path} must begin with a line of different column names. Got {names!r:.200}.")
+        if not _is_utf8(names):
+            raise UsageError(f"{self.path}, line 1 is no UTF-8. Got {names!r:.200}.")
+        i = -1
+        while True:
+            number = reader.line_num + 1
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                i += 1
+                if i >= start:
+                    yield Row(number, None, f"is no CSV: {error}", "")
+                continue
+            i += 1
+            if i < start:
+                continue
+            if not fields:
+                yield Row(number, None, "", "")
+            elif len(fields) != len(names):
+                yield Row(number, None, f"has {len(fields)} fields, not {len(names)}", _show(",".join(fields)))
+            elif not _is_utf8(fields):
+                problem = "is no UTF-8: a byte was read as an unpaired surrogate"
+                yield Row(number, None, problem, _show(",".join(fields)))
+            else:
+                yield Row(number, dict(zip(names, fields, strict=True)), "", "")
+
+    def _csv_lines(self) -> Iterator[str]:
+        for i, line in enumerate(self._lines()):
+            # Invalid UTF-8 becomes unpaired surrogates, with which a row is set aside.
+            yield line.decode("utf-8-sig" if i == 0 else "utf-8", errors="surrogateescape")
+
+    def _parquet_rows(self, start: int) -> Iterator[Row]:
+        with _named(self.path, "is a damaged Parquet file"):
+            file = pq.ParquetFile(self.path)
+        groups, first = list(range(file.num_row_groups)), 0
+        while groups and first + file.metadata.row_group(groups[0]).num_rows <= start:
+            first += file.metadata.row_group(groups.pop(0)).num_rows
+        yield from self._table_rows(file.iter_batches(batch_size=_ROWS, row_groups=groups), first, start)
+
+    def _dataset_rows(self, start: int) -> Iterator[Row]:
+        table = self._dataset.with_format("arrow")
+        yield from self._table_rows((table[i : i + _ROWS] for i in range(start, self.total, _ROWS)), start, start)
+
+    def _table_rows(self, tables: Iterator[Any], first: int, start: int) -> Iterator[Row]:
+        while True:
+            with _named(self.path, f"is damaged after row {first}"):
+                table = next(tables, None)
+                rows = [] if table is None else table.to_pylist()
+            if table is None:
+                return
+            for values in rows:
+                first += 1
+                self.done = first
+                if first > start:
+                    yield Row(first, values, "", "")
+
+
+def _open_dataset(path: Path, split: str | None) -> Any:
+    import datasets
+
+    with _named(path, "is no folder that `datasets` saved, or a damaged one"):
+        found = datasets.load_from_disk(str(path))
+    if isinstance(found, datasets.DatasetDict):
+        if split not in found:
+            raise UsageError(f"--split must be one of {', '.join(found)}. Got {split}.")
+        return found[split]
+    if split is not None:
+        raise UsageError(f"{path} has no splits: leave out --split.")
+    return found
+
+
+@contextmanager
+def _named(path: Path, problem: str) -> Iterator[None]:
+    """Name the file in what pyarrow and `datasets` raise for a damaged one."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise UsageError(f"{path} {problem}: {reason}") from None
+
+
+def _is_array(path: Path) -> bool:
+    """Say whether a JSON file is one array, which may span lines, and not a line for each row."""
+    if path.suffix.lower() != ".json" or path.is_dir():
+        return False
+    with path.open("rb") as file:
+        return file.read(_SNIFFED).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+
+
+def _object(number: int, values: Any, raw: bytes | str) -> Row:
+    if isinstance(values, dict):
+        return Row(number, values, "", "")
+    return Row(number, None, f"must hold an object. Got {describe(values)}", _show(raw))
+
+
+def _is_utf8(fields: list[str]) -> bool:
+    try:
+        "".join(fields).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _show(line: bytes | str) -> str:
+    data = line if isinstance(line, bytes) else line.encode("utf-8", errors="replace")
+    return data.decode("utf-8", errors="replace").rstrip("\n")[:SHOWN]

@@ -1,0 +1,136 @@
+"""What a job has done so far, kept on disk such that a kill at any moment loses nothing and repeats nothing."""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from text_metrics.commands.score.command import UsageError
+from text_metrics.commands.score.work import Batch
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a job is, as kept after each batch; all of it is JSON.
+
+    command : what decides the numbers
+    position : rows read so far; done : how far the file was read, in the units of `Source.total`
+    n_texts, n_bad : texts scored, and rows set aside
+    merged : the state of the merged results; None before any text was scored
+    bad : what was set aside since the batch before: the number of the row, the error, and the line
+    arrays : names of the arrays that are kept beside this batch
+    """
+
+    command: Mapping[str, Any]
+    position: int = 0
+    done: int = 0
+    n_texts: int = 0
+    n_bad: int = 0
+    merged: dict[str, Any] | None = None
+    bad: Sequence[Sequence[Any]] = ()
+    arrays: Sequence[str] = ()
+
+    def after(self, batch: Batch, merged: dict[str, Any] | None) -> "State":
+        """Return the state after a further batch."""
+        return replace(
+            self,
+            position=batch.end,
+            done=batch.done,
+            n_texts=self.n_texts + batch.n_texts,
+            n_bad=self.n_bad + len(batch.bad),
+            merged=merged,
+            bad=batch.bad,
+        )
+
+
+class Store:
+    """A folder with a file for each batch that is done: its rows, and the state of the job after it.
+
+    Each file is written atomically, so that a batch is kept whole or not at all.
+
+    Parameters
+    ----------
+    schema : of the rows, which are then kept as Parquet; None keeps them as JSON lines
+    """
+
+    def __init__(self, folder: Path, schema: pa.Schema | None) -> None:
+        self.folder, self.schema = folder, schema
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (folder / "lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"{folder} is in use by another process.") from None
+        for left in folder.glob("*.tmp"):
+            left.unlink()
+        self.parts = sorted(folder.glob("part-*"))
+
+    def last_state(self) -> State | None:
+        """Read the state after the last batch."""
+        return self.state(-1) if self.parts else None
+
+    def append(self, rows: list[dict[str, Any]], state: State) -> None:
+        """Keep a batch and the state after it."""
+        path = self.folder / f"part-{len(self.parts):08d}"
+        with written_whole(path) as temporary:
+            if self.schema is None:
+                lines = [json.dumps(value, ensure_ascii=False) + "\n" for value in [asdict(state), *rows]]
+                temporary.write_text("".join(lines), encoding="utf-8")
+            else:
+                schema = self.schema.with_metadata({b"state": json.dumps(asdict(state)).encode()})
+                pq.write_table(pa.Table.from_pylist(rows, schema=schema), temporary)
+        self.parts.append(path)
+
+    def batches(self) -> Iterator[tuple[State, list[dict[str, Any]]]]:
+        """Read all batches in order: the state after each, and its rows."""
+        return map(self._read, self.parts)
+
+    def state(self, index: int) -> State:
+        """Read the state after one batch."""
+        return self._read(self.parts[index])[0]
+
+    def _read(self, path: Path) -> tuple[State, list[dict[str, Any]]]:
+        if self.schema is None:
+            state, *rows = map(json.loads, path.read_text(encoding="utf-8").split("\n")[:-1])
+            return State(**state), rows
+        table = pq.read_table(path)
+        return State(**json.loads(table.schema.metadata[b"state"])), table.to_pylist()
+
+    def remove(self) -> None:
+        """Remove the folder; it is renamed first, so that what a kill leaves of it is not taken for all of it."""
+        self.sweep(self.folder)
+        self.folder.rename(self._done(self.folder))
+        self.sweep(self.folder)
+        self._lock.close()
+
+    @classmethod
+    def sweep(cls, folder: Path) -> None:
+        """Delete what a kill has left of a folder that was being removed."""
+        shutil.rmtree(cls._done(folder), ignore_errors=True)
+
+    @staticmethod
+    def _done(folder: Path) -> Path:
+        return folder.with_name(f"{folder.name}.done")
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Yield a name to write a file under; it is renamed to `path` once it is complete."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    yield temporary
+    put(temporary, path)
+
+
+def put(temporary: Path, path: Path) -> None:
+    """Move a complete file to its name, once it is on the disk."""
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
+    os.replace(temporary, path)

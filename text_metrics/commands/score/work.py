@@ -1,0 +1,173 @@
+"""The work on the batches of a file: what each process does, and the engine of one process."""
+
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import evaluate
+import numpy as np
+
+from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
+from text_metrics.commands.score.command import UsageError
+from text_metrics.commands.score.rows import SHOWN
+from text_metrics.commands.score.units import Job, Unit
+
+ROOT = Path(__file__).resolve().parents[2]
+# Arguments that the command makes itself, or does not offer.
+_NOT_SETTINGS = (
+    *("predictions", "references", "set_size", "details", "confidence"),
+    *("similarity", "classes", "contexts", "patience", "contributions"),
+)
+
+
+class Scorer:
+    """A loaded metric with its settings.
+
+    Parameters
+    ----------
+    similarity_key : column of the similarities of a set: a matrix, or in a row of one text a row of the matrix
+    """
+
+    def __init__(self, name: str, settings: Mapping[str, Any], similarity_key: str | None = None) -> None:
+        folder = ROOT / "metrics" / name
+        self.metric: Any = evaluate.load(str(folder if folder.is_dir() else name))
+        self.settings, self._similarity_key = settings, similarity_key
+        self.items: str = self.metric._items
+
+    def check(self) -> None:
+        """Check that the score of the whole follows from those of batches, before a file is read."""
+        self.check_names()
+        try:
+            self.metric._check_parts(self.settings)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+
+    def check_names(self) -> None:
+        """Refuse settings that the metric does not have, or that the command makes itself."""
+        arguments = inspect.signature(self.metric._compute).parameters
+        known = [name for name in arguments if name not in _NOT_SETTINGS]
+        if self._similarity_key is not None and "similarity" not in arguments:
+            raise UsageError(f"--similarity-key: {self.metric.name} takes no similarities.")
+        for name in self.settings:
+            if name in _NOT_SETTINGS:
+                raise UsageError(f"--setting {name} has no place here.")
+            if name not in known:
+                raise UsageError(
+                    f"--setting {name}: {self.metric.name} has no such argument. It has {', '.join(known)}."
+                )
+
+    def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
+        """Score units together: the score of each, a list where a row has several texts; and the result."""
+        if self.items == TEXTS:
+            predictions: list[Any] = [text for unit in units for text in unit.texts]
+        else:
+            predictions = [unit.texts for unit in units]
+        given = {"references": [unit.reference for unit in units]} if self.items == QUESTIONS else {}
+        if self._similarity_key is not None:
+            given["similarity"] = [_similarity(unit, self._similarity_key) for unit in units]
+        result = self.metric.compute(predictions=predictions, **given, **self.settings)
+        if self.items != TEXTS:
+            return result["scores"], result
+        scores = iter(result["scores"])
+        by_unit = [[next(scores) for _ in unit.texts] for unit in units]
+        return [own[0] if unit.is_single else own for own, unit in zip(by_unit, units, strict=True)], result
+
+
+def _similarity(unit: Unit, key: str) -> Any:
+    """Read the matrix of a set from its row, or from the rows of its texts."""
+    # In CSV, a list is JSON.
+    values = [json.loads(value) if isinstance(value := row.get(key), str) else value for row in unit.rows]
+    is_matrix = len(values) == 1 and isinstance(values[0], list) and any(isinstance(line, list) for line in values[0])
+    return values[0] if is_matrix else values
+
+
+class Scores(Protocol):
+    """Anything that scores units together."""
+
+    def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the score of each unit, and the result of all."""
+
+
+class Batch(NamedTuple):
+    """Units that were scored together.
+
+    result : of all units; None where there is none that can be scored
+    bad : what was set aside: the number of the row, the error, and the line
+    end : how many rows of the file were read up to here
+    n_texts : texts of the units
+    done : how far the file was read, in the units of `Source.total`
+    n_bad_first : how many of the bad rows come before the first good one
+    """
+
+    units: list[Unit]
+    scores: list[Any]
+    result: dict[str, Any] | None
+    bad: list[tuple[int, str, str]]
+    end: int
+    n_texts: int
+    done: int = 0
+    n_bad_first: int = 0
+
+
+def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
+    """Score a batch; if that fails, score each unit alone to find those that cannot be scored."""
+    bad = [(row.number, row.error, row.raw) for unit in units for row in unit.bad]
+    good = [unit for unit in units if unit.rows]
+    scores: list[Any] = []
+    result = None
+    if good:
+        try:
+            scores, result = scorer.score(good)
+        except (TypeError, ValueError):
+            kept = []
+            for unit in good:
+                try:
+                    scorer.score([unit])
+                    kept.append(unit)
+                except (TypeError, ValueError) as error:
+                    bad.append((unit.number, str(error), json.dumps(unit.texts)[:SHOWN]))
+            good = kept
+            if good:
+                scores, result = scorer.score(good)
+    n_texts = sum(len(unit.texts) for unit in good)
+    return Batch(good, scores, result, sorted(bad), units[-1].end, n_texts, n_bad_first=count_bad_first(bad, good))
+
+
+def count_bad_first(bad: Sequence[tuple[int, str, str]], good: Sequence[Unit]) -> int:
+    """Count the bad rows before the first unit that is good."""
+    return sum(not good or number < good[0].number for number, _, _ in bad)
+
+
+def open_scorer(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
+    """Load the metric, once in a process; returns the function that scores a batch."""
+    scorer = Scorer(job.command.metric, job.command.settings, job.command.similarity_key)
+
+    def work(item: tuple[list[Unit], int]) -> Batch:
+        units, done = item
+        return score_batch(scorer, units)._replace(done=done)
+
+    return work
+
+
+class Engine(Protocol):
+    """Where work is done: maps a function over items, and returns the results in the order of the items."""
+
+    def map(self, items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
+        """Map over the items the function that `open_work` returns; each process calls that once."""
+
+    def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the arrays in a form that can be sent to any process."""
+
+
+class OneProcess:
+    """The engine of this process alone."""
+
+    def map(self, items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
+        """Map over the items in this process."""
+        yield from map(open_work(), items())
+
+    def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the arrays themselves."""
+        return blocks

@@ -1,0 +1,302 @@
+"""Ask a chat model many things: each answer is kept in a file the moment it comes, and never asked for again.
+
+Any endpoint that speaks OpenAI's protocol will do. The client tries again after rate limits, server errors and dropped
+connections; an answer that cannot be read is requested again a few times, and then reported.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from filelock import FileLock, Timeout
+from tqdm import tqdm
+
+from text_metrics.commands.shared.files import parse_json
+
+if TYPE_CHECKING:
+    import openai
+
+_MILLION = 1_000_000
+
+
+class Endpoint(NamedTuple):
+    """How to ask.
+
+    attempts : how often to ask for an answer that can be read
+    prices : dollars for a million tokens of prompt and of answer, if known
+    """
+
+    client: "openai.OpenAI"
+    model: str
+    temperature: float
+    workers: int
+    attempts: int
+    prices: tuple[float, float] | None
+
+
+class Request(NamedTuple):
+    """One thing to ask for.
+
+    name : what it is, for reports
+    parse : reads the answer; raises ValueError where it cannot
+    sample : tells requests apart that ask for the same
+    """
+
+    name: str
+    messages: list[dict[str, str]]
+    parse: Callable[[str], Any]
+    sample: int = 0
+
+
+class Outcome(NamedTuple):
+    """What came of some requests.
+
+    values : for each request what its answer says; None where there is none
+    failures : why there is none
+    stopped : why the rest was not asked for, if it was not
+    """
+
+    values: list[Any]
+    failures: list[str]
+    stopped: str | None
+
+
+class Journal:
+    """The answers so far, in a file that grows by a line for each and is safe to kill at any moment."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.answers: dict[str, list[dict[str, Any]]] = {}
+        self._guard = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Two runs at once would pay for the same answers. The system releases the lock when a process dies.
+        self._lock = FileLock(f"{path}.lock")
+        try:
+            self._lock.acquire(blocking=False)
+        except Timeout:
+            raise ValueError(f"{path} is in use by another run.") from None
+        try:
+            self._read()
+            self._file = path.open("ab")
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _read(self) -> None:
+        data = self.path.read_bytes() if self.path.exists() else b""
+        whole = data.rfind(b"\n") + 1
+        for number, line in enumerate(data[:whole].splitlines(), 1):
+            try:
+                record = parse_json(line.decode())
+                prompt, answer = record["tokens"]
+                if not isinstance(record["answer"], str | None) or not isinstance(prompt + answer, int):
+                    raise TypeError("it must have 'answer', a string, and 'tokens', two integers")
+                self.answers.setdefault(record["key"], []).append(record)
+            except (ValueError, TypeError, KeyError) as error:
+                raise ValueError(f"{self.path}, line {number} is no answer of an earlier run: {error}.") from None
+        if whole < len(data):
+            # A run was killed while it wrote this line.
+            with self.path.open("r+b") as file:
+                file.truncate(whole)
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Keep an answer, on the disk before anything else is done."""
+        with self._guard:
+            self._file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self.answers.setdefault(record["key"], []).append(record)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        self._lock.release()
+
+
+class _EndpointError(Exception):
+    """The endpoint cannot be asked at all."""
+
+
+def add_arguments(parser: argparse.ArgumentParser, temperature: float = 1.0) -> None:
+    """Add the settings of an endpoint to a command."""
+    parser.add_argument("--model", required=True, help="name of the chat model")
+    parser.add_argument("--base-url", help="of the endpoint; OpenAI's by default, or $OPENAI_BASE_URL")
+    parser.add_argument("--temperature", type=float, default=temperature)
+    parser.add_argument("--workers", type=int, default=8, help="how many requests at a time")
+    parser.add_argument("--attempts", type=int, default=4, help="how often to ask for an answer that can be read")
+    parser.add_argument("--retries", type=int, default=6, help="after a rate limit, a server error, a lost connection")
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one request")
+    parser.add_argument(
+        "--prices",
+        type=float,
+        nargs=2,
+        metavar=("PROMPT", "ANSWER"),
+        help="dollars for a million tokens of each, to show the cost",
+    )
+
+
+def open_endpoint(arguments: argparse.Namespace) -> Endpoint:
+    """Make the client; the key is that of $OPENAI_API_KEY, which a server of one's own may not need."""
+    import openai
+
+    for name in ("workers", "attempts"):
+        if getattr(arguments, name) < 1:
+            raise ValueError(f"--{name} must be at least 1. Got {getattr(arguments, name)}.")
+    base_url = arguments.base_url or os.environ.get("OPENAI_BASE_URL")
+    key = os.environ.get("OPENAI_API_KEY") or ("none" if base_url else None)
+    if key is None:
+        raise ValueError("There is no key: set OPENAI_API_KEY, or name an endpoint that needs none by --base-url.")
+    client = openai.OpenAI(
+        api_key=key, base_url=base_url, timeout=arguments.timeout, max_retries=max(arguments.retries, 0)
+    )
+    prices = tuple(arguments.prices) if arguments.prices else None
+    return Endpoint(client, arguments.model, arguments.temperature, arguments.workers, arguments.attempts, prices)
+
+
+def ask_all(endpoint: Endpoint, requests: list[Request], journal: Journal) -> Outcome:
+    """Get an answer to each request, from the journal or from the endpoint, some at a time.
+
+    Answers that came before the endpoint failed, or before an interruption, stay in the journal.
+    """
+    keys = [_key(endpoint, request) for request in requests]
+    asked = dict(zip(keys, requests, strict=True))
+    before = {key: len(journal.answers.get(key, ())) for key in asked}
+    tokens = sum((_tokens(journal, key) for key in asked), np.zeros(2, dtype=np.int64))
+    found: dict[str, Any] = {}
+    failures: list[str] = []
+    stopped = None
+    broken: list[str] = []
+    pool = ThreadPoolExecutor(endpoint.workers)
+    with tqdm(total=len(asked), unit="answer", file=sys.stderr) as bar:
+        waiting = {pool.submit(_ask, endpoint, request, key, journal, broken): key for key, request in asked.items()}
+        try:
+            for future in as_completed(waiting):
+                key = waiting[future]
+                try:
+                    found[key] = future.result()
+                except ValueError as error:
+                    failures.append(f"{asked[key].name}: {error}")
+                tokens += _tokens(journal, key, before[key])
+                bar.set_postfix_str(_cost(tokens, endpoint.prices), refresh=False)
+                bar.update()
+        except (_EndpointError, KeyboardInterrupt) as error:
+            stopped = str(error) or "It was interrupted."
+            broken.append(stopped)
+        finally:
+            # Requests in flight are paid for, so their answers are awaited and kept.
+            pool.shutdown(cancel_futures=True)
+    for future, key in waiting.items():
+        if key not in found and not future.cancelled() and future.exception() is None:
+            found[key] = future.result()
+    tokens = sum((_tokens(journal, key) for key in asked), np.zeros(2, dtype=np.int64))
+    new = sum(len(journal.answers.get(key, ())) - before[key] for key in asked)
+    print(f"{_cost(tokens, endpoint.prices)} in all; {new} answers are new in this run.", file=sys.stderr)
+    return Outcome([found.get(key) for key in keys], failures, stopped)
+
+
+def report(outcome: Outcome, journal: Path) -> int:
+    """Say what is missing; returns the exit code."""
+    for failure in outcome.failures:
+        print(failure, file=sys.stderr)
+    if outcome.stopped:
+        missing = sum(value is None for value in outcome.values)
+        print(
+            f"{outcome.stopped}\nStopped with {missing} of {len(outcome.values)} answers missing. Those that came are "
+            f"kept in {journal}: the same command continues from there.",
+            file=sys.stderr,
+        )
+    return 1 if outcome.failures or outcome.stopped else 0
+
+
+def _key(endpoint: Endpoint, request: Request) -> str:
+    """Name a request by all that decides its answer."""
+    decisive = [endpoint.model, endpoint.temperature, request.messages, request.sample]
+    return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]
+
+
+def _ask(endpoint: Endpoint, request: Request, key: str, journal: Journal, broken: list[str]) -> Any:
+    """Get one answer that can be read.
+
+    `broken` holds why the endpoint cannot be asked, once one of those at work has found out.
+
+    Raises
+    ------
+    ValueError
+        If there is none after all attempts, or the endpoint refuses this request.
+    _EndpointError
+        If the endpoint cannot be asked.
+    """
+    problem = ""
+    for attempt in range(endpoint.attempts):
+        known = journal.answers.get(key, [])
+        if attempt == len(known):
+            if broken:
+                raise _EndpointError(broken[0])
+            try:
+                record = _call(endpoint, request, f"{key}-{attempt}")
+            except _EndpointError as error:
+                broken.append(str(error))
+                raise
+            journal.add({"key": key, **record})
+            known = journal.answers[key]
+        answer = known[attempt]["answer"]
+        try:
+            if answer is None:
+                raise ValueError("the answer is empty")
+            return request.parse(answer)
+        except ValueError as error:
+            problem = f"{error}. Got {answer!r:.200}."
+    raise ValueError(f"no answer of {endpoint.attempts} can be read: {problem}")
+
+
+def _call(endpoint: Endpoint, request: Request, identity: str) -> dict[str, Any]:
+    import openai
+
+    try:
+        # An endpoint that knows this header does not charge twice for one identity.
+        completion = endpoint.client.chat.completions.create(
+            model=endpoint.model,
+            messages=request.messages,  # type: ignore[arg-type]
+            temperature=endpoint.temperature,
+            extra_headers={"Idempotency-Key": identity},
+        )
+    except (openai.BadRequestError, openai.UnprocessableEntityError, openai.ConflictError) as error:
+        # Another try of this request would meet it again, but it says nothing of other requests.
+        raise ValueError(f"the endpoint refuses it: {error}") from error
+    except (openai.APIResponseValidationError, json.JSONDecodeError):
+        # The endpoint answered, and may have charged, but not in the protocol.
+        return {"answer": None, "tokens": [0, 0]}
+    except openai.APIError as error:
+        cause = f" ({error.__cause__})" if error.__cause__ else ""
+        raise _EndpointError(f"{endpoint.client.base_url} does not answer: {error}{cause}") from error
+    choices = getattr(completion, "choices", None)
+    usage = getattr(completion, "usage", None)
+    message = getattr(choices[0], "message", None) if choices else None
+    return {
+        "answer": getattr(message, "content", None),
+        "tokens": [getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0],
+    }
+
+
+def _tokens(journal: Journal, key: str, start: int = 0) -> np.ndarray:
+    """Count the tokens of the answers to one request, from some attempt on: those of the prompt, and of the answer."""
+    own = [record["tokens"] for record in journal.answers.get(key, ())[start:]]
+    return np.array(own, dtype=np.int64).reshape(-1, 2).sum(axis=0)
+
+
+def _cost(tokens: np.ndarray, prices: tuple[float, float] | None) -> str:
+    shown = f"{tokens[0]} + {tokens[1]} tokens"
+    return f"{shown}, ${float(tokens @ np.array(prices)) / _MILLION:.4f}" if prices else shown

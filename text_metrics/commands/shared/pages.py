@@ -1,0 +1,80 @@
+"""Reports as Markdown and as pages of HTML with pictures in SVG."""
+
+import base64
+import html as markup
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from text_metrics.commands.shared.files import write_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# The first row is the header.
+Table = list[list[str]]
+
+_LONG = 60
+_STYLE = """
+:root { color-scheme: light dark }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums }
+th, td { padding: .2rem .6rem; text-align: left; border-bottom: 1px solid #8885; white-space: nowrap }
+td.long { white-space: normal; overflow-wrap: anywhere }
+img { max-width: 100%; background: white }
+"""
+
+
+def markdown_table(table: Table) -> list[str]:
+    """Format a table as lines of Markdown."""
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in table]
+    head = [f"| {' | '.join(cells[0])} |", "|---" * len(cells[0]) + "|"]
+    return head + [f"| {' | '.join(row)} |" for row in cells[1:]]
+
+
+def html_table(table: Table) -> str:
+    """Format a table as HTML; cells are escaped."""
+    head = "".join(f"<th>{markup.escape(cell)}</th>" for cell in table[0])
+    rows = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in table[1:])
+    return f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
+
+
+def html_picture(title: str, svg: str) -> str:
+    """Format a picture as HTML that holds the picture itself."""
+    data = base64.b64encode(svg.encode()).decode()
+    return f'<img alt="{markup.escape(title)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def html_page(title: str, introduction: Sequence[str], body: str) -> str:
+    """Format a page with a title, some paragraphs and a body of HTML."""
+    opening = "".join(f"<p>{paragraph}</p>" for paragraph in introduction)
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        '<meta name="viewport" content="width=device-width">'
+        f"<style>{_STYLE}</style></head><body><h1>{title}</h1>{opening}{body}</body></html>\n"
+    )
+
+
+def _cell(text: str) -> str:
+    return f"<td{' class=long' if len(text) > _LONG else ''}>{markup.escape(text)}</td>"
+
+
+def to_svg(figure: "Figure") -> str:
+    """Draw a figure as SVG without a date; set `svg.hashsalt` for identifiers that do not vary."""
+    file = io.StringIO()
+    figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
+    # Without the declaration, the text can stand in a page too.
+    return file.getvalue()[file.getvalue().index("<svg") :]
+
+
+def put_between(path: Path, name: str, written: str) -> None:
+    """Put a text between the markers `<!-- name: start -->` and `<!-- name: end -->` of a page."""
+    start, end = (f"<!-- {name}: {what} -->" for what in ("start", "end"))
+    page = path.read_text(encoding="utf-8")
+    if page.count(start) != 1 or page.count(end) != 1:
+        raise ValueError(f"{path} must hold {start} and {end}, once each.")
+    before, rest = page.split(start)
+    after = rest.split(end)[1]
+    write_text(path, f"{before}{start}\n{written}{end}{after}")
