@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-integrations test-lm-eval test-inspect lint vendor cards benchmark encoders validate-probeval probe validate-gruen meta-eval attack clean chromium spaces screenshots
+.PHONY: demo test test-fast test-integrations test-lm-eval test-inspect lint vendor cards evidence benchmark encoders validate-probeval probe validate-gruen meta-eval attack clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
 	$(BIN)/text-metrics demo
@@ -23,10 +23,13 @@ test-lm-eval: $(VENV)/.installed-lm-eval
 test-inspect: build/venv-inspect/.installed
 	OMP_NUM_THREADS=1 build/venv-inspect/bin/python -m pytest tests/test_integrations.py -k "not lm_eval"
 
+# mypy does not know that metrics/ is text_metrics.metrics: it reads links in the places that an installation has.
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy -n 2 metrics scripts spaces text_metrics
+	rm -rf build/types && mkdir -p build/types/text_metrics
+	ln -s $(CURDIR)/text_metrics/* $(CURDIR)/metrics build/types/text_metrics/
+	MYPYPATH=build/types $(BIN)/mypy -n 2 build/types/text_metrics scripts spaces
 	$(BIN)/python -m scripts.tooling.vendor --check
 	$(BIN)/python -m scripts.tooling.cards --check
 	$(BIN)/python -m scripts.tooling.fill_evidence --check
@@ -56,8 +59,12 @@ vendor: $(VENV)/.installed
 cards: $(VENV)/.installed
 	$(BIN)/python -m scripts.tooling.cards
 
+# Copies the tables of EVIDENCE.md into README and the cards.
+evidence: $(VENV)/.installed
+	$(BIN)/python -m scripts.tooling.fill_evidence
+
 benchmark: $(VENV)/.installed-dev
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[benchmark]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[benchmark]"
 	$(BIN)/python -m scripts.reports.benchmark --all --check
 
 validate-probeval: $(VENV)/.installed-dev
@@ -91,18 +98,20 @@ meta-eval: $(VENV)/.installed-dev
 		--cache build/embeddings --json build/meta_eval.json --html build/meta_eval.html
 	$(BIN)/python -m scripts.tooling.fill_evidence
 
+# One thread for each encoder: the libraries read these when they are imported.
+ONE_THREAD := OMP_NUM_THREADS=1 RAYON_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1 TOKENIZERS_PARALLELISM=false
 encoders: $(VENV)/.installed-dev
-	$(BIN)/python -m scripts.reports.encoders time --write docs/encoders.md
-	$(BIN)/python -m scripts.reports.encoders agreement --write docs/encoders.md
+	$(ONE_THREAD) $(BIN)/python -m scripts.reports.encoders time --write docs/encoders.md
+	$(ONE_THREAD) $(BIN)/python -m scripts.reports.encoders agreement --write docs/encoders.md
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip setuptools
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt .
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt ".[dev]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
 # What the tests of a harness need beside the checkout: nothing is compiled, since they import little of it.
@@ -117,6 +126,7 @@ build/venv-inspect/.installed: pyproject.toml constraints-inspect.txt
 	$(PYTHON) -m venv build/venv-inspect
 	build/venv-inspect/bin/python -m pip install --quiet --upgrade --constraint constraints-inspect.txt pip setuptools
 	build/venv-inspect/bin/python -m pip install $(HARNESS) --constraint constraints-inspect.txt ".[inspect]"
+	build/venv-inspect/bin/python -m pip install --quiet --no-build-isolation --no-deps --editable .
 	touch $@
 
 clean:

@@ -1,13 +1,9 @@
 """The tasks for Inspect with its mock model: `inspect eval tests/mock_tasks.py` runs them without a network."""
 
 import itertools
-import sys
-from pathlib import Path
 
 from inspect_ai import task, task_with
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from text_metrics.integrations.inspect import tasks
 

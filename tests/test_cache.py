@@ -20,10 +20,10 @@ import numpy as np
 import pytest
 from transformers import EvalPrediction
 
-from text_metrics.metrics._core import core_cache, core_encoder
-from text_metrics.metrics._core.core_cache import TextCache, text_key, through_cache
 from tests.conftest import METRICS, ROOT, SETS, encode
 from tests.trainer_run import build_tokenizer
+from text_metrics.metrics._core import core_cache, core_encoder
+from text_metrics.metrics._core.core_cache import TextCache, text_key, through_cache
 
 TEXTS = [text for members in SETS for text in members]
 DIFFERENT = list(dict.fromkeys(TEXTS))

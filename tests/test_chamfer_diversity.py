@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from text_metrics.metrics._core import core_distances
 from tests.conftest import SETS
 from tests.references import diversity as reference
+from text_metrics.metrics._core import core_distances
 
 
 def compute(load, vectors, **settings):

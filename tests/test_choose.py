@@ -1,4 +1,4 @@
-"""text_metrics/commands/choose/main.py: the greedy choice, the files, and going on after a kill."""
+"""text-metrics choose: the greedy choice, the files, and going on after a kill."""
 
 import csv
 import json
@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from text_metrics.metrics._core.core_inputs import content_ranks
+from tests.conftest import SETS
+from tests.files import read_jsonl, write_jsonl
+from tests.references import diversity
 from text_metrics.commands.choose import main as choose
 from text_metrics.commands.choose import work
 from text_metrics.commands.choose.greedy import choose as choose_greedily
 from text_metrics.commands.choose.greedy import choose_best, subset_score
-from tests.conftest import SETS
-from tests.files import read_jsonl, write_jsonl
-from tests.references import diversity
+from text_metrics.metrics._core.core_inputs import content_ranks
 
 
 def plain_greedy(similarities, quality, keep, ranks):

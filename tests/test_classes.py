@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from text_metrics.metrics._core import core_class_scores, core_classes, core_inputs
 from tests.references import classes as reference
 from tests.references import diversity
+from text_metrics.metrics._core import core_class_scores, core_classes, core_inputs
 
 ORDERS = [0, 0.5, 1, 2, float("inf")]
 

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from text_metrics.commands import cluster_answers
 from tests.chat_server import serve
 from tests.conftest import ROOT
 from tests.files import read_jsonl, write_jsonl
+from text_metrics.commands import cluster_answers
 
 TARGETS = ROOT / "tests" / "data" / "probeval_cfc_targets.jsonl"
 PREDICTIONS = ROOT / "tests" / "data" / "probeval_cfc_predictions.json"

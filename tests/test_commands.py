@@ -10,11 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from text_metrics.commands.shared import files as _files
-from scripts.training.gruen.corpus import read_cola
 from scripts.reports.gruen import read_ratings
+from scripts.training.gruen.corpus import read_cola
 from tests.conftest import ROOT, SETS
+from text_metrics import __main__ as cli
+from text_metrics.commands.shared import files as _files
 
+# The commands of scripts/, by what follows `python -m scripts.`: the modules with a function `main`.
+WORKSHOP = {
+    ".".join(path.relative_to(ROOT / "scripts").with_suffix("").parts).removesuffix(".__main__"): ".".join(
+        path.relative_to(ROOT).with_suffix("").parts
+    )
+    for path in sorted((ROOT / "scripts").rglob("*.py"))
+    if "\ndef main(" in path.read_text(encoding="utf-8")
+}
+OWN_TOOLS = ("build_space", "cards", "push_space", "screenshots", "vendor")
 PAIR = {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": "x"}
 PEOPLE = {**PAIR, "human_diversity": [0, 1, 1]}
 TARGET = {
@@ -31,9 +41,12 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def run_once(name, *words):
-        monkeypatch.setattr(sys, "argv", [f"{name}.py", *map(str, words)])
         try:
-            code = import_module(f"scripts.{name}").main()
+            if name in cli.COMMANDS:
+                code = cli.main([name, *map(str, words)])
+            else:
+                monkeypatch.setattr(sys, "argv", [name, *map(str, words)])
+                code = import_module(WORKSHOP[name]).main()
         except SystemExit as stop:  # of argparse
             code = stop.code
         return code, capsys.readouterr().err
@@ -57,29 +70,29 @@ def compare_references(path):
 
 def meta_eval_quality(path):
     Path("pairs.jsonl").write_text(lines(PAIR))
-    return "meta_eval", "pairs.jsonl", "--no-gruen", "--quality", path
+    return "meta-eval", "pairs.jsonl", "--no-gruen", "--quality", path
 
 
 def meta_eval_kinds(path):
     folder = Path("sets/one")
     folder.mkdir(parents=True)
     path.rename(folder / "original.jsonl")
-    return "meta_eval", "--sets", "sets"
+    return "meta-eval", "--sets", "sets"
 
 
 def validate_targets(path):
     Path("labelled.json").write_text(json.dumps(LABELLED))
-    return "validate_probeval", "--targets", path, "--predictions", "labelled.json"
+    return "reports.probeval", "--targets", path, "--predictions", "labelled.json"
 
 
 def validate_assessments(path):
     Path("targets.jsonl").write_text(lines(TARGET))
-    return "validate_probeval", "--targets", "targets.jsonl", "--assessments", path
+    return "reports.probeval", "--targets", "targets.jsonl", "--assessments", path
 
 
 def validate_predictions(path):
     Path("targets.jsonl").write_text(lines(TARGET))
-    return "validate_probeval", "--targets", "targets.jsonl", "--predictions", path
+    return "reports.probeval", "--targets", "targets.jsonl", "--predictions", path
 
 
 def choose(path):
@@ -95,11 +108,11 @@ COMMANDS = {
     "choose": choose,
     "compare": compare,
     "compare, references": compare_references,
-    "meta_eval": lambda path: ("meta_eval", path),
-    "meta_eval, quality": meta_eval_quality,
-    "meta_eval, kinds": meta_eval_kinds,
-    "judge_diversity": lambda path: (
-        "judge_diversity",
+    "meta-eval": lambda path: ("meta-eval", path),
+    "meta-eval, quality": meta_eval_quality,
+    "meta-eval, kinds": meta_eval_kinds,
+    "judge-diversity": lambda path: (
+        "judge-diversity",
         path,
         "out.jsonl",
         "--model",
@@ -107,27 +120,27 @@ COMMANDS = {
         "--base-url",
         "http://[::1]:9",
     ),
-    "candidate_sets, pairs": lambda path: ("candidate_sets", "pairs", path, "out.jsonl", "--no-noun-shuffle"),
-    "candidate_sets, generate": lambda path: (
-        *("candidate_sets", "generate", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
+    "candidate-sets, pairs": lambda path: ("candidate-sets", "pairs", path, "out.jsonl", "--no-noun-shuffle"),
+    "candidate-sets, generate": lambda path: (
+        *("candidate-sets", "generate", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
-    "rate_quality": lambda path: ("rate_quality", path, "out.jsonl", "--model", "./nowhere"),
-    "rate_quality, reference": lambda path: (
-        *("rate_quality", Path("texts.jsonl").write_text('"a"\n') and "texts.jsonl", "out.jsonl"),
+    "rate-quality": lambda path: ("rate-quality", path, "out.jsonl", "--model", "./nowhere"),
+    "rate-quality, reference": lambda path: (
+        *("rate-quality", Path("texts.jsonl").write_text('"a"\n') and "texts.jsonl", "out.jsonl"),
         *("--model", "./nowhere", "--reference", path),
     ),
-    "validate_probeval, targets": validate_targets,
-    "validate_probeval, assessments": validate_assessments,
-    "validate_probeval, predictions": validate_predictions,
+    "reports.probeval, targets": validate_targets,
+    "reports.probeval, assessments": validate_assessments,
+    "reports.probeval, predictions": validate_predictions,
     "probe, questions": lambda path: (
         *("probe", "ask", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
     "probe, targets": lambda path: ("probe", "sensitivity", path),
-    "cluster_answers": lambda path: (
-        *("cluster_answers", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
+    "cluster-answers": lambda path: (
+        *("cluster-answers", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
-    "calibrate_clusters": lambda path: ("calibrate_clusters", "--targets", path, "--folds", "0"),
-    "benchmark": lambda path: ("benchmark", "--from-json", path, "--report", "report.md"),
+    "training.calibrate_clusters": lambda path: ("training.calibrate_clusters", "--targets", path, "--folds", "0"),
+    "reports.benchmark": lambda path: ("reports.benchmark", "--from-json", path, "--report", "report.md"),
 }
 # A line of three, and what is wrong with the second.
 BROKEN = {
@@ -151,7 +164,7 @@ def assert_one_sentence(code, shown, name):
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_broken_line_is_named(run, command, fault):
-    path = Path("data.json" if "predictions" in command or command == "benchmark" else "data.jsonl")
+    path = Path("data.json" if "predictions" in command or command == "reports.benchmark" else "data.jsonl")
     path.write_bytes(BROKEN[fault] * 2)
     code, shown = run(*COMMANDS[command](path))
     assert_one_sentence(code, shown, "original.jsonl" if "kinds" in command else path.name)
@@ -167,7 +180,7 @@ def test_an_empty_file_is_named(run, command):
     assert_one_sentence(code, shown, "original.jsonl" if "kinds" in command else path.name)
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "meta_eval, kinds"])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "meta-eval, kinds"])
 def test_a_file_that_is_missing_or_a_folder_is_named(run, command):
     words = COMMANDS[command](Path("nowhere.jsonl"))
     assert_one_sentence(*run(*words), "nowhere.jsonl")
@@ -175,7 +188,7 @@ def test_a_file_that_is_missing_or_a_folder_is_named(run, command):
     assert_one_sentence(*run(*words), "nowhere.jsonl")
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("score", "choose", "meta_eval, kinds")])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("score", "choose", "meta-eval, kinds")])
 def test_a_file_that_is_huge_is_named(run, command, monkeypatch):
     monkeypatch.setattr(_files, "LONGEST_LINE", 1000)
     monkeypatch.setattr(_files, "LARGEST_FILE", 1000)
@@ -188,7 +201,7 @@ def test_a_file_that_is_huge_is_named(run, command, monkeypatch):
 
 WRONG = {
     "compare": [[7, 8], [{"a": 1}]],
-    "meta_eval": [
+    "meta-eval": [
         [7],
         [{**PAIR, "set2": ["c"]}],
         [{**PAIR, "set1": None}],
@@ -198,18 +211,18 @@ WRONG = {
         [{**PEOPLE, "human_diversity": 1}],
         [PEOPLE, {**PEOPLE, "human_diversity": [1]}],
     ],
-    "meta_eval, quality": [[{"text": "a"}], [{"text": 1, "quality": 1}], [{"text": "a", "quality": 10**400}]],
-    "meta_eval, kinds": [[{"src": "x"}], [{"sentences": "a"}]],
-    "judge_diversity": [[7], [{"set1": ["a"]}], [{"set1": ["a"], "set2": "b"}]],
-    "candidate_sets, pairs": [
+    "meta-eval, quality": [[{"text": "a"}], [{"text": 1, "quality": 1}], [{"text": "a", "quality": 10**400}]],
+    "meta-eval, kinds": [[{"src": "x"}], [{"sentences": "a"}]],
+    "judge-diversity": [[7], [{"set1": ["a"]}], [{"set1": ["a"], "set2": "b"}]],
+    "candidate-sets, pairs": [
         [{"texts": ["a"]}],
         [{"texts": {"a": 1}}],
         [{"texts": ["a"] * 4, "paraphrases": [1] * 4}],
     ],
-    "candidate_sets, generate": [[[]], [{"texts": None}]],
-    "rate_quality": [[7], [{"text": 7}]],
-    "rate_quality, reference": [[None]],
-    "validate_probeval, targets": [
+    "candidate-sets, generate": [[[]], [{"texts": None}]],
+    "rate-quality": [[7], [{"text": 7}]],
+    "rate-quality, reference": [[None]],
+    "reports.probeval, targets": [
         [7],
         [{"metadata": 1}],
         [{**TARGET, "answers": {"raw": {}, "clusters": []}}],
@@ -220,14 +233,14 @@ WRONG = {
         [TARGET, TARGET],
         [{**TARGET, "metadata": {"id": "other"}}],
     ],
-    "validate_probeval, assessments": [
+    "reports.probeval, assessments": [
         [LABELLED],
         [{"question_id": "q1"}],
         [{"question_id": 1, "assessments": {}}],
         [{"question_id": "q1", "assessments": ["dog"]}],
         [{"question_id": "q1", "assessments": {"dog": "c"}}] * 2,
     ],
-    "validate_probeval, predictions": [
+    "reports.probeval, predictions": [
         [[]],
         [{"annotated_prediction_data": []}],
         [{"annotated_prediction_data": {"q1": ["dog"]}}],
@@ -235,7 +248,7 @@ WRONG = {
         [{"annotated_prediction_data": {"q1": {"dog": {"cluster": "c", "count": "1"}}}}],
         [{"annotated_prediction_data": {"q1": {"dog": {"cluster": "c", "count": 10**12}}}}],
     ],
-    "benchmark": [[[]], [{"cases": 1}], [{"cases": [{}]}]],
+    "reports.benchmark": [[[]], [{"cases": 1}], [{"cases": [{}]}]],
     "score": [[7], [{"texts": 1}]],
     "choose": [[7], [{"text": 1}]],
 }
@@ -263,30 +276,35 @@ def archive(name, data, damage=False):
     return written.getvalue()[:-30] if damage else written.getvalue()
 
 
-TRAIN = ("train_gruen_compact", "--text", "data/text", "--cola", "data/gruen")
+TRAIN = ("training.train_gruen_compact", "--text", "data/text", "--cola", "data/gruen")
 FOLDERS = [
     (TRAIN, "text/brown.zip", b"", "is a damaged or encrypted archive"),
     (TRAIN, "text/brown.zip", archive("brown/ca01", "The/at dog/nn", damage=True), "is a damaged or encrypted archive"),
     (TRAIN, "text/brown.zip", archive("other", "x"), "has no file whose name matches"),
     (TRAIN, "text/brown.zip", archive("brown/ca01", "The/at dog"), "brown/ca01, line 1 has a word without a tag"),
     (TRAIN, "text/brown.zip", archive("brown/ca01", "The/at dog/nn"), "abc.zip cannot be read: No such file"),
-    (("measure_choice",), "diversity_sets/gpt/original.jsonl", b"{}\n", "line 1 has no 'sentences'"),
+    (("reports.choice",), "diversity_sets/gpt/original.jsonl", b"{}\n", "line 1 has no 'sentences'"),
     (
-        ("measure_choice",),
+        ("reports.choice",),
         "diversity_sets/gpt/original.jsonl",
         b'{"sentences": ["a"]}\n',
         "para_a.jsonl cannot be read",
     ),
-    (("calibrate_classes",), "probeval/cfc_dev_targets.jsonl", b"{}\n", "line 1 has no 'metadata'"),
-    (("calibrate_classes",), "probeval/cfc_dev_targets.jsonl", b'{"metadata": {"id": "a"}}\n', "has no 'answers'"),
-    (("measure_long_texts", "--data", "."), "text/state_union.zip", b"", "is a damaged or encrypted archive"),
+    (("training.calibrate_classes",), "probeval/cfc_dev_targets.jsonl", b"{}\n", "line 1 has no 'metadata'"),
     (
-        ("train_plausibility", *TRAIN[1:], "--rate", "texts.jsonl", "--out", "rated.jsonl"),
+        ("training.calibrate_classes",),
+        "probeval/cfc_dev_targets.jsonl",
+        b'{"metadata": {"id": "a"}}\n',
+        "has no 'answers'",
+    ),
+    (("reports.long_texts", "--data", "."), "text/state_union.zip", b"", "is a damaged or encrypted archive"),
+    (
+        ("training.train_plausibility", *TRAIN[1:], "--rate", "texts.jsonl", "--out", "rated.jsonl"),
         *("text/brown.zip", b"", "is a damaged or encrypted archive"),
     ),
-    (("calibrate_gruen",), "text/brown.zip", b"no archive", "is a damaged or encrypted archive"),
-    (("compare_encoders", "agreement"), "text/coco_captions_20k.txt", b"", "is empty"),
-    (("compare_encoders", "time"), "text/coco_captions_20k.txt", b"a\n\xff\n", "line 2 is no UTF-8"),
+    (("training.calibrate_gruen",), "text/brown.zip", b"no archive", "is a damaged or encrypted archive"),
+    (("reports.encoders", "agreement"), "text/coco_captions_20k.txt", b"", "is empty"),
+    (("reports.encoders", "time"), "text/coco_captions_20k.txt", b"a\n\xff\n", "line 2 is no UTF-8"),
 ]
 
 
@@ -325,16 +343,19 @@ def test_damaged_ratings_are_named(tmp_path, monkeypatch, read, file, content, m
 def test_a_card_without_markers_is_named(run, monkeypatch):
     monkeypatch.setenv("METRICS_TEST_DATA", ".")
     Path("card.md").write_text("nothing")
-    assert_one_sentence(*run("calibrate_gruen", "--card", "card.md"), "card.md must hold <!-- calibrate_gruen.py -->")
-    assert_one_sentence(*run("fill_evidence", "--root", "."), "EVIDENCE.md cannot be read")
-    assert_one_sentence(*run("meta_eval", "--sets", "nowhere"), "nowhere cannot be used: No such file or directory")
+    assert_one_sentence(
+        *run("training.calibrate_gruen", "--card", "card.md"),
+        "card.md must hold <!-- scripts/training/calibrate_gruen.py -->",
+    )
+    assert_one_sentence(*run("tooling.fill_evidence", "--root", "."), "EVIDENCE.md cannot be read")
+    assert_one_sentence(*run("meta-eval", "--sets", "nowhere"), "nowhere cannot be used: No such file or directory")
     Path("pairs.jsonl").write_text(lines(PAIR))
-    assert_one_sentence(*run("meta_eval", "pairs.jsonl", "--append", "nowhere.md"), "nowhere.md cannot be read")
+    assert_one_sentence(*run("meta-eval", "pairs.jsonl", "--append", "nowhere.md"), "nowhere.md cannot be read")
 
 
 def test_every_command_that_reads_files_of_the_user_is_here():
     """A new command is added to the tables above, or to these, which read only files of the repository."""
-    own = {"__init__", "build_space", "cards", "demo", "push_space", "screenshots", "train_toy_policy", "vendor"}
+    own = {"demo", "reports.toy_policy", *(f"tooling.{name}" for name in OWN_TOOLS)}
     tested = {name.split(",")[0] for name in COMMANDS} | {words[0] for words, *_ in FOLDERS}
-    tested |= {"fill_evidence", "validate_gruen"}
-    assert {path.stem for path in (ROOT / "scripts").glob("[!_]*.py")} - own == tested
+    tested |= {"tooling.fill_evidence", "reports.gruen"}
+    assert {*cli.COMMANDS, *WORKSHOP} - own == tested

@@ -1,4 +1,4 @@
-"""text_metrics/commands/compare.py: two systems, item by item."""
+"""text-metrics compare: two systems, item by item."""
 
 import json
 import re
@@ -9,10 +9,10 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
+from tests.conftest import SETS
+from tests.files import write_jsonl
 from text_metrics.commands import compare
 from text_metrics.commands.shared.statistics import randomization_p
-from tests.conftest import ROOT, SETS
-from tests.files import write_jsonl
 
 OTHER = [[*members[::-1][:-1], "The train is late."] for members in SETS]
 
@@ -160,7 +160,7 @@ def test_bad_files_are_named(run, files, tmp_path):
 def test_the_command_runs_from_anywhere(files, tmp_path):
     a, b = files("a.jsonl", SETS), files("b.jsonl", OTHER)
     done = subprocess.run(
-        [sys.executable, str(ROOT / "text_metrics/commands/compare.py"), str(a), str(b), "--metric", "self_bleu"],
+        [sys.executable, "-m", "text_metrics", "compare", str(a), str(b), "--metric", "self_bleu"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from text_metrics.metrics._core import core_contributions, core_neighbours, core_spectra
 from tests.conftest import SETS
 from tests.references import classes as reference
 from tests.references import diversity
 from tests.test_vendi_classes import first_letter
+from text_metrics.metrics._core import core_contributions, core_neighbours, core_spectra
 
 ORDERS = [0, 0.5, 1, 2, float("inf")]
 

@@ -3,7 +3,6 @@
 import doctest
 import inspect
 import re
-import runpy
 import subprocess
 import tomllib
 from pathlib import Path
@@ -12,6 +11,7 @@ import evaluate
 import pytest
 
 from scripts.tooling.cards import entries, fill, read_help, to_markdown
+from text_metrics.commands import demo
 
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = sorted(path.parent for path in ROOT.glob("metrics/*/*.py") if path.stem == path.parent.name)
@@ -160,7 +160,7 @@ def test_requirements_are_those_of_the_project(folder):
 
 
 def test_readme_shows_what_the_demo_prints(capsys):
-    runpy.run_path(str(ROOT / "scripts" / "demo.py"))["main"]()
+    demo.main()
     printed = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
     written = {line.strip() for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()}
     assert [line for line in printed if line not in written] == []

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text_metrics.metrics._core import core_encoder, core_models, core_tokens
 from tests.conftest import METRICS, SETS, encode
+from text_metrics.metrics._core import core_encoder, core_models, core_tokens
 
 DEFAULT = "all-MiniLM-L6-v2"
 TEXTS = [text for members in SETS for text in members]

@@ -13,26 +13,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from text_metrics.metrics.probeval.probeval_released import from_cfc, from_protoqa
-from scripts.training import calibrate_classes
-from text_metrics.commands import cluster_answers
-from text_metrics.commands import compare
 from scripts.reports import choice as measure_choice
-from text_metrics.commands.rate_quality import main as rate_quality
-from text_metrics.commands.score import main as score
 from scripts.reports import gruen as validate_gruen
-from text_metrics.commands.shared.chat import Journal
+from scripts.reports.encoders.__main__ import read_judged
+from scripts.reports.probeval import pools
+from scripts.training import calibrate_classes
 from scripts.training.gruen.corpus import read_cola
+from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
+from text_metrics.commands import cluster_answers, compare
+from text_metrics.commands.candidate_sets import candidate_sets
 from text_metrics.commands.meta_eval.kinds import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
 from text_metrics.commands.meta_eval.raters import read_rater
 from text_metrics.commands.probe import files as probe_files
-from scripts.reports.probeval import pools
-from text_metrics.commands.candidate_sets import candidate_sets
-from scripts.reports.encoders.__main__ import read_judged
-from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
+from text_metrics.commands.rate_quality import main as rate_quality
+from text_metrics.commands.score import main as score
+from text_metrics.commands.shared.chat import Journal
+from text_metrics.metrics.probeval.probeval_released import from_cfc, from_protoqa
 
-# Cases of each reader, and of score.py, in the test suite.
+# Cases of each reader, and of text-metrics score, in the test suite.
 FILES, JOBS = 120, 40
 
 PAIRS = [
@@ -232,7 +231,7 @@ ROWS = [{"texts": ["a dog", "a cat", f"the sea {i}"], "n": i} for i in range(12)
 
 
 def score_file(draw, folder):
-    """Write a file of one of the kinds that score.py reads, damaged."""
+    """Write a file of one of the kinds that text-metrics score reads, damaged."""
     kind = draw.choice(("jsonl", "jsonl", "json", "csv", "parquet"))
     path = folder / f"data.{kind}"
     if kind == "parquet":
@@ -277,7 +276,7 @@ def test_score_ends_alike_whatever_the_batch_size(tmp_path, capsys):
             shown = capsys.readouterr().err
             if code == score.EXIT_USAGE:
                 last = shown.strip("\n").split("\n")[-1]
-                assert last.startswith(f"score.py: {data}"), f"case {i}: {shown}"
+                assert last.startswith(f"text-metrics score: {data}"), f"case {i}: {shown}"
                 ends.append((code, re.sub(r"after row \d+", "", last)))
                 continue
             assert code in (0, score.EXIT_BAD_ROWS), f"case {i}: {shown}"

@@ -6,8 +6,6 @@ import zipfile
 import numpy as np
 import pytest
 
-from text_metrics.metrics.gruen.core_encoder import EncoderSettings
-from text_metrics.metrics.gruen.gruen_compact import CompactBackbone
 from scripts.training import train_gruen_compact as training
 from scripts.training.gruen import finishing, judging
 from scripts.training.gruen import teacher as teaching
@@ -18,6 +16,8 @@ from scripts.training.gruen.lexicon import learn_lexicon
 from scripts.training.gruen.names import Renamer
 from scripts.training.gruen.sense import SenseCorruptor, noun_classes
 from scripts.training.gruen.trainer import Stage, Trainer
+from text_metrics.metrics.gruen.core_encoder import EncoderSettings
+from text_metrics.metrics.gruen.gruen_compact import CompactBackbone
 
 TAGGED = """
 The/at dog/nn was/bedz barking/vbg at/in the/at gate/nn ./.

@@ -1,4 +1,4 @@
-"""The adapters in text_metrics/integrations, run by the commands of the harnesses with a tiny model on files of ours."""
+"""The adapters of text_metrics/integrations, run by the harnesses' own commands with a tiny model on our files."""
 
 import importlib.util
 import json
@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from text_metrics.integrations.lm_eval import scores
 from tests import tiny_causal
 from tests.conftest import ROOT, SETS
+from text_metrics.integrations.lm_eval import scores
 
-ADAPTERS = ROOT / "scripts" / "integrations"
+ADAPTERS = ROOT / "text_metrics" / "integrations"
 K = 8
 
 

@@ -13,12 +13,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from text_metrics.commands import candidate_sets
-from text_metrics.commands import judge_diversity
-from text_metrics.commands.meta_eval.pairs import read_verdict
 from tests.chat_server import serve
-from tests.conftest import ROOT
 from tests.files import read_jsonl, write_jsonl
+from text_metrics.commands import candidate_sets, judge_diversity
+from text_metrics.commands.meta_eval.pairs import read_verdict
 
 PAIRS = [
     {"src": "dog", "set1": ["a dog", "a cat", "a cow", "a hen"], "set2": ["a dog", "a dog", "a dog", "a cat"], "n": 1},
@@ -251,7 +249,7 @@ def test_killed_at_any_moment_it_goes_on_and_pays_for_nothing_twice(pairs, tmp_p
     journal = tmp_path / "judged.jsonl.journal"
     workers = 2
     with serve(lambda question, _: time.sleep(0.05) or ratings(question)) as server:
-        command = [sys.executable, str(ROOT / "text_metrics/commands/judge_diversity.py"), str(pairs), str(out), "--model", "m"]
+        command = [sys.executable, "-m", "text_metrics", "judge-diversity", str(pairs), str(out), "--model", "m"]
         command += ["--base-url", server.url, "--workers", str(workers)]
         kept: set[str] = set()
         for answers in (5, 14):

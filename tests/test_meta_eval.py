@@ -13,12 +13,23 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-from text_metrics.metrics._core.core_encoder import encode
 from scripts.tooling import fill_evidence
-from text_metrics.commands.meta_eval import agreement, blocks, evaluation, kinds, pages, people, pooling, raters, report, rows
+from tests.conftest import METRICS, ROOT
+from text_metrics.commands.meta_eval import (
+    agreement,
+    blocks,
+    evaluation,
+    kinds,
+    pages,
+    people,
+    pooling,
+    raters,
+    report,
+    rows,
+)
 from text_metrics.commands.meta_eval.pairs import Pairs, People, Sets, read_pairs, read_people, read_verdict
 from text_metrics.commands.shared.statistics import randomization_p
-from tests.conftest import METRICS, ROOT
+from text_metrics.metrics._core.core_encoder import encode
 
 OWN = ROOT / "tests/data/judged_pairs.jsonl"
 PAPER_METRICS = [
@@ -560,7 +571,7 @@ def test_each_text_is_encoded_once(monkeypatch):
 
 def run(*arguments):
     return subprocess.run(
-        [sys.executable, str(ROOT / "text_metrics/commands/meta_eval/main.py"), *map(str, arguments)],
+        [sys.executable, "-m", "text_metrics", "meta-eval", *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,

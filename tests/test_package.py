@@ -38,10 +38,10 @@ def test_the_command_line_lists_its_commands(capsys):
 WITHOUT_EXTRAS = """
 import importlib, sys
 sys.modules |= dict.fromkeys(("matplotlib", "openai", "ray"))  # as if they were not installed
-for name in sys.argv[3].split():
-    importlib.import_module("scripts." + name.replace("-", "_"))
-sys.argv = ["judge_diversity.py", *sys.argv[1:3], "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
-raise SystemExit(importlib.import_module("text_metrics.commands.judge_diversity").main())
+from text_metrics.__main__ import COMMANDS, main
+for command in COMMANDS.values():
+    importlib.import_module(f"text_metrics.commands.{command.module}")
+raise SystemExit(main(["judge-diversity", *sys.argv[1:], "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]))
 """
 
 
@@ -49,7 +49,7 @@ raise SystemExit(importlib.import_module("text_metrics.commands.judge_diversity"
 def test_commands_start_without_the_extras(tmp_path):
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text(json.dumps({"set1": TEXTS, "set2": TEXTS}) + "\n", encoding="utf-8")
-    words = [sys.executable, "-c", WITHOUT_EXTRAS, pairs, tmp_path / "judged.jsonl", " ".join(COMMANDS)]
+    words = [sys.executable, "-c", WITHOUT_EXTRAS, pairs, tmp_path / "judged.jsonl"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, 'openai is needed: pip install ".[judge]"\n')
 
@@ -72,7 +72,7 @@ def fresh(tmp_path_factory):
     pytest.importorskip("setuptools", reason="setuptools is not installed, which builds the wheel")
     folder = tmp_path_factory.mktemp("package")
     # A copy, since setuptools leaves build/ in the folder that it builds.
-    for name in ("metrics", "scripts", "text_metrics"):
+    for name in ("metrics", "text_metrics"):
         shutil.copytree(ROOT / name, folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "source" / name)
@@ -110,9 +110,11 @@ from text_metrics.__main__ import COMMANDS
 texts = json.loads(sys.argv[1])
 names = ("gruen", "vendi_embed")
 found = {name: text_metrics.load(name).compute(predictions=texts) for name in names}
-sys.path.insert(0, str(text_metrics.ROOT))
-files = [importlib.import_module("scripts." + name.replace("-", "_")).__file__ for name in COMMANDS]
-print(json.dumps({"root": str(text_metrics.ROOT), "files": files, "found": found}))
+for command in COMMANDS.values():
+    importlib.import_module(f"text_metrics.commands.{command.module}")
+ours = [module for name, module in sys.modules.items() if name.startswith("text_metrics.")]
+files = [module.__file__ for module in ours if module.__file__]
+print(json.dumps({"root": str(text_metrics.FOLDER.parent), "files": files, "found": found}))
 """
 
 
@@ -120,7 +122,7 @@ print(json.dumps({"root": str(text_metrics.ROOT), "files": files, "found": found
 def test_the_wheel_works_elsewhere(load, fresh):
     said = json.loads(run([fresh / "env/bin/python", "-c", USE, json.dumps(TEXTS)], fresh).splitlines()[-1])
     assert said["root"].startswith(str(fresh / "env"))
-    # The scripts, and all that they import, are those of the wheel.
+    # The commands, and all that they import, are those of the wheel.
     assert all(file.startswith(said["root"]) for file in said["files"])
     for name, result in said["found"].items():
         assert result == load(name).compute(predictions=TEXTS)
@@ -136,8 +138,15 @@ def test_the_wheel_works_elsewhere(load, fresh):
 @pytest.mark.slow
 def test_the_wheel_holds_the_files_of_the_checkout(fresh):
     (packages,) = (fresh / "env").glob("lib/*/site-packages/text_metrics")
-    for name in ("metrics", "scripts"):
-        for file in (packages / name).rglob("*.*"):
-            if "__pycache__" not in file.parts:
-                assert file.read_bytes() == (ROOT / name / file.relative_to(packages / name)).read_bytes()
-    assert (packages / "metrics/gruen/gruen_compact.safetensors").is_file()
+    held = files_of(packages)
+    product, metrics = files_of(ROOT / "text_metrics"), files_of(METRICS)
+    # The cards of metrics are not part of it.
+    assert held == product | {f"metrics/{name}" for name in metrics if name.endswith((".py", ".safetensors"))}
+    for name in held:
+        origin = ROOT if name.startswith("metrics/") else ROOT / "text_metrics"
+        assert (packages / name).read_bytes() == (origin / name).read_bytes()
+
+
+def files_of(folder):
+    files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {file.as_posix() for file in files if "__pycache__" not in file.parts}

@@ -14,18 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from text_metrics.metrics.probeval.core_encoder import EncoderSettings
-from text_metrics.metrics.probeval.probeval_pipeline import Settings
-from text_metrics.metrics.probeval.probeval_scores import kl_divergence
-from text_metrics.commands.probe import main as probe
+from tests.chat_server import serve
+from tests.conftest import ROOT
+from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.probe import annotators, sensitivity
+from text_metrics.commands.probe import main as probe
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.comparing import COMMONEST, PEOPLE, UNIFORM, Comparing
 from text_metrics.commands.probe.report import make_report
 from text_metrics.commands.probe.scoring import Scorer, draw, halve
-from tests.chat_server import serve
-from tests.conftest import ROOT
-from tests.files import read_jsonl, write_jsonl
+from text_metrics.metrics.probeval.core_encoder import EncoderSettings
+from text_metrics.metrics.probeval.probeval_pipeline import Settings
+from text_metrics.metrics.probeval.probeval_scores import kl_divergence
 
 DATA = ROOT / "tests" / "data"
 TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"
@@ -215,7 +215,7 @@ def test_faults_are_waited_out_and_failures_reported(run, questions, tmp_path):
 def test_killed_it_goes_on_and_asks_nothing_twice(questions, tmp_path):
     out, journal = tmp_path / "answers.jsonl", tmp_path / "answers.jsonl.journal"
     with serve(lambda question, number: time.sleep(0.05) or f"answer {number}") as server:
-        command = [sys.executable, str(ROOT / "text_metrics/commands/probe/main.py"), "ask", str(questions), str(out), "--model", "m"]
+        command = [sys.executable, "-m", "text_metrics", "probe", "ask", str(questions), str(out), "--model", "m"]
         command += ["--base-url", server.url, "--workers", "2", "--samples", "10"]
         running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
@@ -299,9 +299,9 @@ def test_a_local_model_s_whole_distribution_is_sampled(tmp_path, tiny_language_m
     """Libraries sample from the 50 most probable tokens by default."""
     import torch
 
-    from text_metrics.commands.shared.chat import Journal
     from text_metrics.commands.probe.files import Asked
     from text_metrics.commands.probe.local import Sampler, Sampling
+    from text_metrics.commands.shared.chat import Journal
 
     sampler = Sampler(str(tiny_language_model), Sampling(temperature=3.0, max_tokens=1, batch_size=600))
     asked = Asked("q", "who sat?", "")

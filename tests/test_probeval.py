@@ -2,7 +2,6 @@
 
 import json
 import math
-import runpy
 import shutil
 from collections import Counter
 
@@ -13,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tokenize import NLTKWordTokenizer
 
+from scripts.reports.probeval import __main__ as probeval_report
+from tests.conftest import ROOT
+from tests.references import probeval as reference
 from text_metrics.metrics.probeval import probeval_matching, probeval_wordnet
 from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings, gmeans, hac, xmeans
 from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, assign, gp_scores
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
 from text_metrics.metrics.probeval.probeval_scores import entropy, kl_divergence, smooth
-from tests.conftest import ROOT
-from tests.references import probeval as reference
 
 DATA = ROOT / "tests" / "data"
 TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"
@@ -1030,7 +1030,7 @@ def test_half_of_a_surrogate_pair_is_refused(probeval):
 
 @pytest.fixture(scope="module")
 def validate():
-    return runpy.run_path(str(ROOT / "scripts" / "validate_probeval.py"))
+    return vars(probeval_report)
 
 
 def test_schemes_are_what_they_are_called(validate, rng):

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from text_metrics.metrics._core import core_inputs, core_neighbours, core_rarefaction
 from tests.conftest import SETS
 from tests.references import classes as reference
 from tests.references import diversity
 from tests.test_contributions import LABELS, QUALITY, VECTORS, gaussian
+from text_metrics.metrics._core import core_inputs, core_neighbours, core_rarefaction
 
 
 @settings(deadline=None)

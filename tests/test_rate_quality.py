@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
+from tests.conftest import TAUGHT
 from text_metrics.commands.rate_quality import main as rate_quality
 from text_metrics.commands.rate_quality.likelihood import LanguageModel, Likelihood
 from text_metrics.commands.rate_quality.rating import Reference, per_token
-from tests.conftest import TAUGHT
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""text_metrics/commands/score/main.py --one-set and --engine ray: merged statistics, and a real cluster whose workers are killed."""
+"""text-metrics score --one-set and --engine ray: merged statistics, and a real cluster whose workers are killed."""
 
 import json
 import os
@@ -13,16 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from text_metrics.metrics._core import core_distances, core_ngrams, core_spectra
-from text_metrics.metrics.self_bleu import self_bleu_parts
-from text_metrics.commands.score import main as score
-from text_metrics.commands.score import ray_engine
-from text_metrics.commands.score import second_pass as merging
-from text_metrics.commands.score.by_row import ByRow
-from text_metrics.commands.score.command import parse_command
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.store import Store
-from text_metrics.commands.score.work import Scorer
 from tests.conftest import METRICS
 from tests.test_score import (
     WORDS,
@@ -35,6 +25,16 @@ from tests.test_score import (
     run_and_die,
     write_jsonl,
 )
+from text_metrics.commands.score import main as score
+from text_metrics.commands.score import ray_engine
+from text_metrics.commands.score import second_pass as merging
+from text_metrics.commands.score.by_row import ByRow
+from text_metrics.commands.score.command import parse_command
+from text_metrics.commands.score.rows import Source
+from text_metrics.commands.score.store import Store
+from text_metrics.commands.score.work import Scorer
+from text_metrics.metrics._core import core_distances, core_ngrams, core_spectra
+from text_metrics.metrics.self_bleu import self_bleu_parts
 
 PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
 ONE_SET = [

@@ -12,11 +12,11 @@ import pytest
 import torch
 from scipy.cluster.hierarchy import fcluster, linkage
 
+from tests.conftest import METRICS, SETS
+from tests.fuzzing import bounded
 from text_metrics.metrics._core import core_models, core_numbers, core_vectors
 from text_metrics.metrics.probeval.probeval_clusters import LINKAGES, hac
 from text_metrics.metrics.probeval.probeval_linkage import WEIGHTED, weighted_linkage
-from tests.conftest import METRICS, SETS
-from tests.fuzzing import bounded
 
 FLAT = SETS[0]
 PEOPLE = [["a kettle"] * 3 + ["a pot"] * 2 + ["a cup"]]

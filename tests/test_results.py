@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.conftest import SET_METRICS, SETS
 from text_metrics.metrics._core import core_results
 from text_metrics.metrics._core.core_results import confidence_interval, parse_confidence
-from tests.conftest import SET_METRICS, SETS
 
 PEOPLE = [["a kettle"] * 12 + ["a pot"] * 5, ["red"] * 6 + ["blue"] * 6, ["a dog", "a cat", "a cow"]]
 MODELS = [["kettle"] * 10 + ["a spoon"] * 5, ["red"] * 9 + ["green"], ["a dog"] * 4]

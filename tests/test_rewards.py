@@ -10,10 +10,10 @@ import pytest
 import torch
 from transformers import TrainerState
 
-from text_metrics.metrics._core.core_rewards import multiply, read_completions
 from scripts.reports import toy_policy as train_toy_policy
 from tests.conftest import ROOT
 from tests.reward_run import PROMPTS, SIZE, TEXTS, make_reward, rate_by_length, train
+from text_metrics.metrics._core.core_rewards import multiply, read_completions
 
 ASKED = [prompt for prompt in PROMPTS for _ in range(SIZE)]
 SETS = [TEXTS[i : i + SIZE] for i in range(0, len(TEXTS), SIZE)]

@@ -1,4 +1,4 @@
-"""text_metrics/commands/score/main.py: every kind of file, bad rows, and kills at any moment."""
+"""text-metrics score: every kind of file, bad rows, and kills at any moment."""
 
 import csv
 import json
@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from text_metrics.commands.shared import files as _files
+from tests.conftest import SETS
+from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.score import main as score
 from text_metrics.commands.score import progress
 from text_metrics.commands.score import store as keeping
@@ -26,8 +27,7 @@ from text_metrics.commands.score import summary as summing
 from text_metrics.commands.score.command import parse_command
 from text_metrics.commands.score.rows import Source
 from text_metrics.commands.score.units import Reader, batches
-from tests.conftest import ROOT, SETS
-from tests.files import read_jsonl, write_jsonl
+from text_metrics.commands.shared import files as _files
 
 WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
 
@@ -502,7 +502,9 @@ def test_the_command_runs_from_any_directory(tmp_path):
     write_jsonl(tmp_path / "data.jsonl", make_rows(30))
     words = [
         sys.executable,
-        str(ROOT / "text_metrics/commands/score/main.py"),
+        "-m",
+        "text_metrics",
+        "score",
         "data.jsonl",
         "--metric",
         "self_bleu",
@@ -579,7 +581,7 @@ def test_damaged_files_are_named(tmp_path, capsys):
     data.write_bytes(whole[:200] + bytes(len(whole) // 2 - 200) + whole[len(whole) // 2 :])
     assert score.main(command(data)) == score.EXIT_USAGE
     message = capsys.readouterr().err
-    assert message.startswith(f"score.py: {data} is damaged after row ")
+    assert message.startswith(f"text-metrics score: {data} is damaged after row ")
     assert message.count("\n") == 1
     data.write_bytes(whole[: len(whole) // 2])
     assert score.main(command(data)) == score.EXIT_USAGE

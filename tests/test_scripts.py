@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from scripts.tooling import vendor
-from tests.conftest import METRICS, ROOT
+from tests.conftest import METRICS
 
 
 def test_the_copies_are_right():
@@ -50,7 +50,7 @@ def test_an_import_that_evaluate_would_not_follow_is_found(folder):
 
 def test_the_demo_shows_what_it_says(tmp_path):
     done = subprocess.run(
-        [sys.executable, str(ROOT / "text_metrics/commands/demo.py")], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "text_metrics", "demo"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     rows = {line.split()[0]: line for line in done.stdout.splitlines() if "more diverse)" in line}

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-from text_metrics.metrics._core import core_ngrams
 from tests.conftest import ROOT, SETS
 from tests.references import diversity as reference
+from text_metrics.metrics._core import core_ngrams
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=6)
 GROUPS = st.lists(st.lists(WORDS, min_size=2, max_size=4), min_size=1, max_size=4)

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import EvalPrediction
 
-from text_metrics.metrics._core import core_ngrams
-from text_metrics.metrics.self_bleu import self_bleu_repetition as repetition
 from tests.conftest import ROOT, SETS
 from tests.references import diversity as reference
 from tests.test_self_bleu import GROUPS
 from tests.trainer_run import build_tokenizer
+from text_metrics.metrics._core import core_ngrams
+from text_metrics.metrics.self_bleu import self_bleu_repetition as repetition
 
 WITH = {"repetition": True}
 ADDED = {"compression_ratio", *(f"self_repetition_{n}" for n in range(1, 5))}

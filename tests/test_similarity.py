@@ -10,12 +10,12 @@ import torch
 from transformers import EvalPrediction
 from vendi_score import vendi
 
+from tests.references import diversity as reference
+from tests.trainer_run import build_tokenizer
+from text_metrics.commands.score import main as score
 from text_metrics.metrics._core import core_neighbours
 from text_metrics.metrics._core.core_inputs import parse_sets
 from text_metrics.metrics._core.core_similarity import parse_similarity
-from text_metrics.commands.score import main as score
-from tests.references import diversity as reference
-from tests.trainer_run import build_tokenizer
 
 SIZES = [4, 2, 5, 3, 4]
 METRICS = ("vendi_embed", "chamfer_diversity")

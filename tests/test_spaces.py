@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from scripts.tooling import build_space
-from scripts.tooling import push_space
+from scripts.tooling import build_space, push_space
 from scripts.tooling.screenshots import DESKTOP, PHONE, click_example, open_page, settle
 from spaces._kit import sets
 from tests.conftest import ROOT
@@ -227,7 +226,7 @@ def test_only_a_build_of_a_commit_is_pushed(tmp_path):
     (folder / "COMMIT").write_text("0123\n")
     assert push_space.check(folder) == "0123"
     (folder / "COMMIT").unlink()
-    with pytest.raises(ValueError, match=r"Run: python scripts/build_space\.py self_bleu"):
+    with pytest.raises(ValueError, match=r"Run: python -m scripts\.tooling\.build_space self_bleu"):
         push_space.check(folder)
 
 

@@ -10,12 +10,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from text_metrics.metrics.probeval.probeval_scores import kl_divergence, smooth
 from scripts.tooling.screenshots import DESKTOP, PHONE, open_page
 from spaces.probeval import two_models
 from tests.conftest import ROOT
 from tests.demos import call, download, in_demo
 from tests.test_spaces_display import drawn, score
+from text_metrics.metrics.probeval.probeval_scores import kl_divergence, smooth
 
 pytest_plugins = ["tests.demo_servers"]
 

@@ -6,10 +6,10 @@ import itertools
 import numpy as np
 import pytest
 
-from text_metrics.metrics.vendi_embed import vendi_embed_classes
 from tests.conftest import SETS, build_gruen_models, build_tiny_model
 from tests.references import classes as reference
 from tests.references import diversity
+from text_metrics.metrics.vendi_embed import vendi_embed_classes
 
 ANGLES = {"a": 0.0, "b": 0.5, "c": 1.0, "d": 2.0}
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from vendi_score import vendi
 
-from text_metrics.metrics._core import core_spectra
 from tests.conftest import SETS
 from tests.references import diversity as reference
+from text_metrics.metrics._core import core_spectra
 
 ORDERS = [0, 0.3, 0.5, 1, 1.000001, 1.5, 2, 7, 300, "inf"]
 

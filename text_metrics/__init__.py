@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-_HERE = Path(__file__).resolve().parent
-# The build puts metrics/ and scripts/ beside this file; in a checkout they are beside its folder.
-ROOT = _HERE if (_HERE / "metrics").is_dir() else _HERE.parent
 METRICS = ("chamfer_diversity", "gruen", "probeval", "self_bleu", "vendi_embed")
+_HERE = Path(__file__).resolve().parent
+# A build puts metrics/ into the folder of this file; in a checkout it is beside that folder.
+FOLDER = next(folder for folder in (_HERE / "metrics", _HERE.parent / "metrics") if folder.is_dir())
 
 
 def load(name: str, **settings: Any) -> Any:
@@ -30,4 +30,4 @@ def load(name: str, **settings: Any) -> Any:
         raise ValueError(f"name must be one of {', '.join(METRICS)}. Got {name!r}.")
     import evaluate
 
-    return evaluate.load(str(ROOT / "metrics" / name), **settings)
+    return evaluate.load(str(FOLDER / name), **settings)

@@ -1,30 +1,39 @@
-"""The command `text-metrics`: runs a script of the repository from any folder."""
+"""The command line, `text-metrics COMMAND ...`."""
 
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from text_metrics import ROOT
+
+class Command(NamedTuple):
+    """A command: the module in `text_metrics.commands` whose `main` runs it, and its purpose."""
+
+    module: str
+    purpose: str
+
 
 COMMANDS = {
-    "score": "score a file of texts, of any size",
-    "compare": "compare two systems",
-    "choose": "choose a diverse subset of texts",
-    "meta-eval": "evaluate metrics of diversity on pairs of sets",
-    "probe": "ask a model questions, and compare its answers with people's",
-    "judge-diversity": "have a chat model rate the diversity of pairs of sets",
-    "candidate-sets": "make pairs of sets, with paraphrases and nonsense",
-    "rate-quality": "rate texts by a language model",
+    "demo": Command("demo", "score two sets of sentences by the metrics of diversity"),
+    "score": Command("score.main", "score a file of texts, of any size"),
+    "compare": Command("compare", "compare two systems"),
+    "choose": Command("choose.main", "choose a diverse subset of texts"),
+    "probe": Command("probe.main", "ask a model questions, and compare its answers with people's"),
+    "cluster-answers": Command("cluster_answers", "cluster answers to questions by a chat model, for probeval"),
+    "meta-eval": Command("meta_eval.main", "evaluate metrics of diversity on pairs of sets"),
+    "judge-diversity": Command("judge_diversity", "have a chat model rate the diversity of pairs of sets"),
+    "candidate-sets": Command("candidate_sets", "make pairs of sets, with paraphrases and nonsense"),
+    "rate-quality": Command("rate_quality.main", "rate texts by a language model"),
 }
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command.
+    """Run a command.
 
     Returns
     -------
     int
-        The exit code of the script; 2 for an unknown command.
+        The exit code of the command; 2 for an unknown command.
     """
     name, *options = (sys.argv[1:] if words is None else words) or ["--help"]
     if name in ("-h", "--help"):
@@ -33,14 +42,12 @@ def main(words: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"text-metrics: there is no command {name!r}. The commands are:\n{_listed()}", file=sys.stderr)
         return 2
-    # The scripts import each other and metrics/_core from their root.
-    sys.path.insert(0, str(ROOT))
     sys.argv = [f"text-metrics {name}", *options]
-    return importlib.import_module(f"scripts.{name.replace('-', '_')}").main()
+    return importlib.import_module(f"text_metrics.commands.{COMMANDS[name].module}").main()
 
 
 def _listed() -> str:
-    return "\n".join(f"  {name:<16} {purpose}" for name, purpose in COMMANDS.items())
+    return "\n".join(f"  {name:<16} {command.purpose}" for name, command in COMMANDS.items())
 
 
 if __name__ == "__main__":

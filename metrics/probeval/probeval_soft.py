@@ -1,7 +1,8 @@
 """Soft clusters: the probability that two answers to a question say the same, and clusters with degrees of membership.
 
 The probability is a logistic regression on similarities of two answers: of their embeddings, relative to the question's
-other answers, of their spelling and of their words. `scripts/training/calibrate_clusters.py` fits it to people's clusters.
+other answers, of their spelling and of their words. `scripts/training/calibrate_clusters.py` fits it to people's
+clusters.
 """
 
 import re

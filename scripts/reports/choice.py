@@ -1,27 +1,25 @@
-"""Measure how good the greedy choice of choose.py is, where the best one is known, and beside chance where it is not.
+"""Measure how good the greedy choice of `text-metrics choose` is: beside the best one where that is known, else chance.
 
     METRICS_TEST_DATA=/path/to/data python -m scripts.reports.choice
 
 Small groups: the sentences about one set of concepts and their paraphrases (data/diversity_sets/gpt), of which half are
 chosen; the best subset is found by trying all. Large groups: captions (data/text/coco_captions_20k.txt), of which a
-tenth is chosen. Each is scored as choose.py does, with all texts of the same quality, and with random qualities.
+tenth is chosen. Each is scored as `text-metrics choose` does, with all texts of the same quality, and with random
+qualities.
 """
 
 import argparse
 import os
-import sys
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.metrics._core.core_encoder import encode
-from text_metrics.metrics._core.core_inputs import content_ranks
 from text_metrics.commands.choose.greedy import choose, choose_best, subset_score
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_objects, read_text_lines, read_texts
+from text_metrics.metrics._core.core_encoder import encode
+from text_metrics.metrics._core.core_inputs import content_ranks
 
 _GROUPS = 200
 _CAPTIONS = 2000

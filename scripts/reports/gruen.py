@@ -9,22 +9,19 @@ is better"; and how often focus is lost in coherent text, and with a sentence of
 
 import argparse
 import random
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
-import evaluate
 import numpy as np
 from scipy.stats import spearmanr
 from sklearn.metrics import matthews_corrcoef
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.commands.shared.command import command
-from text_metrics.commands.shared.files import read_csv, read_json, read_part, write_text
 from scripts.training.gruen.corpora import documents
 from scripts.training.gruen.corpus import read_cola, read_corpus
+from text_metrics import load
+from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.files import read_csv, read_json, read_part, write_text
 from text_metrics.commands.shared.pages import Table, markdown_table
 
 SEED = 99
@@ -151,12 +148,12 @@ def focus_table(metric: Any, text: Path) -> Table:
 def main() -> None:
     """Print the tables, and write them to a file too."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--text", type=Path, required=True, help="as for train_gruen_compact.py")
+    parser.add_argument("--text", type=Path, required=True, help="as for scripts/training/train_gruen_compact.py")
     parser.add_argument("--gruen", type=Path, required=True, help="a folder with CoLA and the ratings")
     parser.add_argument("--cola", type=Path, nargs="*", help="CoLA files to judge by; default: the development set")
     parser.add_argument("--report", type=Path)
     arguments = parser.parse_args()
-    metric = evaluate.load(str(ROOT / "metrics/gruen"))
+    metric = load("gruen")
     signature = metric.compute(predictions=["It works."])["signature"]
     with warnings.catch_warnings():
         # Some outputs of the systems are not sentences.

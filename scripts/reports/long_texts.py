@@ -10,18 +10,15 @@ reviews and sections of speeches (data/text/movie_reviews.zip, data/text/state_u
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.metrics._core.core_encoder import LONG_TEXTS, EncoderSettings, encode
-from text_metrics.metrics._core.core_results import confidence_interval
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_archive
 from text_metrics.commands.shared.pages import markdown_table, put_between
+from text_metrics.metrics._core.core_encoder import LONG_TEXTS, EncoderSettings, encode
+from text_metrics.metrics._core.core_results import confidence_interval
 
 # Texts that are compared with each other: one is right, 200 are wrong.
 GROUP = 201

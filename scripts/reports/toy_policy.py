@@ -13,22 +13,19 @@ time: what the rewards cost beside the generation of the texts by a model of the
 """
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import evaluate
 import numpy as np
 import torch
 
-ROOT = Path(__file__).resolve().parents[1]
-
+from text_metrics import load
+from text_metrics.commands.shared.command import command, drawn
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 from text_metrics.metrics._core.core_results import confidence_interval
-from text_metrics.commands.shared.command import command, drawn
 
 _VALID = (
     "I read a long novel on the sofa.",
@@ -61,8 +58,8 @@ class Course(NamedTuple):
 
 def make_rewards() -> dict[str, Reward]:
     """Make the rewards that are compared; `both` is the sum of quality and quality × contribution."""
-    gruen = evaluate.load(str(ROOT / "metrics/gruen")).for_rewards()
-    vendi = evaluate.load(str(ROOT / "metrics/vendi_embed"))
+    gruen = load("gruen").for_rewards()
+    vendi = load("vendi_embed")
     product = vendi.for_rewards(_GROUP, "quality_times_contribution", gruen)
 
     def both(**columns: Any) -> list[float | None]:

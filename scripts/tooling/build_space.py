@@ -15,7 +15,8 @@ from pathlib import Path
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+from scripts import ROOT
+
 SPACES = ROOT / "spaces"
 METRICS = ROOT / "metrics"
 BUILD = ROOT / "build"

@@ -14,7 +14,9 @@ import re
 import sys
 from pathlib import Path
 
-METRICS = Path(__file__).resolve().parents[1] / "metrics"
+from scripts import ROOT
+
+METRICS = ROOT / "metrics"
 HELP = "_KWARGS_DESCRIPTION"
 _MARKED = re.compile(r"(<!-- help: (\w+) -->\n).*?(<!-- /help -->)", flags=re.DOTALL)
 _TYPE_OR_NAME = re.compile(r"\((?:[^()]|\([^()]*\))*\)|(\w+)")

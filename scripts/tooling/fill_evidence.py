@@ -4,18 +4,16 @@
     python -m scripts.tooling.fill_evidence --check    fail where one differs
 
 A page shows a table where it has `<!-- evidence:NAME -->`, and below it `<!-- /evidence -->`. EVIDENCE.md has the same
-markers around the tables that there are; text_metrics/commands/meta_eval/main.py writes it.
+markers around the tables that there are; text-metrics meta-eval writes it.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-
+from scripts import ROOT
+from text_metrics.commands.meta_eval.blocks import fill, read_blocks
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_text, write_text
-from text_metrics.commands.meta_eval.blocks import fill, read_blocks
 
 
 @command
@@ -35,7 +33,7 @@ def main() -> int:
             if not arguments.check:
                 write_text(page, filled)
     for page in differing:
-        print(f"{page}: {'differs from EVIDENCE.md; run scripts/tooling/fill_evidence.py' if arguments.check else 'written'}.")
+        print(f"{page}: {'differs from EVIDENCE.md; run `make evidence`' if arguments.check else 'written'}.")
     return 1 if arguments.check and differing else 0
 
 

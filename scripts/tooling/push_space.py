@@ -5,11 +5,9 @@ python -m scripts.tooling.push_space vendi_embed --owner my-name --push     uplo
 """
 
 import argparse
-import sys
 from pathlib import Path
 
 from huggingface_hub import HfApi
-
 
 from scripts.tooling.build_space import BUILD, COMMIT
 

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-
 from scripts.tooling.build_space import BUILD, ROOT, build, space_names
 
 CHROMIUM = shutil.which("chromium")

@@ -4,8 +4,8 @@
 `from .core_x import y` of a main script decide which files of metrics/_core are copied to its folder.
 
     python -m scripts.tooling.vendor            copy
-    python -m scripts.tooling.vendor --check    change nothing; exit with 1 if a copy differs, is missing or is not needed,
-                                        or a metric does not load
+    python -m scripts.tooling.vendor --check    change nothing; exit with 1 if a copy differs, is missing or is not
+                                                needed, or a metric does not load
 """
 
 import argparse
@@ -15,7 +15,9 @@ from pathlib import Path
 import evaluate
 from evaluate.loading import get_imports
 
-METRICS = Path(__file__).resolve().parents[1] / "metrics"
+from scripts import ROOT
+
+METRICS = ROOT / "metrics"
 CORE = METRICS / "_core"
 
 

@@ -23,7 +23,6 @@ import itertools
 import os
 import random
 import string
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,13 +31,11 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz import fuzz
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
-from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_objects, read_part, read_texts
 from text_metrics.commands.shared.pages import markdown_table
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 
 THRESHOLDS = np.arange(0.50, 1.0, 0.01)
 # What makes a sentence the original of another: similarity of edit, and how far ahead of the second it is.

@@ -10,7 +10,6 @@ like people's: how many pairs of answers with the same content words, such as "a
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,15 +19,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-ROOT = Path(__file__).resolve().parents[1]
-
+from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.files import read_objects
 from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval.probeval_formats import Question, parse_rows, questions
 from text_metrics.metrics.probeval.probeval_released import from_cfc, parse_target
 from text_metrics.metrics.probeval.probeval_soft import FEATURES, pair_features, words
 from text_metrics.metrics.probeval.probeval_vectors import Embeddings
-from text_metrics.commands.shared.command import command
-from text_metrics.commands.shared.files import read_objects
 
 STRENGTH = 0.1  # inverse of the regularization
 

@@ -10,22 +10,19 @@ two parts: thresholds of redundancy and focus are chosen by the first, and the t
 import argparse
 import itertools
 import os
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.metrics.gruen.core_encoder import EncoderSettings
-from text_metrics.metrics.gruen.core_models import DEFAULT_MODEL
-from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE
-from text_metrics.commands.shared.command import command
-from text_metrics.commands.shared.files import read_text, write_text
 from scripts.training.gruen_calibration import tables
 from scripts.training.gruen_calibration.corpora import SIZES, Part, read_parts
 from scripts.training.gruen_calibration.rates import Embeddings, focus_rows, redundancy_rows
+from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.files import read_text, write_text
 from text_metrics.commands.shared.pages import Table, markdown_table
+from text_metrics.metrics.gruen.core_encoder import EncoderSettings
+from text_metrics.metrics.gruen.core_models import DEFAULT_MODEL
+from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE
 
-BEGIN, END = "<!-- calibrate_gruen.py -->", "<!-- end of calibrate_gruen.py -->"
+BEGIN, END = "<!-- scripts/training/calibrate_gruen.py -->", "<!-- end of scripts/training/calibrate_gruen.py -->"
 # What is tried of the thresholds of redundancy, at the sizes that decide.
 GRID = {"clause": (7, 8, 9), "passage": (9, 10, 11), "kept": (0.35, 0.4, 0.45)}
 GRID_SIZES = (20, 40)

@@ -4,7 +4,7 @@
 
 `--text` is a folder with NLTK's corpora as zip files (abc, brown, movie_reviews, state_union, webtext) and
 `coco_captions_20k.txt`; `--cola` has `cola_in_domain_train.tsv`. Nothing else is read, and so neither the development
-set nor the human ratings that `validate_gruen.py` reports.
+set nor the human ratings that `scripts/reports/gruen.py` reports.
 
 Stage 1 learns from four tasks in each step: to tell sentences from corrupted ones (within a pair, and each alone), to
 mark the words where a corrupted one is wrong, to predict masked and replaced words, and to judge as CoLA's authors do.
@@ -18,19 +18,17 @@ judgements.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
 import torch
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.metrics.gruen.gruen_compact import WEIGHTS_FILE
-from text_metrics.commands.shared.command import command
+from scripts import ROOT
 from scripts.training.gruen.corpus import read_corpus
 from scripts.training.gruen.finishing import calibrate, count_tokens, fit_log_total, save
 from scripts.training.gruen.judging import teach
 from scripts.training.gruen.trainer import Stage, Trainer
+from text_metrics.commands.shared.command import command
+from text_metrics.metrics.gruen.gruen_compact import WEIGHTS_FILE
 
 # The shares of names made of common words in the runs that are averaged.
 MADE_NAMES = (0.0, 0.15)

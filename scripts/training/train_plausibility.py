@@ -1,18 +1,19 @@
-"""Try a rater of sense: the compact backbone of `gruen`, trained to tell sentences from ones whose sense is broken.
+r"""Try a rater of sense: the compact backbone of `gruen`, trained to tell sentences from ones whose sense is broken.
 
     export NLTK_DATA=DATA/nltk_data
-    python -m scripts.training.train_plausibility --text DATA/text --cola DATA/gruen --rate texts.jsonl --out plausibility.jsonl
+    python -m scripts.training.train_plausibility --text DATA/text --cola DATA/gruen --rate texts.jsonl \
+        --out plausibility.jsonl
     text-metrics meta-eval pairs.jsonl --sets DATA/diversity_sets --quality plausibility.jsonl
 
-`--text` and `--cola` are those of train_gruen_compact.py. The corruptions keep the grammar: a noun, or all nouns,
-replaced by frequent ones of another class of WordNet; a verb replaced; two roles swapped. Training starts from the
+`--text` and `--cola` are those of train_gruen_compact. The corruptions keep the grammar: a noun, or all nouns, replaced
+by frequent ones of another class of WordNet; a verb replaced; two roles swapped. Training starts from the
 weights of the compact backbone, with its adapters, its losses, and these corruptions in place of its own. Printed are
 the AUCs on sentences that it has not seen, by kind of corruption, on CoLA, and of the rule that the shorter text is
-the better one. The ratings are written for meta_eval.py, and nothing is shipped: EVIDENCE.md says what came out.
+the better one. The ratings are written for `text-metrics meta-eval`, and nothing is shipped: EVIDENCE.md says what came
+out.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,16 +23,15 @@ from safetensors import safe_open
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.metrics.gruen.gruen_compact import ADAPTERS, WEIGHTS_FILE
-from text_metrics.commands.shared.command import command
-from text_metrics.commands.shared.files import write_jsonl
+from scripts import ROOT
 from scripts.training.gruen.corpora import split_words
 from scripts.training.gruen.corpus import read_corpus
 from scripts.training.gruen.sense import SenseCorruptor, noun_classes
 from scripts.training.gruen.trainer import SCALE, Stage, Trainer
 from text_metrics.commands.rate_quality.main import read_lines
+from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.files import write_jsonl
+from text_metrics.metrics.gruen.gruen_compact import ADAPTERS, WEIGHTS_FILE
 
 LONGEST = 20
 HELD_OUT_CAPTIONS = 1500
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--text", type=Path, required=True)
     parser.add_argument("--cola", type=Path, required=True)
     parser.add_argument(
-        "--rate", type=Path, required=True, help="JSON lines of texts, as meta_eval.py --list-texts writes"
+        "--rate", type=Path, required=True, help="JSON lines of texts, as text-metrics meta-eval --list-texts writes"
     )
     parser.add_argument("--out", type=Path, required=True, help="where to write text and quality")
     parser.add_argument("--steps", type=int, default=400)

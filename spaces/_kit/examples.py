@@ -1,4 +1,4 @@
-"""Sample texts that the demos and text_metrics/commands/demo.py share; it imports nothing."""
+"""Sample texts that the demos share; a Space has no `text_metrics` to take those of `text-metrics demo` from."""
 
 # A set of concepts of the CommonGen task, and sentences of ours that contain them.
 CONCEPTS = ("walk", "dog", "take", "park", "couple")

@@ -9,12 +9,8 @@ import evaluate
 
 
 def load(app: str, name: str) -> Any:
-    """Load the metric from the folder of the app, as in a Space, else from the metrics of the checkout."""
-    here = Path(app).resolve().parent
-    script = here / f"{name}.py"
-    if not script.is_file():
-        script = here.parents[1] / "metrics" / name / f"{name}.py"
-    return evaluate.load(str(script))
+    """Load the metric from the folder of the app, where the build puts it."""
+    return evaluate.load(str(Path(app).resolve().with_name(f"{name}.py")))
 
 
 def part(metric: Any, name: str) -> ModuleType:

@@ -1,10 +1,6 @@
 """Demo of chamfer_diversity: the distance of each text to its nearest neighbour."""
 
-import sys
-from pathlib import Path
 from typing import Any, Literal
-
-# The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
 
 from _kit import inputs, metric, sets
 from _kit.page import Picture, Result, Space, build, launch

@@ -1,11 +1,7 @@
 """Demo of gruen: the linguistic quality of a text, sentence by sentence."""
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
-
-# The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
 
 import gradio as gr
 from _kit import inputs, metric, sets

@@ -1,12 +1,8 @@
 """Demo of probeval: the distribution of one or two models' answers to a question, compared with people's."""
 
 import functools
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
-
-# The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
 
 import gradio as gr
 import showing

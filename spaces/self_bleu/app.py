@@ -1,12 +1,8 @@
 """Demo of self_bleu: how much texts repeat each other's n-grams, and the same for shuffled words."""
 
 import random
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal
-
-# The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
 
 import gradio as gr
 from _kit import inputs, metric, sets

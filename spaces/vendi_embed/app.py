@@ -1,11 +1,7 @@
 """Demo of vendi_embed: the effective number of different texts in a set."""
 
 import math
-import sys
-from pathlib import Path
 from typing import Any, Literal
-
-# The kit is in the parent folder in the checkout, and in the folder of this file in a Space.
 
 import gradio as gr
 import numpy as np

@@ -18,7 +18,7 @@ sense. Whoever has these already needs no model.
     random_shuffle   the original texts, in each all tokens permuted
 
 and pairs those of high quality, the first four, with each other, and those of low quality with each other. The pairs
-are the input of text_metrics/commands/judge_diversity.py.
+are the input of text-metrics judge-diversity.
 """
 
 import argparse
@@ -32,8 +32,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-ROOT = Path(__file__).resolve().parents[1]
 
 from text_metrics.commands.shared.chat import Journal, Request, add_arguments, ask_all, open_endpoint, report
 from text_metrics.commands.shared.command import command

@@ -25,15 +25,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings
-from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, questions
-from text_metrics.metrics.probeval.probeval_released import read_answers as read_released
+from text_metrics.commands.probe.files import is_released, parse_references
 from text_metrics.commands.shared.chat import Endpoint, Journal, Request, add_arguments, ask_all, open_endpoint, report
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_json, read_objects, write_jsonl, write_text
-from text_metrics.commands.probe.files import is_released, parse_references
+from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings
+from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, questions
+from text_metrics.metrics.probeval.probeval_released import read_answers as read_released
 
 BLOCK = 40  # answers of a model in one request
 

@@ -16,20 +16,17 @@ randomization test: the probability of a difference at least as large if the sys
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-import evaluate
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.metrics._core.core_results import confidence_interval, merge_signatures, parse_confidence
 from text_metrics.commands.shared.command import command, drawn
 from text_metrics.commands.shared.files import read_jsonl, write_text
+from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.commands.shared.settings import parse_settings
 from text_metrics.commands.shared.statistics import RESAMPLES, randomization_p
+from text_metrics.metrics._core.core_results import confidence_interval, merge_signatures, parse_confidence
 
 
 def read_items(path: Path, text_key: str | None, id_key: str | None) -> tuple[list[Any], list[Any]]:
@@ -71,18 +68,6 @@ def pair_up(first: Path, second: Path, text_key: str | None, id_key: str | None)
     if alone:
         raise ValueError(f"{id_key} {alone[0]!r} is in only one of {first} and {second}.")
     return one, [other[places[name]] for name in names], names
-
-
-def load(name: str) -> Any:
-    """Load a metric of this repository by its name, or any module by its path."""
-    folder = ROOT / "metrics" / name
-    known = sorted(path.parent.name for path in ROOT.glob("metrics/*/*.py") if path.stem == path.parent.name)
-    try:
-        return evaluate.load(str(folder) if name in known else name)
-    except Exception as error:  # many kinds, from the file system to the Hub's client
-        raise ValueError(
-            f"metric {name!r} is none of {', '.join(known)}, and no module to load: {str(error).splitlines()[0]}"
-        ) from error
 
 
 def score(metric: Any, items: list, settings: dict[str, Any], path: Path) -> tuple[np.ndarray, str]:
@@ -203,7 +188,7 @@ def main() -> int:
     one, other, names = pair_up(arguments.a, arguments.b, arguments.text_key, arguments.id_key)
     if arguments.references:
         settings["references"] = [value for _, value in read_jsonl(arguments.references)]
-    metric = load(arguments.metric)
+    metric = load_metric(arguments.metric)
     scores, signature = score(metric, one, settings, arguments.a)
     other_scores, other_signature = score(metric, other, settings, arguments.b)
     told = ~(np.isnan(scores) | np.isnan(other_scores))

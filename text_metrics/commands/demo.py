@@ -7,15 +7,22 @@ metrics compare meanings.
     text-metrics demo
 """
 
-import sys
-from pathlib import Path
+from text_metrics import load
 
-import evaluate
-
-
-from spaces._kit.examples import CONCEPTS, DIFFERENT, PARAPHRASES
-
-METRICS = Path(__file__).resolve().parents[1] / "metrics"
+# A set of concepts of the CommonGen task, and sentences of ours that contain them.
+CONCEPTS = ("walk", "dog", "take", "park", "couple")
+DIFFERENT = (
+    "The couple walk in the park and take photos of a dog.",
+    "The couple walk in the park when a thief runs up to take their dog.",
+    "The couple take a taxi to the park because their old dog cannot walk.",
+    "The couple take a vote to keep every dog off the walk in the park.",
+)
+PARAPHRASES = (
+    "The couple take their dog for a walk in the park.",
+    "A couple is taking the dog to walk at a park.",
+    "At the park, two partners walk a dog they have taken along.",
+    "Their dog was taken on a park walk by this couple.",
+)
 SETTINGS: dict[str, dict[str, int]] = {"self_bleu": {"max_order": 3}}
 
 
@@ -28,7 +35,7 @@ def main() -> None:
         ("vendi_embed", "number of meanings", True),
         ("chamfer_diversity", "distance to nearest", True),
     ):
-        scores = evaluate.load(str(METRICS / name)).compute(predictions=sets, **SETTINGS.get(name, {}))["scores"]
+        scores = load(name).compute(predictions=sets, **SETTINGS.get(name, {}))["scores"]
         first_wins = (scores[0] > scores[1]) == higher
         rows.append((name, f"{reading} ({'higher' if higher else 'lower'} = more diverse)", scores, first_wins))
 

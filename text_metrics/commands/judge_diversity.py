@@ -1,14 +1,14 @@
 """Have a chat model judge which of two sets of texts is the more diverse, as arXiv 2506.00514 does.
 
 Both sets of a pair are rated from 1 to 5, several times over, with either of them first, and the ratings averaged. What
-is written is the input of text_metrics/commands/meta_eval/main.py.
+is written is the input of text-metrics meta-eval.
 
     text-metrics judge-diversity pairs.jsonl judged.jsonl --model gpt-4o --prices 2.5 10
     text-metrics judge-diversity pairs.jsonl judged.jsonl --model my-model --base-url http://localhost:8000/v1
     text-metrics judge-diversity pairs.jsonl judged.jsonl --model gpt-4o --quality
 
 `--quality` asks in the same call how well each set is written. A pair is a JSON object on a line of its own: `set1` and
-`set2`, lists of texts, and `src`, what they are about, if anything. text_metrics/commands/candidate_sets.py writes such files. Each
+`set2`, lists of texts, and `src`, what they are about, if anything. text-metrics candidate-sets writes such files. Each
 answer is kept in judged.jsonl.journal as it comes: after a crash, the same command continues, and asks for none of
 them again.
 """
@@ -23,12 +23,10 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-
+from text_metrics.commands.meta_eval.pairs import is_vague
 from text_metrics.commands.shared.chat import Journal, Request, add_arguments, ask_all, open_endpoint, report
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_objects, read_texts, read_topic, write_jsonl
-from text_metrics.commands.meta_eval.pairs import is_vague
 
 SAMPLES = 5
 LOWEST, HIGHEST = 1, 5

@@ -4,15 +4,14 @@ Each side runs in a fresh process, after a warm-up on a small input; the two tak
 machine affects both alike. Time is the median over the turns. Memory is the largest increase of resident memory after
 imports, warm-up and the making of the input. Both sides must give the same numbers.
 
-    python -m scripts.reports.benchmark                            all cases
-    python -m scripts.reports.benchmark --quick --only self_bleu   one case, without its long sizes
-    python -m scripts.reports.benchmark --check                    exit with 1 on a missed ratio, too much memory, or numbers
-                                                           that differ
-    python -m scripts.reports.benchmark --all                      every case at every size, less time for each, in one report:
-                                                           BENCHMARKS.md, docs/benchmarks/, build/benchmark.json
-    python -m scripts.reports.benchmark --from-json build/benchmark.json --report BENCHMARKS.md --pictures docs/benchmarks
-                                                           write the report again, from earlier measurements
-    python -m scripts.reports.benchmark --scale 0.01               check that everything runs
+    python -m scripts.reports.benchmark                    all cases
+        --quick --only self_bleu    one case, without its long sizes
+        --check                     exit with 1 on a missed ratio, too much memory, or numbers that differ
+        --all                       every case at every size, less time for each, in one report: BENCHMARKS.md,
+                                    docs/benchmarks/, build/benchmark.json
+        --from-json build/benchmark.json --report BENCHMARKS.md --pictures docs/benchmarks
+                                    write the report again, from earlier measurements
+        --scale 0.01                check that everything runs
 
 The cases are in _benchmark/cases.py. A case whose package is missing is left out, and the report names the package.
 """
@@ -27,8 +26,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-ROOT = Path(__file__).resolve().parents[1]
-
+from scripts import ROOT
 from scripts.reports.benchmark import plot, report
 from scripts.reports.benchmark.cases import CASES, Size
 from scripts.reports.benchmark.measure import MAX_TURNS, Measurement, machine, measure

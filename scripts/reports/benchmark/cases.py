@@ -292,7 +292,7 @@ CASES = {
         warm_up=20,
     ),
     "score_file": Case(
-        "Self-BLEU of a file of n captions, four a set: the whole `text_metrics/commands/score/main.py`",
+        "Self-BLEU of a file of n captions, four a set: the whole `text-metrics score`",
         "pandas, one compute a set",
         "pandas",
         inputs.file_of_sets,

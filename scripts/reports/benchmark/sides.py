@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from scripts import ROOT
 from scripts.reports.benchmark.inputs import DIMENSIONS, EmbeddedTexts, LineFile, MatchedAnswers, Questions
-
-ROOT = Path(__file__).resolve().parents[2]
-
+from text_metrics import load
 
 # The default of vendi_embed's `same`.
 _SAME = 0.83
@@ -24,9 +23,7 @@ _SAME = 0.83
 @cache
 def metric(name: str) -> Any:
     """Load a metric once."""
-    import evaluate
-
-    return evaluate.load(str(ROOT / "metrics" / name))
+    return load(name)
 
 
 @cache
@@ -188,8 +185,8 @@ def wordnet_scores(questions: Questions) -> Any:
 
 def wordnet_pairs(questions: Questions) -> Any:
     """Sum the same scores from every pair of partitions of every pair of answers."""
-    from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet, tokenize
     from tests.references.probeval import wordnet_score
+    from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet, tokenize
 
     wordnet = load_wordnet()
     sides = zip(questions.predictions, questions.references, strict=True)

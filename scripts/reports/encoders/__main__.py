@@ -5,9 +5,9 @@
     python -m scripts.reports.encoders time --write docs/encoders.md     put the table between its markers, too
     python -m scripts.reports.encoders time --only default model2vec     some encoders
 
-The encoders are those of docs/encoders.md, made from the bundled model. Each runs in one thread, and they take turns in
-one process. Time is processor time, which varies less on a busy machine than time on the clock. The captions and the
-judged pairs are those under $METRICS_TEST_DATA.
+The encoders are those of docs/encoders.md, made from the bundled model. They take turns in one process, each in one
+thread: `make encoders` sets the environment for it. Time is processor time, which varies less on a busy machine than
+time on the clock. The captions and the judged pairs are those under $METRICS_TEST_DATA.
 """
 
 import argparse
@@ -20,27 +20,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# One thread for each encoder; read when the libraries are imported.
-for variable in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "LOKY_MAX_CPU_COUNT"):
-    os.environ[variable] = "1"
-os.environ["TOKENIZERS_PARALLELISM"] = "false"
-
-import evaluate
 import numpy as np
 import torch
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
-from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 from scripts.reports.benchmark.measure import machine
-from text_metrics.commands.shared.command import command
 from scripts.reports.encoders.recipes import ENCODERS
-from text_metrics.commands.shared.files import read_objects, read_text_lines, read_texts, read_topic
+from text_metrics import load
 from text_metrics.commands.meta_eval.agreement import Draws, balanced_accuracy, compare
 from text_metrics.commands.meta_eval.pairs import read_verdict, read_votes
 from text_metrics.commands.meta_eval.rows import rule_rows
+from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.files import read_objects, read_text_lines, read_texts, read_topic
 from text_metrics.commands.shared.pages import markdown_table, put_between
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 
 PAIRS = {
     "GPT-4": "commongen_gpt4t_high",
@@ -140,7 +133,7 @@ def ratio_cell(taken: dict[str, list[float]], name: str) -> str:
 
 def agreement_table(models: dict[str, Any], captions: list[str], folder: Path) -> list[str]:
     """Write the agreements in percent, with their intervals, and the batch dependence of the embeddings."""
-    vendi = evaluate.load(str(ROOT / "metrics" / "vendi_embed"))
+    vendi = load("vendi_embed")
     data = [read_judged(folder / f"{stem}.jsonl") for stem in PAIRS.values()]
 
     def cells(scores: list[np.ndarray]) -> list[str]:

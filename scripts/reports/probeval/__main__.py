@@ -16,7 +16,6 @@ strings of each cluster being held out to serve as the model's.
 
 import argparse
 import os
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -25,8 +24,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
-ROOT = Path(__file__).resolve().parents[1]
-
+from scripts.reports.probeval.pools import VIEWS, Pool, read
+from scripts.reports.probeval.schemes import SCHEMES, draw
+from text_metrics.commands.shared.command import command, drawn
+from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval.core_vectors import load_vectors
 from text_metrics.metrics.probeval.probeval_formats import WRONG
@@ -44,11 +46,6 @@ from text_metrics.metrics.probeval.probeval_protoqa import protoqa_matches, rank
 from text_metrics.metrics.probeval.probeval_soft import words
 from text_metrics.metrics.probeval.probeval_vectors import Embeddings, average_word_vectors
 from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet
-from text_metrics.commands.shared.command import command, drawn
-from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.pages import markdown_table
-from scripts.reports.probeval.pools import VIEWS, Pool, read
-from scripts.reports.probeval.schemes import SCHEMES, draw
 
 CLUSTERINGS = ("human", "soft", "hac", "xmeans", "gmeans", "none")
 MATCHERS = ("soft", "cosine", "wordnet", "gp", "cascade")

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from text_metrics.commands.shared.files import read_json, read_objects, read_part
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, parse_rows, questions
 from text_metrics.metrics.probeval.probeval_released import from_protoqa, parse_target
-from text_metrics.commands.shared.files import read_json, read_objects, read_part
 
 GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
 MIN_ANSWERS = 10  # in a pool

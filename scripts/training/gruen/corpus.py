@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from text_metrics.commands.shared.files import read_text_lines
 from scripts.training.gruen.corpora import documents, split_words
 from scripts.training.gruen.corruptions import Corruptor
 from scripts.training.gruen.lexicon import is_clean, learn_lexicon
 from scripts.training.gruen.names import Renamer
 from scripts.training.gruen.sense import SenseCorruptor
+from text_metrics.commands.shared.files import read_text_lines
 
 HELD_OUT = 1500  # clean sentences
 COLA_HELD_OUT = 800

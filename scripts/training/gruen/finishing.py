@@ -12,8 +12,8 @@ from safetensors.torch import save_file
 from sklearn.linear_model import LogisticRegression
 from torch.nn import functional
 
-from text_metrics.metrics.gruen.gruen_compact import ADAPTERS
 from scripts.training.gruen.trainer import SCALE, Trainer
+from text_metrics.metrics.gruen.gruen_compact import ADAPTERS
 
 # For the head that predicts the logarithm of the softmax denominator.
 TOTAL_SENTENCES = 36_000

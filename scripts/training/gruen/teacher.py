@@ -1,7 +1,7 @@
 """A larger encoder that is fine-tuned on CoLA, and then teaches the compact backbone of `gruen`.
 
 All of it but the embeddings is fine-tuned on the Corpus of Linguistic Acceptability. Its logits for many more sentences
-than CoLA has are what the backbone learns from. See `train_gruen_compact.py`.
+than CoLA has are what the backbone learns from. See `scripts/training/train_gruen_compact.py`.
 """
 
 import random

@@ -10,11 +10,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from scripts.training.gruen.corpus import Corpus
 from text_metrics.metrics.gruen.core_models import DEFAULT_MODEL, find_model
 from text_metrics.metrics.gruen.core_tokens import token_batches
 from text_metrics.metrics.gruen.gruen_backbone import pad
 from text_metrics.metrics.gruen.gruen_compact import CompactModel, sentence_values
-from scripts.training.gruen.corpus import Corpus
 
 RANK = 32
 SCALE = 2.0

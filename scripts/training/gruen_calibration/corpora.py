@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from text_metrics.metrics.gruen.gruen_text import split_texts
 from text_metrics.commands.shared.files import read_archive
+from text_metrics.metrics.gruen.gruen_text import split_texts
 
 CORPORA = ("Brown", "ABC", "State of the Union", "film reviews")
 SIZES = (3, 5, 10, 20, 40)

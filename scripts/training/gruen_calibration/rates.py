@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scripts.training.gruen_calibration.corpora import SEED, SIZES, Part, Text
+from scripts.training.gruen_calibration.faults import DIGRESSIONS, REPETITIONS, Fault
 from text_metrics.metrics.gruen.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.gruen.gruen_focus import focus_margin
 from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE, RepeatRule, find_repeats
-from scripts.training.gruen_calibration.corpora import SEED, SIZES, Part, Text
-from scripts.training.gruen_calibration.faults import DIGRESSIONS, REPETITIONS, Fault
 
 # Texts of a size below which a corpus gives no rate.
 LEAST_TEXTS = 20

@@ -1,9 +1,9 @@
 """The tables of a calibration."""
 
-from text_metrics.metrics.gruen.gruen_focus import FOCUS_THRESHOLD
 from scripts.training.gruen_calibration.corpora import CORPORA, SIZES
 from scripts.training.gruen_calibration.rates import HUMAN, Row
 from text_metrics.commands.shared.pages import Table
+from text_metrics.metrics.gruen.gruen_focus import FOCUS_THRESHOLD
 
 # What is asked, by size: at most for texts as people wrote them, at least for faults.
 _FIVE_TO_TWENTY = (5, 10, 20)

@@ -1,4 +1,4 @@
-"""The command line of choose.py as one typed object, parsed and checked once."""
+"""The command line of text-metrics choose as one typed object, parsed and checked once."""
 
 import argparse
 import math
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from text_metrics.metrics._core.core_encoder import EncoderSettings
 from text_metrics.commands.score.command import Command, UsageError
 from text_metrics.commands.shared.settings import ENCODER, parse_settings
+from text_metrics.metrics._core.core_encoder import EncoderSettings
 
 _OWN = ("keep", "share", "quality_key", "min_quality", "one_set")
 
@@ -20,7 +20,7 @@ class ChooseCommand:
 
     Parameters
     ----------
-    reading : how the file is read and written, as score.py does
+    reading : how the file is read and written, as text-metrics score does
     keep, share : how many texts of each group to choose, or which share of them: one of both
     quality_key : column of the quality of each text, in [0, 1]; all are alike if None
     min_quality : texts below this quality are not chosen

@@ -4,9 +4,10 @@
     text-metrics choose data.jsonl --text-key answers --keep 4 --out chosen.jsonl
     text-metrics choose data.parquet --text-key text --one-set --share 0.1 --quality-key reward --min-quality 0.3
 
-Reads and writes the files of score.py. A row holds a group of texts, as a list, which is reduced to the chosen ones; or
-a row holds one text, and a group is made by consecutive rows with the same --group-key, by --set-size consecutive rows,
-or with --one-set by all rows. The rows of the chosen texts are then written unchanged, in order.
+Reads and writes the files of `text-metrics score`. A row holds a group of texts, as a list, which is reduced to the
+chosen ones; or a row holds one text, and a group is made by consecutive rows with the same
+--group-key, by --set-size consecutive rows, or with --one-set by all rows. The rows of the chosen texts are then
+written unchanged, in order.
 
 Texts are chosen one at a time, each time the one that most raises the mean quality times the Vendi score of order
 2 of what is chosen in its group. No guarantee is known for this rule: docs/choosing.md has its distance from the best
@@ -16,14 +17,10 @@ A summary goes to stdout and to <out>.summary.json: how many groups, texts and c
 groups of that score for the chosen texts (chosen_score) and for as many drawn at random (random_score).
 
 Finished batches of groups are kept in <out>.parts, one file each. After a kill, the same command continues from there.
-A row that cannot be read is named on stderr, and set aside in <out>.bad.jsonl. Exit codes are those of score.py.
+A row that cannot be read is named on stderr, and set aside in <out>.bad.jsonl. Exit codes are those of `score`.
 """
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[1]
 
 from text_metrics.commands.choose.command import ChooseCommand, parse_command
 from text_metrics.commands.choose.work import Chooser, add_up, read_groups, summary_of
@@ -61,7 +58,7 @@ def run(command: ChooseCommand) -> int:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return end("choose.py", lambda: run(parse_command(words, __doc__)))
+    return end("text-metrics choose", lambda: run(parse_command(words, __doc__)))
 
 
 if __name__ == "__main__":

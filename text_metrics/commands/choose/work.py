@@ -1,4 +1,4 @@
-"""The work of choose.py on the groups of a file: read, embedded, and chosen from, batch by batch."""
+"""The work of text-metrics choose on the groups of a file: read, embedded, and chosen from, batch by batch."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_encoder import encode
-from text_metrics.metrics._core.core_inputs import content_ranks
-from text_metrics.metrics._core.core_numbers import describe
-from text_metrics.metrics._core.core_results import SETS
 from text_metrics.commands.choose.command import ChooseCommand
 from text_metrics.commands.choose.greedy import choose, subset_score
 from text_metrics.commands.score.command import UsageError
 from text_metrics.commands.score.rows import SHOWN, Source
 from text_metrics.commands.score.units import Reader, Unit, batches
 from text_metrics.commands.score.work import Batch, count_bad_first
+from text_metrics.metrics._core.core_encoder import encode
+from text_metrics.metrics._core.core_inputs import content_ranks
+from text_metrics.metrics._core.core_numbers import describe
+from text_metrics.metrics._core.core_results import SETS
 
 _SEED = 0
 # What the encoder reports of itself.

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.files import read_objects, read_texts, read_topic
 from text_metrics.commands.meta_eval.agreement import Draws, Row, compare
 from text_metrics.commands.meta_eval.pairs import Sets
+from text_metrics.commands.shared.files import read_objects, read_texts, read_topic
 
 ORIGINAL = "original"
 # Of which the sets are to be ranked below the original: the file, and how the reports name it.

@@ -14,23 +14,17 @@ A pair is a JSON object on a line of its own: `set1` and `set2`, lists of as man
 `llm_diversity` (0: set 1 is the more diverse, 1: set 2, 2: neither) or its scores, `Diversity_Set1` and
 `Diversity_Set2`, which are vague if less than 0.5 apart; and, if known, `set1_label` and `set2_label`, how the sets
 were made, `src`, what they are about, and `Quality_Set1` and `Quality_Set2`. Vague pairs are left out.
-`text_metrics/commands/judge_diversity.py` writes such files. Pairs with `human_diversity`, a list of people's verdicts, are reported
-apart. `--sets` names a folder with a folder for each generator, in which `original.jsonl` and files of poorer kinds
-hold `src` and `sentences` on each line.
+`text-metrics judge-diversity` writes such files. Pairs with `human_diversity`, a list of people's verdicts, are
+reported apart. `--sets` names a folder with a folder for each generator, in which `original.jsonl` and files of poorer
+kinds hold `src` and `sentences` on each line.
 """
 
 import argparse
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.metrics._core.core_models import DEFAULT_MODEL, PRECISIONS
-from text_metrics.commands.shared.command import command, drawn
-from text_metrics.commands.shared.files import read_text, write_jsonl, write_text
 from text_metrics.commands.meta_eval import pages, report
 from text_metrics.commands.meta_eval.agreement import LEVEL
 from text_metrics.commands.meta_eval.evaluation import (
@@ -44,7 +38,11 @@ from text_metrics.commands.meta_eval.pairs import Sets, has_people, read_pairs, 
 from text_metrics.commands.meta_eval.people import people_agreement
 from text_metrics.commands.meta_eval.pooling import POOLINGS
 from text_metrics.commands.meta_eval.raters import rate_raters, shortness_rater
-from text_metrics.commands.meta_eval.rows import Scoring, all_rows, load_module
+from text_metrics.commands.meta_eval.rows import Scoring, all_rows
+from text_metrics.commands.shared.command import command, drawn
+from text_metrics.commands.shared.files import read_text, write_jsonl, write_text
+from text_metrics.commands.shared.metrics import load_metric
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL, PRECISIONS
 
 CONCEPTS = 300
 
@@ -104,7 +102,7 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
         return None
     own = [(path, 1) for path in arguments.metric] + [(path, -1) for path in arguments.metric_lower]
     for path, _ in own:
-        load_module(path)  # a wrong name is better found before the work than after
+        load_metric(path)  # a wrong name is better found before the work than after
     scoring = Scoring(
         model=arguments.model,
         precision=arguments.precision,

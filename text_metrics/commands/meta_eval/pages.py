@@ -5,15 +5,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.meta_eval.blocks import wrap
 from text_metrics.commands.meta_eval.report import MARK, NOTE, TRAINING, WORSE, sections
+from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.pages import Table, html_page, html_picture, html_table, markdown_table
 
 TITLE = "Evaluation of diversity metrics"
 INTRODUCTION = (
     "Each metric is an annotator that says which of two sets of texts is more diverse. It is compared with a judge, "
-    "with people and with trivial rules (data: arXiv 2506.00514). Written by text_metrics/commands/meta_eval/main.py."
+    "with people and with trivial rules (data: arXiv 2506.00514). Written by text-metrics meta-eval."
 )
 
 

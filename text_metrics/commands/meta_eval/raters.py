@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from text_metrics.metrics._core.core_results import confidence_interval
-from text_metrics.commands.shared.files import read_objects
 from text_metrics.commands.meta_eval.agreement import LEVEL
 from text_metrics.commands.meta_eval.kinds import Kinds, auc_by_kind
 from text_metrics.commands.meta_eval.pairs import Pairs
+from text_metrics.commands.shared.files import read_objects
+from text_metrics.metrics._core.core_results import confidence_interval
 
 
 class Rater(NamedTuple):

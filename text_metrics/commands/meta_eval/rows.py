@@ -7,16 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import evaluate
 import numpy as np
 
-from text_metrics.metrics._core.core_encoder import Encoded, EncoderSettings, encode
-from text_metrics.metrics._core.core_models import DEFAULT_MODEL
+from text_metrics import load
 from text_metrics.commands.meta_eval.agreement import Row
 from text_metrics.commands.meta_eval.pooling import PooledTransformer
 from text_metrics.commands.meta_eval.raters import Rater, gruen_rater, read_rater
+from text_metrics.commands.shared.metrics import load_metric
+from text_metrics.metrics._core.core_encoder import Encoded, EncoderSettings, encode
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 
-ROOT = Path(__file__).resolve().parents[2]
 MIN_QUALITY = 0.5  # halfway; nothing was tried
 
 
@@ -88,7 +88,7 @@ def encode_texts(texts: list[str], scoring: Scoring) -> Encoded:
 
 def form_rows(sets: list[list[str]]) -> Iterator[Row]:
     """Score n-gram overlap, Distinct and Entropy."""
-    result = module("self_bleu").compute(predictions=sets, max_order=4, details=True)
+    result = load("self_bleu").compute(predictions=sets, max_order=4, details=True)
     for name, key, sign in (
         ("self-BLEU-3", "self_bleu_3", -1),
         ("self-BLEU-4", "self_bleu_4", -1),
@@ -106,7 +106,7 @@ def form_rows(sets: list[list[str]]) -> Iterator[Row]:
 
 def ngram_rows(sets: list[list[str]]) -> Iterator[Row]:
     """Score Vendi on n-grams."""
-    result = module("vendi_embed").compute(predictions=sets, q=[0.5, 1, "inf"], kernel="ngram", details=True)
+    result = load("vendi_embed").compute(predictions=sets, q=[0.5, 1, "inf"], kernel="ngram", details=True)
     for order, shown in (("0.5", "0.5"), ("1", "1"), ("inf", "∞")):
         scores = column([own["by_order"][order] for own in result["details"]])
         yield Row(f"VS-ngram-{shown}", scores, 1, result["signature"], "form")
@@ -115,16 +115,16 @@ def ngram_rows(sets: list[list[str]]) -> Iterator[Row]:
 def embedding_rows(sets: list[list[str]], encoded: Encoded) -> Iterator[Row]:
     """Score distances and Vendi on embeddings."""
     given = {"predictions": sets, "embeddings": encoded.embeddings, "details": True}
-    result = module("chamfer_diversity").compute(**given)
+    result = load("chamfer_diversity").compute(**given)
     signature = with_model(result, encoded)
     similarity = column([1 - own["mean_pairwise_distance"] for own in result["details"]])
     yield Row("self-CosSim", similarity, -1, signature, "content")
     yield Row("Chamfer", column(result["scores"]), 1, signature, "content")
-    result = module("vendi_embed").compute(**given, q=[0.5, 1, "inf"])
+    result = load("vendi_embed").compute(**given, q=[0.5, 1, "inf"])
     for order, shown in (("0.5", "0.5"), ("1", "1"), ("inf", "∞")):
         scores = column([own["by_order"][order] for own in result["details"]])
         yield Row(f"VS-Embed-{shown}", scores, 1, with_model(result, encoded), "content")
-    result = module("vendi_embed").compute(**given, kernel="classes", q=[0, 1])
+    result = load("vendi_embed").compute(**given, kernel="classes", q=[0, 1])
     for order in ("0", "1"):
         scores = column([own["by_order"][order] for own in result["details"]])
         yield Row(f"VS-Classes-{order}", scores, 1, with_model(result, encoded), "content")
@@ -132,7 +132,7 @@ def embedding_rows(sets: list[list[str]], encoded: Encoded) -> Iterator[Row]:
 
 def _gruen_rows(sets: list[list[str]], encoded: Encoded, scoring: Scoring, raters: list[Rater]) -> Iterator[Row]:
     if scoring.gruen:
-        raters.insert(0, gruen_rater(sets, module("gruen"), scoring.cache_dir))
+        raters.insert(0, gruen_rater(sets, load("gruen"), scoring.cache_dir))
         yield from quality_rows(sets, encoded, raters[0])
 
 
@@ -142,13 +142,13 @@ def quality_rows(sets: list[list[str]], encoded: Encoded, rater: Rater) -> Itera
     quality = [own.tolist() for own in rater.ratings]
     given = {"predictions": sets, "embeddings": encoded.embeddings, "quality": quality}
     suffix = f"|quality:({rater.signature})"
-    result = module("chamfer_diversity").compute(**given)
+    result = load("chamfer_diversity").compute(**given)
     signature = with_model(result, encoded) + suffix
     yield Row(f"{rater.name} × Chamfer", column(result["quality_scores"]), 1, signature, "quality")
-    result = module("vendi_embed").compute(**given, q=0.5)
+    result = load("vendi_embed").compute(**given, q=0.5)
     signature = with_model(result, encoded) + suffix
     yield Row(f"{rater.name} × VS-Embed-0.5", column(result["quality_scores"]), 1, signature, "quality")
-    result = module("vendi_embed").compute(**given, q=0.5, min_quality=MIN_QUALITY)
+    result = load("vendi_embed").compute(**given, q=0.5, min_quality=MIN_QUALITY)
     name = f"VS-Embed-0.5 of {rater.name} ≥ {MIN_QUALITY}"
     yield Row(name, column(result["scores"]), 1, with_model(result, encoded) + suffix, "quality")
 
@@ -171,14 +171,14 @@ def with_model(result: dict[str, Any], encoded: Encoded) -> str:
 
 def own_rows(path: str, direction: int, sets: list[list[str]]) -> list[Row]:
     """Score sets by any module of `evaluate`: all at once if it takes sets and gives `scores`, else one by one."""
-    loaded = load_module(path)
+    loaded = load_metric(path)
     name = loaded.name
     with contextlib.suppress(Exception):  # what a stranger's module raises at sets of texts is not known
         result = loaded.compute(predictions=sets)
         if isinstance(result.get("scores"), list) and len(result["scores"]) == len(sets):
             return [Row(name, column(result["scores"]), direction, str(result.get("signature", path)))]
     # A call that failed may have left the module in the middle of its work.
-    loaded = load_module(path)
+    loaded = load_metric(path)
     scores = []
     for members in sets:
         result = loaded.compute(predictions=members)
@@ -187,19 +187,6 @@ def own_rows(path: str, direction: int, sets: list[list[str]]) -> list[Row]:
             raise ValueError(f"it must give one number, or one named {name!r}. Got {', '.join(result) or 'nothing'}.")
         scores.append(numbers[name] if name in numbers else next(iter(numbers.values())))
     return [Row(name, column(scores), direction, str(result.get("signature", path)))]
-
-
-def module(name: str) -> Any:
-    """Load a metric of this repository."""
-    return evaluate.load(str(ROOT / "metrics" / name))
-
-
-def load_module(path: str) -> Any:
-    """Load a module of `evaluate` by its path or its name on the Hub."""
-    try:
-        return evaluate.load(path)
-    except Exception as error:  # many kinds, from the file system to the Hub's client
-        raise ValueError(f"metric {path!r} cannot be loaded: {str(error).splitlines()[0]}") from error
 
 
 def column(values: Sequence[float | None]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""`probe.py annotators`: how many people's answers a question needs."""
+"""`text-metrics probe annotators`: how many people's answers a question needs."""
 
 import argparse
 from pathlib import Path
@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from text_metrics.metrics.probeval.probeval_pipeline import score
-from text_metrics.metrics.probeval.probeval_scores import kl_divergence, smooth
-from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.probe.output import add_outputs, write_outputs
 from text_metrics.commands.probe.pictures import draw_annotators
 from text_metrics.commands.probe.report import add_pipeline, parse_pipeline
 from text_metrics.commands.probe.scoring import Scorer
+from text_metrics.commands.shared.pages import markdown_table
+from text_metrics.metrics.probeval.probeval_pipeline import score
+from text_metrics.metrics.probeval.probeval_scores import kl_divergence, smooth
 
 DESCRIPTION = """\
 Estimate how many people's answers a question needs.

@@ -1,16 +1,16 @@
-"""`probe.py ask`: have a model answer questions many times over."""
+"""`text-metrics probe ask`: have a model answer questions many times over."""
 
 import argparse
 import sys
 from collections import Counter
 from pathlib import Path
 
-from text_metrics.commands.shared.chat import Journal, Outcome, Request, add_arguments, ask_all, open_endpoint, report
-from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import read_questions, read_shots
 from text_metrics.commands.probe.local import Sampler, Sampling, check
 from text_metrics.commands.probe.prompts import messages
+from text_metrics.commands.shared.chat import Journal, Outcome, Request, add_arguments, ask_all, open_endpoint, report
+from text_metrics.commands.shared.files import write_jsonl
 
 DESCRIPTION = """\
 Ask a model each question many times, and write its answers.

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from text_metrics.commands.probe.cleaning import clean
+from text_metrics.commands.shared.files import read_objects
 from text_metrics.metrics.probeval.core_inputs import check_characters
 from text_metrics.metrics.probeval.core_numbers import parse_count
 from text_metrics.metrics.probeval.probeval_formats import parse_reference
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers
-from text_metrics.commands.shared.files import read_objects
-from text_metrics.commands.probe.cleaning import clean
 
 
 class Asked(NamedTuple):

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import torch
 from tqdm import tqdm
 
-from text_metrics.commands.shared.causal import CausalModel, load_causal
-from text_metrics.commands.shared.chat import Journal
 from text_metrics.commands.probe.files import Asked, Shot
 from text_metrics.commands.probe.prompts import completion, messages
+from text_metrics.commands.shared.causal import CausalModel, load_causal
+from text_metrics.commands.shared.chat import Journal
 
 
 class Sampling(NamedTuple):

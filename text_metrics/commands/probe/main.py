@@ -9,13 +9,9 @@ Each command has its own --help.
 """
 
 import argparse
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.commands.shared.command import command
 from text_metrics.commands.probe import annotators, asking, report, sensitivity
+from text_metrics.commands.shared.command import command
 
 
 @command

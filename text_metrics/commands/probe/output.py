@@ -1,4 +1,4 @@
-"""Where the reports of `probe.py` go: a page of Markdown, a file with all numbers, and a picture."""
+"""Where the reports of `text-metrics probe` go: a page of Markdown, a file with all numbers, and a picture."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""The pictures of probe.py, as SVG that is the same for the same numbers."""
+"""The pictures of text-metrics probe, as SVG that is the same for the same numbers."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""`probe.py report`: a table of models beside people."""
+"""`text-metrics probe report`: a table of models beside people."""
 
 import argparse
 import sys
@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_results import parse_confidence
-from text_metrics.metrics.probeval.core_encoder import EncoderSettings
-from text_metrics.metrics.probeval.probeval_pipeline import Settings
-from text_metrics.commands.shared.command import drawn
-from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.probe.comparing import PEOPLE, RULES, Comparing, against_people, describe_second, pairs, rows
 from text_metrics.commands.probe.files import clean_counts, read_counts, read_references
 from text_metrics.commands.probe.output import add_outputs, write_outputs
 from text_metrics.commands.probe.pictures import draw_report
 from text_metrics.commands.probe.scoring import Scorer
 from text_metrics.commands.probe.tables import html, markdown
+from text_metrics.commands.shared.command import drawn
+from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.settings import ENCODER, parse_settings
+from text_metrics.metrics._core.core_results import parse_confidence
+from text_metrics.metrics.probeval.core_encoder import EncoderSettings
+from text_metrics.metrics.probeval.probeval_pipeline import Settings
 
 DESCRIPTION = """\
 Score the answers of models, and of people, to the same questions.
@@ -29,8 +29,8 @@ Score the answers of models, and of people, to the same questions.
     text-metrics probe report targets.jsonl a.jsonl --setting matcher=wordnet --json report.json
 
 Targets are people's answers: released files of Commonsense Frame Completion or ProtoQA, or a reference of probeval on
-each line. Answers are files that `probe.py ask` wrote, or released files; they are cleaned first. Questions that only
-one side has are left out and named.
+each line. Answers are files that `text-metrics probe ask` wrote, or released files; they are cleaned first. Questions
+that only one side has are left out and named.
 """
 
 

@@ -1,4 +1,4 @@
-"""`probe.py sensitivity`: how scores respond as answers move away from people's."""
+"""`text-metrics probe sensitivity`: how scores respond as answers move away from people's."""
 
 import argparse
 from collections.abc import Callable
@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.metrics.probeval.probeval_pipeline import Clusters
-from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
-from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.probe.output import add_outputs, write_outputs
 from text_metrics.commands.probe.pictures import draw_sensitivity
 from text_metrics.commands.probe.report import add_pipeline, parse_pipeline
 from text_metrics.commands.probe.scoring import Scorer
+from text_metrics.commands.shared.pages import markdown_table
+from text_metrics.metrics.probeval.probeval_pipeline import Clusters
+from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
 
 DESCRIPTION = """\
 Change people's own distribution of answers step by step, and show how each score responds.

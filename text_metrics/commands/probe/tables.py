@@ -1,4 +1,4 @@
-"""The report of `probe.py report` as Markdown and as a page."""
+"""The report of `text-metrics probe report` as Markdown and as a page."""
 
 import html as markup
 from typing import Any, NamedTuple

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from text_metrics.commands.shared.causal import load_causal
 from text_metrics.metrics._core.core_encoder import progress_bar
 from text_metrics.metrics._core.core_tokens import token_batches
-from text_metrics.commands.shared.causal import load_causal
 
 
 class Likelihood(NamedTuple):

@@ -1,4 +1,4 @@
-"""Rate texts by how probable a causal language model finds them: a rater for `quality=`, and for meta_eval.py.
+"""Rate texts by how probable a causal language model finds them: a rater for `quality=` and `meta-eval`.
 
     text-metrics rate-quality texts.jsonl rated.jsonl --model HuggingFaceTB/SmolLM2-135M
     text-metrics rate-quality texts.jsonl rated.jsonl --model model.gguf --reference good.jsonl
@@ -18,13 +18,11 @@ import json
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.metrics._core.core_results import VERSION
-from text_metrics.commands.shared.command import command
-from text_metrics.commands.shared.files import read_jsonl, write_jsonl
 from text_metrics.commands.rate_quality.likelihood import LanguageModel
 from text_metrics.commands.rate_quality.rating import Reference, per_token
+from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.files import read_jsonl, write_jsonl
+from text_metrics.metrics._core.core_results import VERSION
 
 
 def read_lines(path: Path) -> list[str]:

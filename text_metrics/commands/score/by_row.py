@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from text_metrics.metrics._core.core_results import MergedResult
 from text_metrics.commands.score.command import Command, UsageError
 from text_metrics.commands.score.output import output_schema, scored_rows, write_rows
 from text_metrics.commands.score.rows import Source
@@ -12,6 +11,7 @@ from text_metrics.commands.score.store import State, Store
 from text_metrics.commands.score.summary import summarize
 from text_metrics.commands.score.units import Job, Reader, Unit
 from text_metrics.commands.score.work import Batch, Engine, Scorer, open_scorer
+from text_metrics.metrics._core.core_results import MergedResult
 
 
 class ByRow:

@@ -1,4 +1,4 @@
-"""The command line of score.py as one typed object, parsed and checked once."""
+"""The command line of text-metrics score as one typed object, parsed and checked once."""
 
 import argparse
 import os
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from text_metrics.metrics._core.core_results import parse_confidence
 from text_metrics.commands.shared.settings import parse_settings
+from text_metrics.metrics._core.core_results import parse_confidence
 
 _CONFIDENCE = 0.95
 # What changes neither a score nor which rows it is for: a job continues whatever these are.

@@ -1,4 +1,4 @@
-"""How a job on a file begins, continues after a kill, and ends: the same for score.py and choose.py."""
+"""How a job on a file begins, continues after a kill, and ends: the same for `score` and `choose`."""
 
 import json
 import sys

@@ -33,24 +33,28 @@ Exit codes: 0 all rows are scored; 3 some were set aside; 4 stopped at a bad row
 settings or the file are wrong, or no cluster answers; 130 interrupted; 1 a fault of the program.
 """
 
-import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-
-from text_metrics.metrics._core.core_results import QUESTIONS
 from text_metrics.commands.score.by_row import ByRow
 from text_metrics.commands.score.command import Command, UsageError, parse_command
-from text_metrics.commands.score.lifecycle import EXIT_BAD_ROWS, EXIT_INTERRUPTED, EXIT_STRICT, EXIT_USAGE, Files, end, show
+from text_metrics.commands.score.lifecycle import (
+    EXIT_BAD_ROWS,
+    EXIT_INTERRUPTED,
+    EXIT_STRICT,
+    EXIT_USAGE,
+    Files,
+    end,
+    show,
+)
 from text_metrics.commands.score.one_set import OneSet
 from text_metrics.commands.score.progress import NothingGoodError, watch
 from text_metrics.commands.score.ray_engine import OnRay
 from text_metrics.commands.score.rows import Source
 from text_metrics.commands.score.units import read_batches
 from text_metrics.commands.score.work import Engine, OneProcess, Scorer
+from text_metrics.metrics._core.core_results import QUESTIONS
 
 __all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_STRICT", "EXIT_USAGE", "main", "run"]
 
@@ -91,7 +95,7 @@ def _engine(command: Command) -> AbstractContextManager[Engine]:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return end("score.py", lambda: run(parse_command(words, __doc__)))
+    return end("text-metrics score", lambda: run(parse_command(words, __doc__)))
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_parts import Arrays
-from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_signatures
 from text_metrics.commands.score.command import Command, UsageError
 from text_metrics.commands.score.rows import Source
 from text_metrics.commands.score.second_pass import PASSES, Place, StoredArrays
 from text_metrics.commands.score.store import State, Store, written_whole
 from text_metrics.commands.score.units import Job, Reader, Unit
 from text_metrics.commands.score.work import Batch, Engine, Scorer, score_batch
+from text_metrics.metrics._core.core_parts import Arrays
+from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_signatures
 
 
 class _PartScorer:

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.metrics._core.core_results import TEXTS
 from text_metrics.commands.score.command import UsageError
 from text_metrics.commands.score.rows import Source
 from text_metrics.commands.score.store import State, Store, written_whole
 from text_metrics.commands.score.units import Reader
 from text_metrics.commands.score.work import Batch
+from text_metrics.metrics._core.core_results import TEXTS
 
 
 def output_schema(source: Source, reader: Reader, score_key: str) -> pa.Schema | None:

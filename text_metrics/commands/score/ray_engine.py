@@ -7,7 +7,9 @@ of an actor that dies is given to another.
 import logging
 import os
 import pickle
+import shutil
 import socket
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -17,14 +19,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+import text_metrics
 from text_metrics.commands.score.command import UsageError
 
-ROOT = Path(__file__).resolve().parents[2]
 _CONNECT_SECONDS = 5
 # A batch is tried once more than this; one that kills its actor each time ends the job.
 _RETRIES = 5
-# The folders of the checkout that a worker needs.
-_SHIPPED = ("metrics", "scripts")
 
 
 class OnRay:
@@ -59,13 +59,12 @@ class OnRay:
             "log_to_driver": not quiet,
             "logging_level": "warning",
         }
-        # Workers of a cluster on this machine do not find the code either, unless it is in the current folder.
-        others = [f"/{path.name}" for path in ROOT.iterdir() if path.name not in _SHIPPED]
-        options["runtime_env"] = {"working_dir": str(ROOT), "excludes": [*others, "__pycache__"]}
         if address is None:
             options["include_dashboard"] = False
         try:
-            ray.init(**options)
+            with tempfile.TemporaryDirectory() as folder:
+                _copy_package(Path(folder))
+                ray.init(**options, runtime_env={"working_dir": folder})
         except (ConnectionError, RuntimeError, ValueError) as error:
             failed = "no Ray could be started here" if address is None else f"--address {address} could not be joined"
             raise UsageError(f"--engine ray: {failed}: {error}") from None
@@ -188,6 +187,13 @@ def _stream_class() -> Any:
             return [ReadTask(partial(_stream, self._items), nothing_known)]
 
     return Stream
+
+
+def _copy_package(folder: Path) -> None:
+    """Copy `text_metrics` as an installation holds it: workers do not find the code of this machine."""
+    unused = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(text_metrics.__file__).parent, folder / "text_metrics", ignore=unused)
+    shutil.copytree(text_metrics.FOLDER, folder / "text_metrics" / "metrics", ignore=unused, dirs_exist_ok=True)
 
 
 def _check_address(address: str) -> None:

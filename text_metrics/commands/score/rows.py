@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.metrics._core.core_numbers import describe
-from text_metrics.commands.shared.files import open_file, parse_json, read_json, split_lines
 from text_metrics.commands.score.command import UsageError
+from text_metrics.commands.shared.files import open_file, parse_json, read_json, split_lines
+from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
 _ROWS = 1024

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.metrics._core.core_results import MergedResult, confidence_interval
 from text_metrics.commands.score.store import State, Store
+from text_metrics.metrics._core.core_results import MergedResult, confidence_interval
 
 # The interval is a bootstrap for at most this many scores, and normal for more, when the two hardly differ.
 _BOOTSTRAP_ITEMS = 100_000

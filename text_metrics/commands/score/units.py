@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from text_metrics.commands.score.command import Command, UsageError
+from text_metrics.commands.score.rows import SHOWN, Row, Source
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS
-from text_metrics.commands.score.command import Command, UsageError
-from text_metrics.commands.score.rows import SHOWN, Row, Source
 
 
 class Unit(NamedTuple):

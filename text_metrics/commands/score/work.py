@@ -3,18 +3,16 @@
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import evaluate
 import numpy as np
 
-from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
 from text_metrics.commands.score.command import UsageError
 from text_metrics.commands.score.rows import SHOWN
 from text_metrics.commands.score.units import Job, Unit
+from text_metrics.commands.shared.metrics import load_metric
+from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
 
-ROOT = Path(__file__).resolve().parents[2]
 # Arguments that the command makes itself, or does not offer.
 _NOT_SETTINGS = (
     *("predictions", "references", "set_size", "details", "confidence"),
@@ -31,8 +29,7 @@ class Scorer:
     """
 
     def __init__(self, name: str, settings: Mapping[str, Any], similarity_key: str | None = None) -> None:
-        folder = ROOT / "metrics" / name
-        self.metric: Any = evaluate.load(str(folder if folder.is_dir() else name))
+        self.metric: Any = load_metric(name)
         self.settings, self._similarity_key = settings, similarity_key
         self.items: str = self.metric._items
 

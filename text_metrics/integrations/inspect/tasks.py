@@ -5,14 +5,14 @@ import math
 from pathlib import Path
 from typing import Any
 
-import evaluate
 from inspect_ai import Epochs, Task, task
 from inspect_ai.dataset import Sample, json_dataset
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, ScoreReducer, Target, metric, score_reducer, scorer
 from inspect_ai.solver import TaskState, generate
 
-ROOT = Path(__file__).resolve().parents[3]
-DATA = ROOT / "scripts" / "integrations" / "data"
+from text_metrics import load
+
+DATA = Path(__file__).resolve().parents[1] / "data"
 logger = logging.getLogger(__name__)
 
 
@@ -66,7 +66,7 @@ def compute(name: str, **inputs: Any) -> float:
     """Compute a metric once for all samples, and log the signature of its score. NaN if there are no samples yet."""
     if not inputs["predictions"]:
         return math.nan
-    result = evaluate.load(str(ROOT / "metrics" / name)).compute(**inputs)
+    result = load(name).compute(**inputs)
     logger.info("signature: %s", result["signature"])
     return result[name]
 

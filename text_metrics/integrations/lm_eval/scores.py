@@ -2,12 +2,10 @@
 
 import logging
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import evaluate
+from text_metrics import load
 
-METRICS = Path(__file__).resolve().parents[3] / "metrics"
 logger = logging.getLogger("lm_eval.text_metrics")  # the harness prints what its own loggers report
 
 
@@ -40,6 +38,6 @@ def probeval(pairs: list[tuple]) -> float:
 
 def score(name: str, **inputs: Any) -> float:
     """Compute a metric once for all prompts, and log the signature of its score."""
-    result = evaluate.load(str(METRICS / name)).compute(**inputs)
+    result = load(name).compute(**inputs)
     logger.info("signature: %s", result["signature"])
     return result[name]

@@ -1,0 +1,1 @@
+"""The commands of `text-metrics`: a module or a folder for each, and what they share."""

@@ -1,0 +1,25 @@
+"""Metrics as commands load them: those of the package by name, others by path."""
+
+from typing import Any
+
+from text_metrics import METRICS, load
+
+
+def load_metric(name: str) -> Any:
+    """Load a metric of the package by its name, or any module of `evaluate` by its path or its name on the Hub.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be loaded.
+    """
+    if name in METRICS:
+        return load(name)
+    import evaluate
+
+    try:
+        return evaluate.load(name)
+    except Exception as error:  # many kinds, from the file system to the Hub's client
+        raise ValueError(
+            f"metric {name!r} is not one of {', '.join(METRICS)}, and cannot be loaded: {str(error).splitlines()[0]}"
+        ) from error
