@@ -93,10 +93,9 @@ validate-gruen: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.reports.gruen --text $(METRICS_TEST_DATA)/data/text --gruen $(METRICS_TEST_DATA)/data/gruen \
 		--report build/gruen.md
 
+# EVIDENCE.md, its figures, and its tables in README and the cards.
 meta-eval: $(VENV)/.installed-dev
-	$(BIN)/text-metrics meta-eval --markdown EVIDENCE.md --pictures docs/evidence --append docs/evidence/sense.md \
-		--cache build/embeddings --json build/meta_eval.json --html build/meta_eval.html
-	$(BIN)/python -m scripts.tooling.fill_evidence
+	$(BIN)/python -m scripts.reports.evidence
 
 # One thread for each encoder: the libraries read these when they are imported.
 ONE_THREAD := OMP_NUM_THREADS=1 RAYON_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1 TOKENIZERS_PARALLELISM=false

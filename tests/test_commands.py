@@ -349,8 +349,6 @@ def test_a_card_without_markers_is_named(run, monkeypatch):
     )
     assert_one_sentence(*run("tooling.fill_evidence", "--root", "."), "EVIDENCE.md cannot be read")
     assert_one_sentence(*run("meta-eval", "--sets", "nowhere"), "nowhere cannot be used: No such file or directory")
-    Path("pairs.jsonl").write_text(lines(PAIR))
-    assert_one_sentence(*run("meta-eval", "pairs.jsonl", "--append", "nowhere.md"), "nowhere.md cannot be read")
 
 
 def test_every_command_that_reads_files_of_the_user_is_here():

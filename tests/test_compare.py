@@ -122,7 +122,7 @@ def test_answers_against_peoples(run, files):
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--metric", "self_blue"], "metric 'self_blue' is none of chamfer_diversity, "),
+        (["--metric", "self_blue"], "metric 'self_blue' is not one of chamfer_diversity, "),
         (["--metric", "self_bleu", "--setting", "max_order"], "--setting must be NAME=VALUE. Got 'max_order'."),
         (["--metric", "self_bleu", "--setting", "max_order=0"], "max_order must be at least 1. Got 0."),
         (["--metric", "self_bleu", "--setting", "order=2"], "unexpected keyword argument 'order'"),

@@ -13,18 +13,17 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
-from scripts.tooling import fill_evidence
+from scripts.reports import evidence
+from scripts.tooling import blocks, fill_evidence
 from tests.conftest import METRICS, ROOT
 from text_metrics.commands.meta_eval import (
     agreement,
-    blocks,
     evaluation,
     kinds,
     pages,
     people,
     pooling,
     raters,
-    report,
     rows,
 )
 from text_metrics.commands.meta_eval.pairs import Pairs, People, Sets, read_pairs, read_people, read_verdict
@@ -662,6 +661,22 @@ def test_the_report_is_written_in_all_forms(written):
         assert label in text
 
 
+def test_nothing_is_claimed_of_a_users_data(written):
+    """What is said of the released data is said of them only, also where a user's file has the name of one."""
+    folder, done = written
+    whole = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    for cell in whole["cells"]:
+        cell["name"] = cell["name"].replace("judged_pairs", "commongen_gpt4t")
+    whole = json.loads(json.dumps(whole).replace("judged_pairs,", "commongen_gpt4t,"))
+    claimed = pages.markdown(whole, Path("x.md"), None, evidence.RELEASED)
+    assert "Comparison with the paper" in claimed
+    page, text = ((folder / name).read_text(encoding="utf-8") for name in ("report.html", "docs/report.md"))
+    claims = ("No text and no verdict", "in most files", "was chosen by", "2506.00514", "The paper reports")
+    for form in (pages.markdown(whole, Path("x.md"), None), text, page, done.stdout):
+        assert not [claim for claim in (*claims, "Comparison with the paper", "<!-- evidence:") if claim in form]
+    assert not [claim for claim in claims if claim not in claimed]
+
+
 def test_markup_in_names_stays_text(written):
     folder, _ = written
     whole = json.loads((folder / "report.json").read_text(encoding="utf-8"))
@@ -680,7 +695,7 @@ def test_a_file_that_is_not_there_or_a_model_or_a_metric():
     assert "model must be a folder with a saved model. Got './nowhere'" in done.stderr
     done = run(OWN, "--metric", "no/such/metric")
     assert done.returncode == 2
-    assert "metric 'no/such/metric' cannot be loaded" in done.stderr
+    assert "metric 'no/such/metric' is not one of chamfer_diversity, " in done.stderr
 
 
 def test_a_model_by_its_path(tiny_model):
@@ -730,7 +745,7 @@ def test_the_paper_is_reproduced(released):
     for name in ("self-BLEU-3", "self-BLEU-4", "VS-ngram-0.5", "Distinct-4", "Entropy-2"):
         for cell in ("commongen_gpt4t, all", "commongen_qwen, all"):
             # The files give 69.7 where the paper prints 69.0.
-            printed = 69.7 if (name, cell) == ("Distinct-4", "commongen_qwen, all") else report.PAPER[name][cell]
+            printed = 69.7 if (name, cell) == ("Distinct-4", "commongen_qwen, all") else evidence.PAPER[name][cell]
             assert found[name][cell] == pytest.approx(printed, abs=0.3), (name, cell)
     for name, data in EXPECTED.items():
         for start, values in data.items():

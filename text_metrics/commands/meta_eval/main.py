@@ -3,12 +3,11 @@
 Each metric is an annotator that says which of two sets of texts is more diverse. Its accuracy is the share of pairs on
 which it says what the judge says; its balanced accuracy is the mean of the accuracies of both verdicts.
 
-    text-metrics meta-eval                                 the released data under $METRICS_TEST_DATA
-    text-metrics meta-eval mine.jsonl --metric my/metric   pairs and a metric of your own
-    text-metrics meta-eval mine.jsonl --quality mine.jsonl ratings of quality from anywhere
-    text-metrics meta-eval --parity                        ties go to set 1, as in the paper; else they count half
-    text-metrics meta-eval --model princeton-nlp/sup-simcse-roberta-large --pooling pooler
-    text-metrics meta-eval --markdown report.md --json report.json --html report.html
+    text-metrics meta-eval pairs.jsonl --metric my/metric    pairs, and a metric of your own beside ours
+    text-metrics meta-eval pairs.jsonl --quality rated.jsonl ratings of quality from anywhere
+    text-metrics meta-eval pairs.jsonl --parity              ties go to set 1, as in the paper; else they count half
+    text-metrics meta-eval pairs.jsonl --model princeton-nlp/sup-simcse-roberta-large --pooling pooler
+    text-metrics meta-eval pairs.jsonl --markdown report.md --json report.json --html report.html
 
 A pair is a JSON object on a line of its own: `set1` and `set2`, lists of as many texts; the judge's verdict,
 `llm_diversity` (0: set 1 is the more diverse, 1: set 2, 2: neither) or its scores, `Diversity_Set1` and
@@ -21,7 +20,7 @@ kinds hold `src` and `sentences` on each line.
 
 import argparse
 import json
-import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +39,17 @@ from text_metrics.commands.meta_eval.pooling import POOLINGS
 from text_metrics.commands.meta_eval.raters import rate_raters, shortness_rater
 from text_metrics.commands.meta_eval.rows import Scoring, all_rows
 from text_metrics.commands.shared.command import command, drawn
-from text_metrics.commands.shared.files import read_text, write_jsonl, write_text
+from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, PRECISIONS
 
 CONCEPTS = 300
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", type=Path, help="judged pairs; by default those under $METRICS_TEST_DATA")
+    parser.add_argument("files", nargs="*", type=Path, help="judged pairs")
     parser.add_argument("--sets", type=Path, metavar="FOLDER", help="sets of different kinds about the same concepts")
     parser.add_argument("--concepts", type=int, default=CONCEPTS, help="how many to draw of each generator")
     parser.add_argument("--parity", action="store_true", help="ties go to set 1, as in the paper; else they count half")
@@ -69,15 +68,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--list-texts", type=Path, metavar="FILE", help="write the texts to be rated, and stop")
     for form, kind in (("markdown", Path), ("json", Path), ("html", drawn)):
         parser.add_argument(f"--{form}", type=kind, metavar="FILE", help=f"write the report as {form}")
-    parser.add_argument("--append", type=Path, metavar="FILE", help="a text to put at the end of the markdown")
     parser.add_argument("--pictures", type=drawn, metavar="FOLDER", help="write the pictures as SVG, for the markdown")
-    arguments = parser.parse_args()
-    data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data"
+    arguments = parser.parse_args(words)
     if not arguments.files and not arguments.sets:
-        arguments.files = sorted((data / "diversity_pairs").glob("*.jsonl"))
-        arguments.sets = data / "diversity_sets" if (data / "diversity_sets").is_dir() else None
-    if not arguments.files and not arguments.sets:
-        parser.error("there are no pairs: name files, or set METRICS_TEST_DATA to the folder with the released ones")
+        parser.error("there is nothing to evaluate on: name files of judged pairs, or pass --sets")
     if arguments.concepts < 2:
         parser.error(f"--concepts must be at least 2. Got {arguments.concepts}.")
     return arguments
@@ -139,23 +133,25 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
     return found
 
 
-@command
-def main() -> int:
-    """Run the command."""
-    arguments = parse_arguments()
-    more = read_text(arguments.append) if arguments.append else ""
+def write_report(arguments: argparse.Namespace, claims: report.Claims = report.NO_CLAIMS) -> int:
+    """Evaluate, print the report in short, and write it in the forms that are asked for; returns the exit code."""
     found = evaluate_all(arguments)
     if found is None:
         return 0 if arguments.list_texts else 1
-    print(report.terminal(found))
+    print(report.terminal(found, claims))
     if arguments.json:
         write_text(arguments.json, json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     if arguments.html:
-        write_text(arguments.html, pages.html(found))
+        write_text(arguments.html, pages.html(found, claims))
     if arguments.markdown:
-        text = pages.markdown(found, arguments.markdown, arguments.pictures)
-        write_text(arguments.markdown, f"{text}\n{more}" if more else text)
+        write_text(arguments.markdown, pages.markdown(found, arguments.markdown, arguments.pictures, claims))
     return 1 if found["settings"]["failures"] else 0
+
+
+@command
+def main() -> int:
+    """Run the command."""
+    return write_report(parse_arguments())
 
 
 if __name__ == "__main__":

@@ -5,19 +5,18 @@ import os
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.meta_eval.blocks import wrap
-from text_metrics.commands.meta_eval.report import MARK, NOTE, TRAINING, WORSE, sections
+from text_metrics.commands.meta_eval.report import MARK, NO_CLAIMS, NOTE, TRAINING, WORSE, Claims, sections
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.pages import Table, html_page, html_picture, html_table, markdown_table
 
 TITLE = "Evaluation of diversity metrics"
 INTRODUCTION = (
     "Each metric is an annotator that says which of two sets of texts is more diverse. It is compared with a judge, "
-    "with people and with trivial rules (data: arXiv 2506.00514). Written by text-metrics meta-eval."
+    "with people and with trivial rules."
 )
 
 
-def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
+def markdown(report: dict[str, Any], path: Path, folder: Path | None, claims: Claims = NO_CLAIMS) -> str:
     """Write the report as Markdown.
 
     Parameters
@@ -26,8 +25,9 @@ def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
     folder : where to write the pictures; None for none
     """
     drawn = _pictures(report) if folder else {}
-    lines = [f"# {TITLE}", "", INTRODUCTION, "", TRAINING]
-    for section in sections(report):
+    introduction, training = _preface(claims)
+    lines = [f"# {TITLE}", "", introduction, "", training]
+    for section in sections(report, claims):
         lines += ["", f"## {section.title}", "", section.text]
         if folder and section.picture in drawn:
             write_text(folder / f"{section.picture}.svg", drawn[section.picture])
@@ -36,8 +36,12 @@ def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
         for i, (caption, table) in enumerate(section.tables):
             block = "\n".join([*markdown_table(table), *_notes(table)])
             lines += ["", caption] if caption else []
-            lines += ["", wrap(section.block, block) if section.block and i == 0 else block]
+            lines += ["", claims.mark(section.block, block) if section.block and i == 0 else block]
     return "\n".join(lines) + "\n"
+
+
+def _preface(claims: Claims) -> list[str]:
+    return [f"{INTRODUCTION} {claims.source}".strip(), f"{TRAINING} {claims.training}".strip()]
 
 
 def _pictures(report: dict[str, Any]) -> dict[str, str]:
@@ -56,11 +60,11 @@ def _notes(table: Table) -> list[str]:
     return ["", " ".join(notes)] if notes else []
 
 
-def html(report: dict[str, Any]) -> str:
+def html(report: dict[str, Any], claims: Claims = NO_CLAIMS) -> str:
     """Write the report as a page with its pictures inside."""
     drawn = _pictures(report)
     parts = []
-    for section in sections(report):
+    for section in sections(report, claims):
         parts.append(f"<h2>{markup.escape(section.title)}</h2><p>{markup.escape(section.text)}</p>")
         if section.picture in drawn:
             parts.append(html_picture(section.title, drawn[section.picture]))
@@ -68,4 +72,4 @@ def html(report: dict[str, Any]) -> str:
             note = "".join(f"<p>{markup.escape(line)}</p>" for line in _notes(table) if line)
             line = f"<p>{markup.escape(caption)}</p>" if caption else ""
             parts.append(f"{line}{html_table(table)}{note}")
-    return html_page(TITLE, [INTRODUCTION, TRAINING], "".join(parts))
+    return html_page(TITLE, _preface(claims), "".join(parts))

@@ -1,5 +1,6 @@
 """The sections of the report: titles, what they show, and their tables. Some tables are blocks for other pages."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE
@@ -7,32 +8,6 @@ from text_metrics.commands.meta_eval.kinds import POORER
 from text_metrics.commands.meta_eval.people import PERSON
 from text_metrics.commands.shared.pages import Table
 
-# Accuracies that the paper prints, in percent. It names the encoder, SimCSE on RoBERTa-large, but not the checkpoint.
-_PAPER_CELLS = {
-    "commongen_gpt4t, all": (48.4, 49.1, 47.5, 49.2, 64.0, 62.9, 80.6, 76.9, 80.7, 79.3),
-    "commongen_gpt4t, high": (73.5, 72.0, None, None, 61.7, None, 80.2, None, 80.2, None),
-    "commongen_gpt4t, low": (27.6, 30.0, None, None, 65.9, None, 80.8, None, 81.1, None),
-    "commongen_qwen, all": (50.7, 51.9, 58.9, 57.7, 69.0, 74.0, 78.9, 80.0, 80.8, 81.1),
-    "commongen_qwen, high": (68.4, 67.1, None, None, 58.6, None, 67.5, None, 72.3, None),
-    "commongen_qwen, low": (35.3, 38.7, None, None, 79.4, None, 88.9, None, 88.2, None),
-    "commongen_llama, all": (52.7, None, 56.5, None, 61.7, 62.5, 71.9, 71.9, 73.2, 73.1),
-}
-_PAPER_METRICS = (
-    "self-BLEU-3",
-    "self-BLEU-4",
-    "VS-ngram-∞",
-    "VS-ngram-0.5",
-    "Distinct-4",
-    "Entropy-2",
-    "Chamfer",
-    "self-CosSim",
-    "VS-Embed-0.5",
-    "VS-Embed-1",
-)
-PAPER = {
-    metric: {cell: printed[i] for cell, printed in _PAPER_CELLS.items() if printed[i] is not None}
-    for i, metric in enumerate(_PAPER_METRICS)
-}
 LABELS = {
     "original": "original",
     "para_a": "Para-1",
@@ -58,9 +33,7 @@ NOTE = (
 TRAINING = (
     f"Rows with a {MARK} use ratings by `gruen` with its compact backbone. It was trained to tell sentences of public "
     "corpora from the same sentences corrupted: shuffled words, shuffled nouns, dropped, moved, repeated, inserted and "
-    "replaced words, wrong agreement, number, case and verb forms, spliced and truncated sentences. Two of the poorer "
-    "kinds below, shuffled nouns and shuffled words, are corruptions of its training; fluent nonsense is not. No text "
-    "and no verdict of these files was trained on."
+    "replaced words, wrong agreement, number, case and verb forms, spliced and truncated sentences."
 )
 
 
@@ -78,7 +51,37 @@ class Section(NamedTuple):
     block: str = ""
 
 
-def sections(report: dict[str, Any]) -> list[Section]:
+def _no_sections(report: dict[str, Any]) -> list[Section]:
+    return []
+
+
+def _unmarked(block: str, text: str) -> str:
+    return text
+
+
+class Claims(NamedTuple):
+    """What is known of the data of a report beyond their files. By default nothing is.
+
+    source : where the data are from
+    training : on what the ratings were trained, as far as it concerns the data
+    verdicts : what to know of the judge's verdicts
+    kappa : what to know of the agreement beyond chance
+    sections : sections about the data, after those about the judge
+    mark : puts the name of a block around its table, for other pages to find it
+    """
+
+    source: str = ""
+    training: str = ""
+    verdicts: str = ""
+    kappa: str = ""
+    sections: Callable[[dict[str, Any]], list[Section]] = _no_sections
+    mark: Callable[[str, str], str] = _unmarked
+
+
+NO_CLAIMS = Claims()
+
+
+def sections(report: dict[str, Any], claims: Claims = NO_CLAIMS) -> list[Section]:
     """List the parts of a report, what matters most first."""
     found = []
     if "kinds" in report:
@@ -86,11 +89,11 @@ def sections(report: dict[str, Any]) -> list[Section]:
     if "people" in report:
         found.append(_people_section(report))
     if "metrics" in report:
-        found += _judge_sections(report)
+        found += [*_judge_sections(report, claims), *claims.sections(report)]
     if any(rater["auc"] or rater["judge"] for rater in report["raters"]):
         found.append(_rater_section(report))
     if "kappa" in report:
-        found.append(_kappa_section(report))
+        found.append(_kappa_section(report, claims))
     if labels_of(report):
         found.append(_label_section(report))
     found.append(_settings_section(report))
@@ -160,7 +163,7 @@ def with_signature(own: dict[str, Any], report: dict[str, Any]) -> dict[str, Any
     return own
 
 
-def _judge_sections(report: dict[str, Any]) -> list[Section]:
+def _judge_sections(report: dict[str, Any], claims: Claims) -> list[Section]:
     settings = report["settings"]
     names = [cell["name"] for cell in report["cells"]]
     whole = [name for name in names if name.endswith(", all") and name.replace(", all", ", high") not in names]
@@ -176,11 +179,10 @@ def _judge_sections(report: dict[str, Any]) -> list[Section]:
     )
     agreement = Section(
         "Agreement with the judge",
-        f"How often each metric says what the judge says, in %, with {reading} Position matters: in most files the "
-        'judge calls set 1 the more diverse more often than not, so that the rule "set 1" has a high accuracy and a '
-        "balanced accuracy of 50. *By the paper's rule* are the pairs whose scores differ by 0.5 or more; *as "
-        f"released* are all pairs with a verdict ({settings['left_out']} of the files have none). No setting of a "
-        f"metric was chosen by these verdicts. Rules are trivial baselines: {_RULES}.",
+        f"How often each metric says what the judge says, in %, with {reading} Balanced accuracy "
+        'weights both verdicts equally: the rule "set 1" has 50. *By the paper\'s rule* are the pairs whose scores '
+        f"differ by 0.5 or more; *as released* are all pairs with a verdict ({settings['left_out']} of the files have "
+        f"none). {_sentence(claims.verdicts)}Rules are trivial baselines: {_RULES}.",
         [
             ("In short, as released, where both sets are well written or of unknown quality:", short),
             ("Balanced accuracy, by the paper's rule:", _accuracies(report, "clear_cells", "balanced")),
@@ -197,17 +199,11 @@ def _judge_sections(report: dict[str, Any]) -> list[Section]:
         "interval includes 0, a rule that needs no metric does as well.",
         [("", _margins(report))],
     )
-    beside = paper_table(report)
-    if not beside:
-        return [agreement, margins]
-    paper = Section(
-        "Comparison with the paper",
-        "Accuracies here / as printed in arXiv 2506.00514, ties to set 1, over all pairs as released: the paper's text "
-        "leaves out pairs less than 0.5 apart, but its numbers are those of the files with them. Our encoder is "
-        f"{settings['model']}, the paper's is SimCSE on RoBERTa-large.",
-        [("", beside)],
-    )
-    return [agreement, margins, paper]
+    return [agreement, margins]
+
+
+def _sentence(text: str) -> str:
+    return f"{text} " if text else ""
 
 
 _RULES = '"nonsense wins" also reads how a set was made. "Alone" is the mean quality of a set'
@@ -244,20 +240,6 @@ def _margins(report: dict[str, Any]) -> Table:
     return rows
 
 
-def paper_table(report: dict[str, Any]) -> Table | None:
-    """Set our accuracies beside those that the paper prints, where the data are its own."""
-    names = [cell["name"] for cell in report["cells"] if cell["name"] in _PAPER_CELLS]
-    if not names:
-        return None
-    rows = [["metric", *names]]
-    for metric in report["metrics"]:
-        printed = PAPER.get(metric["name"])
-        if printed:
-            cells = [f"{100 * metric['accuracy_by_parity'][name]:.1f} / {printed.get(name, '–')}" for name in names]
-            rows.append([metric["name"], *cells])
-    return rows
-
-
 def _rater_section(report: dict[str, Any]) -> Section:
     raters = report["raters"]
     generators = list(raters[0]["auc"])
@@ -283,7 +265,7 @@ def _rater_section(report: dict[str, Any]) -> Section:
     return Section("Raters of quality", text, tables, "", "raters")
 
 
-def _kappa_section(report: dict[str, Any]) -> Section:
+def _kappa_section(report: dict[str, Any], claims: Claims) -> Section:
     kappa = report["kappa"]
     parts = list(kappa["matrices"])
     keys = list(dict.fromkeys(key for own in kappa["groups"].values() for key in own))
@@ -293,8 +275,8 @@ def _kappa_section(report: dict[str, Any]) -> Section:
         groups.append([key, *("" if cell is None else _interval(cell["kappa"], cell["interval"]) for cell in cells)])
     text = (
         "Agreement of the metrics with each other and with the judge beyond chance: 1 where two always choose the same "
-        "set, 0 where no more often than chance. Form: n-gram metrics; content: metrics on embeddings. The paper "
-        "reports that form and content disagree on sets of low quality. Pooled over all pairs, and by quality."
+        "set, 0 where no more often than chance. Form: n-gram metrics; content: metrics on embeddings. "
+        f"{_sentence(claims.kappa)}Pooled over all pairs, and by quality."
     )
     tables = [("", groups)] if keys else []
     names = [shown(with_signature({"name": name}, report)) for name in kappa["names"]]
@@ -363,10 +345,10 @@ def _interval(value: float | None, interval: list[float] | None, mark: str = "",
     return f"{100 * value:{sign}.1f}{mark}{bounds}"
 
 
-def terminal(report: dict[str, Any]) -> str:
+def terminal(report: dict[str, Any], claims: Claims = NO_CLAIMS) -> str:
     """Write the short form of each section as plain text."""
     lines = []
-    for section in sections(report):
+    for section in sections(report, claims):
         if section.title in ("Settings", "Scores by the way a set was made", "Cohen's kappa"):
             continue
         tables = section.tables[-1:] if section.title == "Agreement with the judge" else section.tables[:1]
