@@ -24,7 +24,7 @@ WORKSHOP = {
     for path in sorted((ROOT / "scripts").rglob("*.py"))
     if "\ndef main(" in path.read_text(encoding="utf-8")
 }
-OWN_TOOLS = ("build_space", "cards", "push_space", "screenshots", "vendor")
+OWN_TOOLS = ("tooling.build_space", "tooling.cards", "tooling.push_space", "tooling.screenshots", "tooling.vendor")
 PAIR = {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": "x"}
 PEOPLE = {**PAIR, "human_diversity": [0, 1, 1]}
 TARGET = {

@@ -228,7 +228,7 @@ def test_a_contribution_may_be_negative(load):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, {"kernel": "classes"}])
+@pytest.mark.parametrize("settings", [{}, {"kernel": "classes", "same": 0.83}])
 def test_many_sets_take_bounded_memory(load, rng, settings):
     import tracemalloc
 

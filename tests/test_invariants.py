@@ -12,8 +12,12 @@ from tests.conftest import SET_METRICS, SETS
 SETTINGS = [
     ("vendi_embed", {}),
     ("vendi_embed", {"q": 0.5}),
+    ("vendi_embed", {"q": 0}),
+    ("vendi_embed", {"q": 0.01}),
     ("vendi_embed", {"kernel": "ngram"}),
+    ("vendi_embed", {"kernel": "ngram", "q": 0}),
     ("vendi_embed", {"kernel": "classes", "same": 0.95}),
+    ("vendi_embed", {"kernel": "classes", "same": 0.95, "q": 0}),
     ("chamfer_diversity", {}),
     ("self_bleu", {"max_order": 2}),
     ("self_bleu", {"max_order": 2, "aggregate": "corpus"}),
@@ -44,6 +48,35 @@ def test_a_set_is_scored_alone(load, name, settings):
     together = load(name).compute(predictions=SETS, **settings)["scores"]
     alone = [load(name).compute(predictions=[members], **settings)["scores"][0] for members in SETS]
     assert alone == pytest.approx(together, abs=1e-6)
+
+
+# Each set says a few things, in texts that the model reads alike, but encodes in batches of their own.
+VARIANTS = [
+    [
+        f"{one} {i} dogs bark in the park.",
+        f"{one.upper()} {i} dogs BARK in the park.",
+        f"{one}  {i} Dogs bark in the park .",
+    ]
+    for i, one in enumerate(["some", "only", "about", "these", "all of the many different"] * 4)
+]
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-6), ("bfloat16", 2e-3)])
+def test_texts_that_are_read_alike_are_one_in_any_company_and_batch(load, precision, tolerance):
+    metric, orders = load("vendi_embed"), [0, 0.01, 1]
+
+    def score(sets, **settings):
+        rows = metric.compute(predictions=sets, q=orders, precision=precision, details=True, **settings)["details"]
+        return np.array([list(row["by_order"].values()) for row in rows])
+
+    others = [[f"Text {i} is about {i % 7} things" + " and more" * (i % 5) for i in range(60)]]
+    for batch_size in (None, 1, 7):
+        np.testing.assert_allclose(score(VARIANTS + others, batch_size=batch_size)[:-1], 1.0, atol=tolerance)
+    for members in VARIANTS[:5]:
+        np.testing.assert_allclose(score([members]), 1.0, atol=tolerance)
+    # In one set, too, which has more texts than different ones.
+    together = score([[text for members in VARIANTS for text in members]])
+    np.testing.assert_allclose(together, score([[members[0] for members in VARIANTS]]), rtol=tolerance)
 
 
 @each_metric

@@ -138,12 +138,18 @@ def test_kernel_may_be_a_function(load, rng):
     ("kernel", "message"),
     [
         (lambda x: x, r"kernel \(set 0\) must return an array of shape \(3, 3\)\. Got shape \(3, 4\)"),
-        (lambda x: 2 * np.eye(3), r"kernel \(set 0\) must return a matrix with unit diagonal\. Got 2 on it"),
-        (lambda x: np.full((3, 3), np.nan), r"kernel \(set 0\) must return finite numbers"),
-        (lambda x: np.eye(3) + np.triu(np.ones((3, 3)), 1), r"kernel \(set 0\) must return a symmetric matrix"),
+        (
+            lambda x: 2 * np.eye(3),
+            r"kernel \(set 0\)\[0\]\[0\] must be 1, the similarity of a text with itself.* Got 2",
+        ),
+        (lambda x: np.full((3, 3), np.nan), r"kernel \(set 0\)\[0\]\[0\] must be finite\. Got nan"),
+        (
+            lambda x: np.eye(3) + np.triu(np.ones((3, 3)), 1),
+            r"kernel \(set 0\)\[0\]\[1\] must be as its mirror image.* Got 1",
+        ),
         (
             lambda x: np.where(np.eye(3) > 0, 1.0, -0.9),
-            r"kernel \(set 0\) must return a positive semi-definite matrix\. Got an eigenvalue of -0\.8",
+            r"kernel \(set 0\) must be positive semi-definite.*Got an eigenvalue of -0\.8",
         ),
         (lambda x: 1j * np.eye(3), r"kernel \(set 0\) must return an \(n, n\) array of numbers"),
         (lambda x: None, r"kernel \(set 0\) must return"),
@@ -156,14 +162,14 @@ def test_a_function_that_is_no_kernel_is_refused(load, rng, kernel, message):
 
 def test_a_function_is_checked_in_every_set(load, rng):
     def kernel(x):
-        return np.eye(2) if x[0, 0] < 5 else np.array([[1.0, 1.2], [1.2, 1.0]])
+        return np.eye(3) if x[0, 0] < 5 else np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.7], [0.1, 0.7, 1.0]])
 
-    vectors = rng.standard_normal((8, 2))
-    vectors[4, 0] = 6
+    vectors = rng.standard_normal((12, 2))
+    vectors[6, 0] = 6
     with pytest.raises(
-        ValueError, match=r"kernel \(set 2\) must return a positive semi-definite matrix\. Got .* -0\.2"
+        ValueError, match=r"kernel \(set 2\) must be positive semi-definite.*Got an eigenvalue of -0\.093"
     ):
-        compute(load, vectors, kernel=kernel, set_size=2)
+        compute(load, vectors, kernel=kernel, set_size=3)
 
 
 def test_a_large_matrix_that_is_not_definite_is_refused(load, rng):
@@ -172,7 +178,7 @@ def test_a_large_matrix_that_is_not_definite_is_refused(load, rng):
     np.fill_diagonal(indefinite, 1.0)
     assert np.linalg.eigvalsh(indefinite)[0] > -0.1
     bad = 1.5 * indefinite - 0.5 * np.eye(600)
-    with pytest.raises(ValueError, match="must return a positive semi-definite matrix"):
+    with pytest.raises(ValueError, match="must be positive semi-definite"):
         compute(load, rng.standard_normal((600, 2)), kernel=lambda x: bad)
 
 

@@ -10,10 +10,13 @@ import torch
 from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
 from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import TextSets, batches_by_size, content_ranks, parse_embeddings
-from .core_numbers import describe, parse_matrix
+from .core_numbers import EPSILONS, describe, float_type, parse_matrix
+from .core_results import given_digest
 
 # How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
 _TOLERANCE = 1e-4
+# Rounding of eigenvalues in float64, which `noise_level` of core_spectra covers.
+_ROUNDING = 1e-9
 
 Kernels = Iterable[tuple[np.ndarray, np.ndarray]]
 
@@ -25,10 +28,11 @@ class Similarities:
     ----------
     batches : pairs of the indices (b,) of sets of equal size k, and their matrices (b, k, k)
     sizes : ndarray of shape (m,), the number of texts of each set
+    types : the floating-point types in which the m matrices were given; float64 if None
     """
 
-    def __init__(self, batches: Kernels, sizes: np.ndarray) -> None:
-        self.sizes = sizes
+    def __init__(self, batches: Kernels, sizes: np.ndarray, types: list[str] | None = None) -> None:
+        self.sizes, self._types = sizes, types or ["float64"] * len(sizes)
         self._ends = np.cumsum(sizes)
         self._corners = np.cumsum(sizes**2) - sizes**2
         self._entries = np.empty(int((sizes**2).sum()))
@@ -57,6 +61,19 @@ class Similarities:
         """Yield the indices (b,) of sets of equal size k, and their matrices (b, k, k)."""
         for members, rows in batches_by_size(self.sizes, BLOCK_ROWS):
             yield members, self.between(rows, rows)
+
+    def repaired(self) -> "Similarities":
+        """Return positive semi-definite matrices, as by `repair_kernels`."""
+        batches = self.kernels()
+        return Similarities(
+            ((members, repair_kernels(kernels, [self._types[i] for i in members])) for members, kernels in batches),
+            self.sizes,
+        )
+
+    def digest(self) -> str:
+        """Return the entry of a signature: a digest of the matrices and of the types in which they were given."""
+        matrices = np.split(self._entries, self._corners[1:])
+        return given_digest(matrix * EPSILONS[kind] for matrix, kind in zip(matrices, self._types, strict=True))
 
     def mean_pairwise_distances(self) -> np.ndarray:
         """Mean of 1 - similarity over all pairs of different texts of a set: (m,), for sets of at least two."""
@@ -105,13 +122,19 @@ def parse_similarity(values: Any, sets: TextSets) -> Similarities:
     def checked() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for members, _ in batches_by_size(sets.sizes, BLOCK_ROWS):
             own = np.stack([squares[i] for i in members]).astype(np.float64)
-            yield members, _check(own, [names[i] for i in members])
+            yield members, check_kernels(own, [names[i] for i in members])
 
-    return Similarities(checked(), sets.sizes)
+    return Similarities(checked(), sets.sizes, [float_type(matrix) for matrix in matrices])
 
 
-def _check(matrices: np.ndarray, names: list[str]) -> np.ndarray:
-    """Check matrices (b, k, k), and return them with equal halves and a diagonal of 1."""
+def check_kernels(matrices: np.ndarray, names: list[str]) -> np.ndarray:
+    """Check matrices (b, k, k), and return them with equal halves and a diagonal of 1.
+
+    Raises
+    ------
+    ValueError
+        If one is not, to within the tolerance, a symmetric and positive semi-definite matrix with unit diagonal.
+    """
 
     def refuse(bad: np.ndarray, must: str) -> None:
         if bad.any():
@@ -129,10 +152,7 @@ def _check(matrices: np.ndarray, names: list[str]) -> np.ndarray:
     refuse(np.abs(matrices - turned) > _TOLERANCE, f"as its mirror image, to within {_TOLERANCE:g}")
     even = (matrices + turned) / 2
     even[:, diagonal, diagonal] = 1.0
-    try:
-        # Takes a fraction of the time of the eigenvalues.
-        np.linalg.cholesky(even + _TOLERANCE * np.eye(len(diagonal)))
-    except np.linalg.LinAlgError:
+    if not _is_definite(even, np.full(len(even), _TOLERANCE)):
         eigenvalues = np.linalg.eigvalsh(even)
         bad = eigenvalues[:, 0] < -_TOLERANCE * eigenvalues[:, -1]
         if bad.any():
@@ -140,8 +160,45 @@ def _check(matrices: np.ndarray, names: list[str]) -> np.ndarray:
             raise ValueError(
                 f"{names[which]} must be positive semi-definite, to within {_TOLERANCE:g} of its largest eigenvalue, "
                 f"{eigenvalues[which, -1]:.3g}. Got an eigenvalue of {eigenvalues[which, 0]:.3g}."
-            ) from None
+            )
     return even
+
+
+def _is_definite(kernels: np.ndarray, shifts: np.ndarray) -> bool:
+    """Whether all kernels (b, k, k), plus `shifts` (b,) on the diagonal, are positive definite."""
+    try:
+        # Takes a fraction of the time of the eigenvalues.
+        np.linalg.cholesky(kernels + shifts[:, None, None] * np.eye(kernels.shape[1]))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def repair_kernels(kernels: np.ndarray, types: list[str]) -> np.ndarray:
+    """Make slightly indefinite kernels (b, k, k) positive semi-definite, without the eigenvalues that are noise.
+
+    Independent errors of the entries, of size e, give eigenvalues between about -2e√k and 2e√k. So a kernel loses the
+    eigenvalues up to that, for the rounding of its type, and those up to twice its most negative one, which shows the
+    errors of numbers that were rounded before. The rest is scaled to unit diagonal. A kernel without such eigenvalues
+    is left as it is.
+
+    Parameters
+    ----------
+    kernels : with equal halves and unit diagonal
+    types : the b floating-point types in which they were given, as by `float_type`
+    """
+    levels = 2 * np.sqrt(kernels.shape[1]) * np.array([EPSILONS[kind] for kind in types])
+    if _is_definite(kernels, _ROUNDING - levels):
+        return kernels
+    values, vectors = np.linalg.eigh(kernels)
+    is_noisy = values[:, 0] < levels - _ROUNDING
+    # No text must vanish: at most half of its similarity with itself is lost.
+    limits = np.minimum(np.maximum(levels, -2 * values[:, 0]), 0.5)
+    kept = np.where(values > limits[:, None], values, 0.0)
+    rest = (vectors * kept[:, None]) @ vectors.transpose(0, 2, 1)
+    roots = np.sqrt(np.einsum("bii->bi", rest))
+    rest /= roots[:, :, None] * roots[:, None]
+    return np.where(is_noisy[:, None, None], rest, kernels)
 
 
 class Source(NamedTuple):
@@ -154,7 +211,7 @@ class Source(NamedTuple):
     def compared(self, sets: TextSets) -> tuple[np.ndarray | Similarities, dict[str, str]]:
         """Return the similarities, or else embeddings of shape (n, d); and the entries of a signature."""
         if self.similarity is not None:
-            return self.similarity, {"similarity": "given"}
+            return self.similarity, {"similarity": self.similarity.digest()}
         return embed_sets(sets, self.embeddings, self.encoder)
 
     def ranks(self, sets: TextSets) -> np.ndarray:

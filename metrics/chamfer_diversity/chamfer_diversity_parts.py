@@ -19,7 +19,7 @@ class ChamferParts(SetParts):
 
     def part(self, texts: list[str]) -> dict[str, np.ndarray]:
         """Embed some texts: `embeddings`, of shape (n, d), and `sum`, of shape (d,)."""
-        embeddings = embed_part(texts, self.settings)
+        embeddings, _ = embed_part(texts, self.settings)
         return {"embeddings": embeddings, "sum": unit_sum(embeddings, device=matrix_device(self.settings["device"]))}
 
     def merge(self, parts: Sequence[Arrays]) -> dict[str, np.ndarray]:

@@ -14,7 +14,8 @@ import numpy as np
 from .core_cache import TextCache, parse_cache_dir, through_cache
 from .core_inputs import TextSets, parse_embeddings
 from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_device, find_model, load_encoder
-from .core_numbers import describe, parse_choice, parse_count, parse_matrix
+from .core_numbers import describe, float_type, parse_choice, parse_count, parse_matrix
+from .core_results import caller_name, given_digest
 from .core_tokens import count_tokens, token_batches, warn_of_cut, warn_of_unread
 from .core_windows import split_windows
 
@@ -70,6 +71,13 @@ class EncoderSettings:
     def is_given(self) -> bool:
         """Whether `model` is an encoder of the caller's."""
         return callable(getattr(self.model, "encode", None)) and not isinstance(self.model, str)
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the default model is the encoder."""
+        if _equal(self.model, DEFAULT_MODEL):
+            return True
+        return not self.is_given and find_model(self.model) == find_model(DEFAULT_MODEL)
 
     @property
     def in_windows(self) -> bool:
@@ -154,15 +162,19 @@ def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tu
     """
     if embeddings is not None:
         settings.check_unused("embeddings are given")
-        return parse_embeddings(embeddings, sets), {"embeddings": "given"}
+        given = parse_embeddings(embeddings, sets)
+        # In float32, so that an array and a list of the same numbers have one digest.
+        pieces = (np.asarray(part, np.float32) for part in np.split(given, np.cumsum(sets.sizes)[:-1]))
+        with np.errstate(over="ignore"):
+            return given, {"embeddings": given_digest(pieces), **_narrow(embeddings)}
     matrix, signed = encode(sets.texts, settings)
     return parse_embeddings(matrix, sets, f"the embeddings by model {signed['model']}:"), signed
 
 
-def embed_part(texts: list[str], settings: Mapping[str, Any]) -> np.ndarray:
-    """Embed some texts of one set, under the settings of a `compute`: (n, d), every row finite and non-zero."""
+def embed_part(texts: list[str], settings: Mapping[str, Any]) -> tuple[np.ndarray, dict[str, str]]:
+    """Embed some texts of one set, under the settings of a `compute`, as `embed_sets` does."""
     encoder = EncoderSettings(**{field.name: settings[field.name] for field in fields(EncoderSettings)})
-    return embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)[0]
+    return embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)
 
 
 def progress_bar(total: int, title: str, unit: str, show: bool | None) -> Any:
@@ -175,9 +187,16 @@ def progress_bar(total: int, title: str, unit: str, show: bool | None) -> Any:
 
 
 def _encode_given(texts: list[str], encoder: Any) -> Encoded:
-    identity = f"given({type(encoder).__name__})"
-    matrix = parse_matrix(encoder.encode(texts), len(texts), f"the embeddings by model {identity}:")
-    return Encoded(matrix, {"model": identity})
+    identity = f"given({caller_name(encoder, type(encoder).__name__)})"
+    rows = encoder.encode(texts)
+    matrix = parse_matrix(rows, len(texts), f"the embeddings by model {identity}:")
+    return Encoded(matrix, {"model": identity, **_narrow(rows)})
+
+
+def _narrow(rows: Any) -> dict[str, str]:
+    """Make the entry of a signature for rows in a type narrower than float32; none for others."""
+    kind = float_type(rows)
+    return {"precision": kind} if kind in ("float16", "bfloat16") else {}
 
 
 def _encode_unique(texts: list[str], settings: EncoderSettings, bar: Any) -> Encoded:

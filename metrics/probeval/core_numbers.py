@@ -10,6 +10,8 @@ import numpy as np
 
 _INT64_MAX = 2**63 - 1
 _SHOWN = 80
+# Machine epsilon of the floating-point types that numbers are given in.
+EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
 def describe(value: Any) -> str:
@@ -130,6 +132,14 @@ def to_array(values: Any) -> np.ndarray:
     if np.ma.is_masked(values):
         raise MaskedError
     return np.asarray(values)
+
+
+def float_type(values: Any) -> str:
+    """Name the floating-point type of an array, a tensor or a list of them; "float64" for anything else."""
+    while isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    name = str(getattr(values, "dtype", "")).removeprefix("torch.")
+    return name if name in EPSILONS else "float64"
 
 
 def unpack(array: Any) -> Any:

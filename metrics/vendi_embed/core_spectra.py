@@ -6,7 +6,7 @@ memory does not grow with the square of a set.
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +14,16 @@ import torch
 
 from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
 from .core_inputs import batches_by_size
-from .core_numbers import describe, show, to_array, to_float
+from .core_numbers import describe, float_type, show, to_array, to_float
+from .core_similarity import check_kernels, repair_kernels
 
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 4
-# How far a caller's kernel may be from a symmetric, positive semi-definite matrix with unit diagonal.
-_KERNEL_TOLERANCE = 1e-4
+# How far the unit row of a text may be from that of the same text in other company, by the type of the numbers: at
+# least five times what the default model differs by (1e-6 in float32, 7e-3 in bfloat16). Rows in float64 are mostly
+# float32 rows in a wider type.
+ROW_ERROR = 1e-4
+_ROW_ERRORS = {"float16": 1e-2, "bfloat16": 5e-2}
 # Closer than this to q = 1, the general formula divides two small numbers.
 _NEAR_ONE = 0.01
 
@@ -57,17 +61,24 @@ def _parse_order(value: Any, name: str) -> float:
     return order
 
 
+def row_error(precision: str | None) -> float:
+    """Return the error of unit rows that were computed or given in a floating-point type; None for float32 or wider."""
+    return _ROW_ERRORS.get(precision or "", ROW_ERROR)
+
+
 class Matrices(NamedTuple):
     """Matrices with the eigenvalues of the probability-weighted kernels of sets of equal size.
 
     members : ndarray of shape (b,), indices of the sets
     size : the number of texts in each
     matrices : tensor of shape (b, r, r), symmetric; only the lower half is valid
+    error : the error of the unit rows, as by `row_error`
     """
 
     members: np.ndarray
     size: int
     matrices: torch.Tensor
+    error: float = ROW_ERROR
 
 
 def embedding_matrices(
@@ -77,6 +88,7 @@ def embedding_matrices(
     *,
     device: str = "cpu",
     block_rows: int = BLOCK_ROWS,
+    error: float = ROW_ERROR,
 ) -> Iterator[Matrices]:
     """Make the matrices of the cosine kernel of each set.
 
@@ -88,15 +100,16 @@ def embedding_matrices(
     embeddings : ndarray of shape (n, d), rows non-zero, set after set
     sizes : ndarray of shape (m,), the number of rows of each set
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
+    error : the error of the unit rows, as by `row_error`
     """
     for members, rows in batches_by_size(sizes, block_rows):
         size = rows.shape[1]
         if size > embeddings.shape[1]:
-            yield Matrices(members, size, second_moments(embeddings, rows, weights, device, block_rows))
+            yield Matrices(members, size, second_moments(embeddings, rows, weights, device, block_rows), error)
         else:
             vectors = unit_rows(embeddings, rows, device)
             vectors *= _root_weights(weights, rows, device)
-            yield Matrices(members, size, vectors @ vectors.mT)
+            yield Matrices(members, size, vectors @ vectors.mT, error)
 
 
 def kernel_matrices(
@@ -128,16 +141,17 @@ def vendi_scores(batches: Iterable[Matrices], n_sets: int, orders: list[float]) 
     ndarray of shape (n_sets, len(orders)), each in [1, size of the set]; higher is more diverse
     """
     scores = np.empty((n_sets, len(orders)))
-    for members, size, matrices in batches:
-        scores[members] = vendi_from_matrices(matrices, size, orders)
+    for members, size, matrices, error in batches:
+        scores[members] = vendi_from_matrices(matrices, size, orders, error)
     return scores
 
 
 def spectra(batches: Iterable[Matrices], n_sets: int) -> list[np.ndarray]:
-    """Eigenvalues of the kernel of each set, weighted by probability: the largest first, summing to 1."""
+    """Eigenvalues of the kernel of each set, weighted by probability: the largest first, summing to 1, noise as 0."""
     found: list[np.ndarray] = [np.empty(0)] * n_sets
-    for members, size, matrices in batches:
-        eigenvalues = _without_noise(torch.linalg.eigvalsh(matrices), size).flip(-1).cpu().numpy()
+    for members, _, matrices, error in batches:
+        shares = _without_noise(torch.linalg.eigvalsh(matrices), noise_level(matrices, error))
+        eigenvalues = shares.flip(-1).cpu().numpy()
         for member, values in zip(members.tolist(), eigenvalues, strict=True):
             found[member] = values
     return found
@@ -182,43 +196,60 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu", block_rows: int = 
     return second_moments(embeddings, rows, None, device, block_rows)[0].cpu().numpy() * len(embeddings)
 
 
-def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float]) -> np.ndarray:
+def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float], error: float = ROW_ERROR) -> np.ndarray:
     """Vendi score of a set of n texts from its `gram_sums`, at each order: ndarray of shape (len(orders),)."""
-    return vendi_scores([Matrices(np.arange(1), n, to_tensor(sums[None] / n, "cpu"))], 1, orders)[0]
+    return vendi_scores([Matrices(np.arange(1), n, to_tensor(sums[None] / n, "cpu"), error)], 1, orders)[0]
 
 
-def vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float]) -> np.ndarray:
+def noise_level(matrices: torch.Tensor, error: float) -> torch.Tensor:
+    """Return the eigenvalue of each matrix (b, r, r) up to which rounding of the rows may be its cause: (b,).
+
+    This is error² / r for a rank of at most r: independent errors of the rows spread their squares over r eigenvalues.
+    A row of zeros, such as that of a text without probability, adds nothing to r. `ROW_ERROR` leaves room for errors
+    that are all in one direction, and for the rounding of the eigenvalues in float64.
+    """
+    ranks = (torch.diagonal(matrices, dim1=-2, dim2=-1) > 0).sum(-1)
+    return error**2 / ranks.to(matrices.dtype)
+
+
+def vendi_from_matrices(
+    matrices: torch.Tensor, n: int, orders: list[float], error: float = ROW_ERROR
+) -> np.ndarray:
     """Vendi scores from matrices (b, r, r) with the eigenvalues of K/n; only the lower half is read."""
-    eigenvalues = torch.linalg.eigvalsh(matrices, UPLO="L") if any(q != 2 for q in orders) else None
+
+    def by_entries(q: float) -> bool:
+        # The sum of the squared eigenvalues of a symmetric matrix is the sum of its squared entries. That of the noise
+        # is included, which in float32 is less than 1e-8 of it.
+        return q == 2 and error <= ROW_ERROR
+
+    if not all(map(by_entries, orders)):
+        eigenvalues, noise = torch.linalg.eigvalsh(matrices, UPLO="L"), noise_level(matrices, error)
     scores = []
     for q in orders:
-        if q == 2:
-            # The sum of the squared eigenvalues of a symmetric matrix is the sum of its squared entries.
+        if by_entries(q):
             strict = torch.tril(matrices, diagonal=-1)
             diagonal = torch.diagonal(matrices, dim1=-2, dim2=-1)
             scores.append(1 / (2 * strict.square().sum((-2, -1)) + diagonal.square().sum(-1)))
         else:
-            assert eigenvalues is not None
-            scores.append(vendi_from_eigenvalues(eigenvalues, n, q))
+            scores.append(vendi_from_eigenvalues(eigenvalues, noise, q))
     return torch.stack(scores, dim=-1).clamp(1.0, n).cpu().numpy()
 
 
-def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float) -> torch.Tensor:
-    """Exponential of the Rényi entropy of order q of eigenvalues that sum to 1.
-
-    Eigenvalues below n * eps * the largest are rounding noise and count as zero: at q = 0 each would add 1.
+def vendi_from_eigenvalues(eigenvalues: torch.Tensor, noise: torch.Tensor | float, q: float) -> torch.Tensor:
+    """Exponential of the Rényi entropy of order q of eigenvalues, of which those that are noise count as zero.
 
     Parameters
     ----------
-    eigenvalues : tensor of shape (..., r)
-    n : the size of the set
+    eigenvalues : tensor of shape (..., r); scaled to sum to 1
+    noise : tensor of shape (...), or a number, below the largest: eigenvalues up to this are noise. At q = 0 each would
+        add 1.
     q : order in [0, inf]; 1 is the Shannon limit
 
     Returns
     -------
-    tensor of shape (...)
+    tensor of shape (...); it never rises with q
     """
-    shares = _without_noise(eigenvalues, n)
+    shares = _without_noise(eigenvalues, noise)
     if q == 0:
         return (shares > 0).sum(-1).to(shares.dtype)
     if q == math.inf:
@@ -235,9 +266,11 @@ def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float) -> torch
     return torch.exp(q / (1 - q) * top.squeeze(-1) + torch.logsumexp(q * (logs - top), dim=-1) / (1 - q))
 
 
-def _without_noise(eigenvalues: torch.Tensor, n: int) -> torch.Tensor:
-    noise = n * torch.finfo(eigenvalues.dtype).eps * eigenvalues.amax(-1, keepdim=True)
-    return torch.where(eigenvalues < noise, 0.0, eigenvalues)
+def _without_noise(eigenvalues: torch.Tensor, noise: torch.Tensor | float) -> torch.Tensor:
+    """Set eigenvalues (..., r) up to `noise`, and negative ones, to 0, and scale the rest to sum to 1."""
+    level = torch.as_tensor(noise, dtype=eigenvalues.dtype, device=eigenvalues.device).unsqueeze(-1)
+    kept = torch.where(eigenvalues > level, eigenvalues, 0.0)
+    return kept / kept.sum(-1, keepdim=True)
 
 
 def kernels_from_function(
@@ -258,11 +291,10 @@ def kernels_from_function(
         If the array is not of shape (k, k), finite, symmetric and positive semi-definite, with unit diagonal.
     """
     for members, rows in batches_by_size(sizes, block_rows):
-        kernels = np.stack(
-            [_square(function(embeddings[row]), len(row), i) for i, row in zip(members.tolist(), rows, strict=True)]
-        )
-        _check_kernels(kernels, members)
-        yield members, kernels
+        returned = [function(embeddings[row]) for row in rows]
+        kernels = np.stack([_square(own, len(row), i) for i, row, own in zip(members, rows, returned, strict=True)])
+        even = check_kernels(kernels, [f"kernel (set {i})" for i in members])
+        yield members, repair_kernels(even, [float_type(own) for own in returned])
 
 
 def _square(kernel: Any, n: int, set_index: int) -> np.ndarray:
@@ -280,23 +312,3 @@ def _square(kernel: Any, n: int, set_index: int) -> np.ndarray:
             f"kernel (set {set_index}) must return an array of shape ({n}, {n}). Got shape {matrix.shape}."
         )
     return matrix
-
-
-def _check_kernels(kernels: np.ndarray, members: np.ndarray) -> None:
-    def refuse(bad: np.ndarray, must: str, got: Callable[[int], str]) -> None:
-        if bad.any():
-            i = int(np.argmax(bad))
-            raise ValueError(f"kernel (set {members[i]}) must return {must}. Got {got(i)}.")
-
-    refuse(~np.isfinite(kernels).all(axis=(1, 2)), "finite numbers", lambda i: "NaN or infinity")
-    asymmetry = np.abs(kernels - kernels.transpose(0, 2, 1)).max(axis=(1, 2))
-    refuse(asymmetry > _KERNEL_TOLERANCE, "a symmetric matrix", lambda i: f"entries that differ by {asymmetry[i]:.3g}")
-    diagonals = np.diagonal(kernels, axis1=1, axis2=2)
-    worst = np.take_along_axis(diagonals, np.abs(diagonals - 1).argmax(axis=1)[:, None], axis=1)[:, 0]
-    refuse(np.abs(worst - 1) > _KERNEL_TOLERANCE, "a matrix with unit diagonal", lambda i: f"{worst[i]:.6g} on it")
-    eigenvalues = np.linalg.eigvalsh(kernels)
-    refuse(
-        eigenvalues[:, 0] < -_KERNEL_TOLERANCE * np.maximum(eigenvalues[:, -1], 1.0),
-        "a positive semi-definite matrix",
-        lambda i: f"an eigenvalue of {eigenvalues[i, 0]:.3g}",
-    )

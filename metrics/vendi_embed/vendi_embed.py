@@ -35,7 +35,7 @@ from .core_results import (
 )
 from .core_rewards import RewardFunction as RewardFunction
 from .core_similarity import Similarities, Source, check_source, parse_source
-from .core_spectra import parse_orders
+from .core_spectra import parse_orders, row_error
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows
@@ -117,7 +117,7 @@ Args:
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
-        The signature reports an encoder as `given(<class>)`.
+        The signature reports an encoder as `given(<class>)`, or by the name in its attribute `signature_name`.
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
@@ -245,6 +245,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             )
         class_settings = ClassSettings(classes, same, grouping, contexts, patience)
         class_settings.check(kernel, quality)
+        if kernel == "classes":
+            class_settings.check_default(embeddings, similarity, encoder)
         level = parse_confidence(confidence)
         check_rarefy(rarefy, weights=weights, contributions=contributions, patience=patience)
         if predictions is NO_TEXTS:
@@ -334,8 +336,9 @@ def _make_kernel(
     if kernel == "embedding":
         compared, signed = source.compared(sets)
         if isinstance(compared, Similarities):
-            return GivenKernel(where, compared), signed
-        return EmbeddingKernel(sets.sizes, where, compared), {"kernel": "embedding", **signed}
+            return GivenKernel(where, compared.repaired()), signed
+        error = row_error(signed.get("precision"))
+        return EmbeddingKernel(sets.sizes, where, compared, error), {"kernel": "embedding", **signed}
     if kernel == "classes":
         rows = weighting.present(sets.sizes)
         found, relation, signed = make_classes(sets, rows, classes, source)

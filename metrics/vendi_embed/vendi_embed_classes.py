@@ -53,6 +53,18 @@ class ClassSettings:
     contexts: Any = None
     patience: float | None = None
 
+    def check_default(self, embeddings: Any, similarity: Any, encoder: EncoderSettings) -> None:
+        """Raise a ValueError if the default cosine is used with anything but the model that it is calibrated for."""
+        if not self.by_cosine or self.same is not None:
+            return
+        given = {"embeddings": embeddings is None, "similarity": similarity is None, "model": encoder.is_default}
+        for name, is_default in given.items():
+            if not is_default:
+                raise ValueError(
+                    f"{name} with kernel='classes' needs same: its default, {DEFAULT_SAME}, is for cosines of the "
+                    "default model."
+                )
+
     def check(self, kernel: Any, quality: Any) -> None:
         """Raise an error that names the setting that is invalid, or has no effect."""
         for name in ("classes", "same", "grouping", "contexts", "patience"):
@@ -142,10 +154,6 @@ def make_classes(
 def _check_source(settings: ClassSettings, source: Source) -> None:
     """Raise a ValueError for embeddings, similarities or settings of an encoder that have no effect."""
     if settings.by_cosine:
-        if source.similarity is not None and settings.same is None:
-            raise ValueError(
-                "similarity with kernel='classes' needs same: its default is for cosines of the default model."
-            )
         return
     who = "classes are given" if settings.classes is not None else "same says which texts are the same"
     encoder = source.encoder

@@ -63,14 +63,14 @@ class MatrixKernel(Kernel):
 
 
 class EmbeddingKernel(MatrixKernel):
-    """Cosine of embeddings (n, d)."""
+    """Cosine of embeddings (n, d), whose unit rows have an error."""
 
-    def __init__(self, sizes: np.ndarray, device: str, vectors: np.ndarray) -> None:
+    def __init__(self, sizes: np.ndarray, device: str, vectors: np.ndarray, error: float) -> None:
         super().__init__(sizes, device)
-        self._vectors = vectors
+        self._vectors, self._error = vectors, error
 
     def _matrices(self, weights: np.ndarray | None) -> Iterator[Matrices]:
-        return embedding_matrices(self._vectors, self.sizes, weights, device=self.device)
+        return embedding_matrices(self._vectors, self.sizes, weights, device=self.device, error=self._error)
 
     def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
         """Remove each text from the kernel, or from the second moments, of its set."""
@@ -79,7 +79,7 @@ class EmbeddingKernel(MatrixKernel):
     def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
         """Score the subsets as sets."""
         sizes = np.full(len(rows), rows.shape[1])
-        batches = embedding_matrices(self._vectors[rows.ravel()], sizes, device=self.device)
+        batches = embedding_matrices(self._vectors[rows.ravel()], sizes, device=self.device, error=self._error)
         return vendi_scores(batches, len(rows), orders)
 
 

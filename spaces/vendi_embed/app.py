@@ -11,6 +11,7 @@ from _kit.page import Picture, Result, Space, build, launch
 from _kit.show import panels, plots
 
 vendi_embed = metric.load(__file__, "vendi_embed")
+SAME = metric.part(vendi_embed, "vendi_embed_classes").DEFAULT_SAME
 
 ORDERS = {
     "0.1": "0.1: rare meanings count fully",
@@ -50,7 +51,9 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     matrices = [whole[:split, :split], whole[split:, split:]][: len(shown)]
 
     spectra = {name: result["details"][i]["eigenvalues"] for name, i in zip(names, shown, strict=True)}
-    classes = [] if vectors is None else find_classes([texts[i] for i in shown], vectors)
+    # The threshold of the classes is for cosines of the default model.
+    is_calibrated = vectors is not None and settings["model"] == sets.DEFAULT_MODEL
+    classes = find_classes([texts[i] for i in shown], vectors) if is_calibrated else []
     credits = find_credits([texts[i] for i in shown], vectors, settings["q"])
     bars = sets.credit_bars(texts, shown, credits)
     return Result(
@@ -66,7 +69,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
                 "Each bar is one direction of meaning and its share of the set. Equal bars: a diverse set.",
             ),
             (
-                draw_curves(spectra, [len(texts[i]) for i in shown]),
+                draw_curves(spectra),
                 "A larger order gives more weight to common meanings, and less to rare ones.",
             ),
             map_of_texts(texts, shown, names, whole),
@@ -108,10 +111,10 @@ def draw_spectra(spectra: dict[str, list[float]], most: int) -> Any:
     return plots.bars(padded, numbers, "share", "%{y:.1%}<extra>%{fullData.name}</extra>")
 
 
-def draw_curves(spectra: dict[str, list[float]], sizes: list[int]) -> Any:
+def draw_curves(spectra: dict[str, list[float]]) -> Any:
     """Draw the score of each set at each order."""
     return plots.curves(
-        {name: (CURVE, by_order(values, n)) for (name, values), n in zip(spectra.items(), sizes, strict=True)},
+        {name: (CURVE, by_order(values)) for name, values in spectra.items()},
         "order q",
         "Vendi score",
         "order %{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
@@ -137,8 +140,8 @@ def map_of_texts(texts: list[list[str]], shown: list[int], names: list[str], who
 
 
 def find_classes(members: list[list[str]], vectors: np.ndarray) -> list[list[int]]:
-    """Return the class of each text of the sets: those of one class say the same."""
-    found = vendi_embed.compute(predictions=members, embeddings=vectors, kernel="classes", details=True)
+    """Return the class of each text of the sets, by the default model: those of one class say the same."""
+    found = vendi_embed.compute(predictions=members, embeddings=vectors, kernel="classes", same=SAME, details=True)
     return [row["classes"] for row in found["details"]]
 
 
@@ -162,7 +165,7 @@ def same_groups(members: list[list[str]], names: list[str], classes: list[list[i
             blocks.append((title, [(name, [(text, None) for text in texts], place)]))
     n_groups = sum(max(labels) + 1 for labels in classes)
     left_out = sets.first_of(len(blocks), n_groups, "groups").replace("first", "largest")
-    caption = f"Texts of one group have cosines of at least 0.83 with each other.{left_out}"
+    caption = f"Texts of one group have cosines of at least {SAME} with each other.{left_out}"
     return panels.groups(blocks, MOST_CHIPS), caption
 
 
@@ -173,11 +176,11 @@ def word_similarity(texts: list[str]) -> np.ndarray:
     return kernels[0]
 
 
-def by_order(eigenvalues: list[float], n: int) -> list[float]:
+def by_order(eigenvalues: list[float]) -> list[float]:
     """Return the score at each order of the curve."""
     core = metric.part(vendi_embed, "core_spectra")
     values = torch.tensor(eigenvalues, dtype=torch.float64)
-    return [round(float(core.vendi_from_eigenvalues(values, n, q)), 6) for q in CURVE]
+    return [round(float(core.vendi_from_eigenvalues(values, 0.0, q)), 6) for q in CURVE]
 
 
 def alike(matrix: np.ndarray) -> str:

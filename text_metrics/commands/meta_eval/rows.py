@@ -1,6 +1,7 @@
 """Score all sets by all metrics: one call of a module serves all the rows that it can give."""
 
 import contextlib
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -15,7 +16,8 @@ from text_metrics.commands.meta_eval.pooling import PooledTransformer
 from text_metrics.commands.meta_eval.raters import Rater, gruen_rater, read_rater
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.metrics._core.core_encoder import Encoded, EncoderSettings, encode
-from text_metrics.metrics._core.core_models import DEFAULT_MODEL
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
+from text_metrics.metrics.vendi_embed.vendi_embed_classes import DEFAULT_SAME
 
 MIN_QUALITY = 0.5  # halfway; nothing was tried
 
@@ -124,7 +126,9 @@ def embedding_rows(sets: list[list[str]], encoded: Encoded) -> Iterator[Row]:
     for order, shown in (("0.5", "0.5"), ("1", "1"), ("inf", "∞")):
         scores = column([own["by_order"][order] for own in result["details"]])
         yield Row(f"VS-Embed-{shown}", scores, 1, with_model(result, encoded), "content")
-    result = load("vendi_embed").compute(**given, kernel="classes", q=[0, 1])
+    if encoded.signed["model"] != find_model(DEFAULT_MODEL).identity:
+        return  # The threshold of the classes is for cosines of the default model.
+    result = load("vendi_embed").compute(**given, kernel="classes", same=DEFAULT_SAME, q=[0, 1])
     for order in ("0", "1"):
         scores = column([own["by_order"][order] for own in result["details"]])
         yield Row(f"VS-Classes-{order}", scores, 1, with_model(result, encoded), "content")
@@ -166,7 +170,7 @@ def rule_rows(sets: list[list[str]]) -> Iterator[Row]:
 def with_model(result: dict[str, Any], encoded: Encoded) -> str:
     """Name the model in a signature: the module was handed its embeddings, and cannot know."""
     model = "|".join(f"{name}:{value}" for name, value in encoded.signed.items())
-    return result["signature"].replace("embeddings:given", model)
+    return re.sub(r"embeddings:given\(\w+\)", lambda _: model, result["signature"])
 
 
 def own_rows(path: str, direction: int, sets: list[list[str]]) -> list[Row]:

@@ -1,0 +1,213 @@
+"""What counts as equal in a Vendi score, at every order; and kernels that are not quite positive semi-definite."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from text_metrics.metrics._core import core_spectra
+from text_metrics.metrics._core.core_similarity import check_kernels, repair_kernels
+
+# From 0 to infinity, close together where formulas meet.
+ORDERS = [0, 1e-9, 1e-3, 0.01, 0.5, 0.98999, 0.99001, 1 - 1e-9, 1, 1 + 1e-9, 1.00999, 1.01001, 1.999, 2, 2.001, 9, 1e4]
+ORDERS.append(math.inf)
+
+
+def compute(load, vectors, **settings):
+    texts = [f"text {i}" for i in range(len(vectors))]
+    return load("vendi_embed").compute(predictions=texts, embeddings=vectors, **settings)
+
+
+def near_duplicates(rng, counts, d, error, in_one_direction=False):
+    """Make different unit rows, each `counts[i]` times, with errors of a length."""
+    rows = np.repeat(rng.standard_normal((len(counts), d)), counts, axis=0)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    errors = rng.standard_normal((1 if in_one_direction else len(rows), d))
+    errors = errors / np.linalg.norm(errors, axis=1, keepdims=True) * error
+    return rows + errors * (np.arange(len(rows)) % 2)[:, None]
+
+
+# Errors of a row in float32 that the default model was seen to make: 1e-6. Those of larger models are a few times that.
+
+
+@pytest.mark.parametrize("counts", [[2, 1], [3, 2, 1, 1], [100, 1], [40] * 8])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("in_one_direction", [False, True])
+@pytest.mark.parametrize("d", [16, 384, 1024])
+def test_near_duplicates_in_float32_are_equal(load, rng, counts, kind, in_one_direction, d):
+    vectors = near_duplicates(rng, counts, d, 4e-6, in_one_direction).astype(kind)
+    assert compute(load, vectors, q=0)["vendi_embed"] == len(counts)
+    exact = np.repeat(vectors[np.cumsum(counts) - 1], counts, axis=0)
+    expected = compute(load, exact, q=[0.001, 0.01, 0.1, 1])["by_order"]
+    assert compute(load, vectors, q=[0.001, 0.01, 0.1, 1])["by_order"] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("q", [0, 0.01])
+def test_near_duplicates_are_equal_in_any_company(load, rng, q):
+    sets = [near_duplicates(rng, [2, 2], 64, 1e-6).astype(np.float32) for _ in range(400)]
+    together = compute(load, np.concatenate(sets), set_size=4, q=q)["scores"]
+    alone = [compute(load, vectors, q=q)["vendi_embed"] for vectors in sets]
+    assert alone == pytest.approx(together, abs=1e-9)
+    assert together == pytest.approx([2.0] * 400, abs=0.02)
+
+
+def test_both_forms_of_the_matrix_have_one_rank(rng):
+    """The n by n kernel and the d by d second moments, where each could be used."""
+    for n, d, rank in [(6, 8, 3), (30, 31, 10), (64, 64, 20), (300, 384, 100)]:
+        counts = np.full(rank, n // rank)
+        vectors = near_duplicates(rng, counts, d, 1e-6)
+        unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        for matrix in (unit @ unit.T, unit.T @ unit):
+            scores = core_spectra.vendi_from_matrices(torch.from_numpy(matrix / len(unit))[None], n, [0, 0.01])
+            assert scores[0, 0] == rank
+            assert scores[0, 1] == pytest.approx(rank, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_norms_do_not_matter(load, rng, kind):
+    directions = rng.standard_normal((300, 1, 24))
+    vectors = (directions * rng.uniform(0.01, 100, (300, 5, 1))).reshape(-1, 24).astype(kind)
+    assert compute(load, vectors, set_size=5, q=0)["scores"] == [1.0] * 300
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"), [(torch.float16, 1e-3), (torch.bfloat16, 8e-3), (torch.float32, 1e-6), (torch.float64, 1e-6)]
+)
+def test_the_precision_of_given_rows_decides_what_is_equal(load, rng, kind, error):
+    vectors = torch.from_numpy(near_duplicates(rng, [2, 3, 1], 384, error)).to(kind)
+    result = compute(load, vectors, q=[0, 2], details=True)
+    assert result["vendi_embed"] == 3.0
+    assert [value > 0 for value in result["details"][0]["eigenvalues"]] == [True] * 3 + [False] * 3
+    assert sum(result["details"][0]["eigenvalues"]) == pytest.approx(1, abs=1e-12)
+    assert result["by_order"]["2"] == compute(load, vectors, q=2)["vendi_embed"]
+    narrow = str(kind).removeprefix("torch.")
+    assert (f"|precision:{narrow}|" in result["signature"]) == (narrow in ("float16", "bfloat16"))
+    if narrow != "bfloat16":
+        as_list = compute(load, [row.numpy() for row in vectors], q=[0, 2])
+        assert as_list["signature"] == result["signature"]
+    if narrow in ("float16", "bfloat16"):
+        assert compute(load, vectors.double(), q=0)["vendi_embed"] > 3
+
+
+def test_different_texts_are_not_equal(load, rng):
+    """As many texts as dimensions, or more, whose kernels have small eigenvalues."""
+    for n, kind in itertools.product((50, 300), (torch.float32, torch.float16, torch.bfloat16)):
+        vectors = torch.from_numpy(rng.standard_normal((n, 256))).to(kind)
+        assert compute(load, vectors, q=0)["vendi_embed"] == min(n, 256)
+
+
+def test_the_score_is_continuous_at_0(load, rng):
+    vectors = near_duplicates(rng, [3, 2, 1], 32, 1e-6)
+    scores = compute(load, vectors, q=[0, 1e-12, 1e-6, 1e-3])["by_order"]
+    assert list(scores.values()) == pytest.approx([3.0] * 4, abs=1e-2)
+
+
+# Kernels.
+
+
+def indefinite(seed, n, mean, spread, digits):
+    """Make a kernel of similarities around a mean, rounded; it may be slightly indefinite."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((n, max(2, n // 3))) * spread + math.sqrt(mean)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    kernel = np.round(vectors @ vectors.T, digits)
+    np.fill_diagonal(kernel, 1.0)
+    return kernel
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(2, 60),
+    st.floats(0, 1),
+    st.floats(1e-4, 1),
+    st.integers(3, 6),
+    st.lists(st.floats(0, 50), min_size=2, max_size=2),
+)
+@settings(max_examples=150)
+def test_a_score_never_rises_with_the_order_and_has_no_jump(seed, n, mean, spread, digits, orders):
+    kernel = indefinite(seed, n, mean, spread, digits)
+    eigenvalues = np.linalg.eigvalsh(kernel)
+    assume(eigenvalues[0] > -0.9e-4 * eigenvalues[-1])
+    even = check_kernels(kernel[None], ["kernel"])
+    definite = repair_kernels(even, ["float64"])
+    assert np.linalg.eigvalsh(definite)[0, 0] > -1e-8
+    assert np.abs(np.einsum("ii->i", definite[0]) - 1).max() < 1e-9
+    # The noise that is taken away is no larger than the eigenvalue that shows it.
+    shown = max(-np.linalg.eigvalsh(even)[0, 0], 0.0)
+    assert np.abs(np.linalg.eigvalsh(definite - even)).max() < 5 * n * shown + 1e-8
+    batches = core_spectra.kernel_matrices([(np.arange(1), definite)], np.array([n]))
+    tried = sorted({*ORDERS, *orders})
+    scores = core_spectra.vendi_scores(list(batches), 1, tried)[0]
+    # Order 2 is computed without the eigenvalues, to within 1e-8.
+    assert (np.diff(scores) <= 1e-7 * n).all()
+    assert (scores >= 1).all()
+    by_order = dict(zip(tried, scores, strict=True))
+    for below, above in [(0.98999, 0.99001), (1 - 1e-9, 1), (1, 1 + 1e-9), (1.00999, 1.01001)]:
+        assert by_order[below] == pytest.approx(by_order[above], rel=1e-3)
+
+
+@pytest.mark.parametrize("form", ["similarity", "kernel"])
+def test_a_rounded_kernel_has_no_jump_near_1(load, form):
+    rng = np.random.default_rng(0)
+    below = np.tril(0.9995 + 0.0005 * rng.uniform(-1, 1, (200, 200)), -1)
+    kernel = np.round(below + below.T + np.eye(200), 3)
+    given = {"similarity": kernel} if form == "similarity" else {"embeddings": np.eye(200), "kernel": lambda _: kernel}
+    orders = [0.5, 0.9899, 0.9901, 1, 1.0099, 1.0101, 2]
+    result = load("vendi_embed").compute(predictions=["x"] * 200, **given, q=orders, details=True)
+    scores = list(result["by_order"].values())
+    assert scores == sorted(scores, reverse=True)
+    assert scores[1] == pytest.approx(scores[2], abs=1e-3)
+    assert scores[4] == pytest.approx(scores[5], abs=1e-3)
+    assert sum(result["details"][0]["eigenvalues"]) == pytest.approx(1, abs=1e-12)
+
+
+def test_the_noise_of_rounding_is_no_text(load, rng):
+    """30 texts, ten different ones, their cosines rounded to three digits or computed in a narrower type."""
+    unit = near_duplicates(rng, [3] * 10, 16, 0)
+    kernel = unit @ unit.T
+    for rounded in (
+        np.round(kernel, 3),
+        kernel.astype(np.float32),
+        kernel.astype(np.float16),
+        torch.tensor(kernel).bfloat16(),
+    ):
+        result = load("vendi_embed").compute(predictions=["x"] * 30, similarity=rounded, q=[0, 0.01, 1])
+        assert result["vendi_embed"] == 10
+        expected = load("vendi_embed").compute(predictions=["x"] * 30, similarity=kernel, q=[0, 0.01, 1])
+        assert result["by_order"] == pytest.approx(expected["by_order"], rel=2e-2)
+
+
+def test_a_kernel_is_repaired_alike_in_any_company(load, rng):
+    kernels = [indefinite(seed, 6, 0.9, 0.05, 4) for seed in range(40)]
+    texts = [["x"] * 6] * 40
+    together = load("vendi_embed").compute(predictions=texts, similarity=kernels, q=[0, 1])
+    alone = [load("vendi_embed").compute(predictions=["x"] * 6, similarity=kernel, q=[0, 1]) for kernel in kernels]
+    assert [one["vendi_embed"] for one in alone] == pytest.approx(together["scores"], abs=1e-9)
+    assert min(np.linalg.eigvalsh(kernel)[0] for kernel in kernels) < -2e-5
+
+
+def test_a_definite_kernel_is_left_as_it_is(rng):
+    vectors = rng.standard_normal((50, 5, 8))
+    vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
+    kernels = check_kernels(vectors @ vectors.transpose(0, 2, 1), ["kernel"] * 50)
+    assert repair_kernels(kernels, ["float64"] * 50) is kernels
+    kernels[7] = indefinite(3, 5, 0.9, 0.01, 3)
+    repaired = repair_kernels(kernels, ["float64"] * 50)
+    changed = np.abs(repaired - kernels).max(axis=(1, 2)) > 0
+    assert changed.tolist() == [i == 7 for i in range(50)]
+
+
+def test_a_text_apart_does_not_vanish_in_noise():
+    """Of 400 texts that are nearly alike, one is different: an eigenvalue of 1 where the noise reaches 0.01."""
+    rng = np.random.default_rng(0)
+    n = 400
+    noise = np.tril(rng.uniform(-1, 1, (n, n)), -1)
+    kernel = 0.999 + 5e-4 * (noise + noise.T)
+    kernel[-1] = kernel[:, -1] = 0.0
+    np.fill_diagonal(kernel, 1.0)
+    (repaired,) = repair_kernels(check_kernels(kernel[None], ["kernel"]), ["float64"])
+    assert np.linalg.eigvalsh(repaired)[-2] == pytest.approx(1, abs=1e-6)
