@@ -1,7 +1,7 @@
 """The settings of a metric, each declared once: type, default, check, and what it is given for.
 
-A metric's settings are a frozen dataclass, a subclass of `Settings` whose fields are made by `setting`. All else follows
-from it: the signature of `compute`, its checks, and what `for_trainer`, `for_rewards`, files and parts accept.
+A metric's settings are a frozen dataclass, a subclass of `Settings` whose fields are made by `setting`. All else
+follows from it: the signature of `compute`, its checks, and what `for_trainer`, `for_rewards`, files and parts accept.
 """
 
 import inspect

@@ -11,6 +11,7 @@ from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
 from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import TextSets, batches_by_size, content_ranks, parse_embeddings
 from .core_numbers import EPSILONS, describe, float_type, parse_matrix
+from .core_rarefaction import content_keys
 from .core_results import given_digest
 
 # How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
@@ -80,14 +81,60 @@ class Similarities:
         sums = np.add.reduceat(self._entries, self._corners) - self.sizes
         return np.clip(1.0 - sums / (self.sizes * (self.sizes - 1)), 0.0, 2.0)
 
+    def _squares(self) -> Iterator[np.ndarray]:
+        """Yield the matrix of each set, in order."""
+        for size, entries in zip(self.sizes.tolist(), np.split(self._entries, self._corners[1:]), strict=True):
+            yield entries.reshape(size, size)
+
     def ranks(self, texts: list[str]) -> np.ndarray:
-        """Rank texts by content, equal ones by their similarities, whatever the order of the set: (n,), int64."""
-        digests = [
-            int.from_bytes(hashlib.blake2b(row.tobytes(), digest_size=7).digest(), "little")
-            for size, entries in zip(self.sizes.tolist(), np.split(self._entries, self._corners[1:]), strict=True)
-            for row in np.sort(entries.reshape(size, size), axis=1)
-        ]
-        return content_ranks(texts, np.array(digests, dtype=np.int64)[:, None])
+        """Rank the texts of each set by content, equal ones by their similarities: (n,), int64, from 0 in each set.
+
+        The ranks do not depend on the order of the set: texts of one rank would be alike in all respects, and are told
+        apart by their similarities with one of them, which comes first.
+        """
+        names = np.split(content_ranks(texts), self._ends[:-1])
+        return np.concatenate(
+            [_canonical_ranks(own, square) for own, square in zip(names, self._squares(), strict=True)]
+        )
+
+    def content_keys(self, texts: list[str]) -> np.ndarray:
+        """Digest each text with its similarities, as `content_keys` of core_rarefaction does with an embedding: (n,).
+
+        Equal for equal texts of a set whose similarities are equal, too: one may take the place of the other.
+        """
+        keys = np.empty(len(self), dtype=np.uint64)
+        ends = self._ends.tolist()
+        for end, square, ranks in zip(ends, self._squares(), np.split(self.ranks(texts), self._ends[:-1]), strict=True):
+            order = np.argsort(ranks)
+            start = end - len(order)
+            rows = [
+                texts[start + i].encode() + b"\xff" + (square[i, order] + 0.0).astype("<f8").tobytes() for i in order
+            ]
+            whole = hashlib.blake2b(b"".join(rows), digest_size=16).digest()
+            digests = [hashlib.blake2b(row, digest_size=8, key=whole).digest() for row in rows]
+            keys[start + order] = [int.from_bytes(digest, "little") for digest in digests]
+        return keys
+
+
+def _canonical_ranks(names: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Rank the texts (k,) of one set by name, and by similarities (k, k) where names are equal: a permutation."""
+    digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in np.sort(matrix, axis=1) + 0.0]
+    ranks = _ranks(np.array([int.from_bytes(digest, "little") for digest in digests], dtype=np.uint64), names)
+    for place in range(len(ranks)):
+        tied = np.flatnonzero(ranks == place)
+        if len(tied) > 1:
+            first = np.arange(len(ranks)) != tied[0]
+            ranks = _ranks(matrix[tied[0]], first, ranks)
+    return ranks
+
+
+def _ranks(*keys: np.ndarray) -> np.ndarray:
+    """Rank by the last key, then by the one before: the number of smaller items, equal for equal ones."""
+    order = np.lexsort(keys)
+    new = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.maximum.accumulate(np.where(np.concatenate([[True], new]), np.arange(len(order)), 0))
+    return ranks
 
 
 def parse_similarity(values: Any, sets: TextSets) -> Similarities:
@@ -214,11 +261,11 @@ class Source(NamedTuple):
             return self.similarity, {"similarity": self.similarity.digest()}
         return embed_sets(sets, self.embeddings, self.encoder)
 
-    def ranks(self, sets: TextSets) -> np.ndarray:
-        """Rank the texts by content, as `content_ranks` does: (n,)."""
+    def content_keys(self, sets: TextSets) -> np.ndarray:
+        """Digest each text with what the caller gave for it: (n,), as `content_keys` of core_rarefaction."""
         if self.similarity is not None:
-            return self.similarity.ranks(sets.texts)
-        return content_ranks(sets.texts, None if self.embeddings is None else parse_embeddings(self.embeddings, sets))
+            return self.similarity.content_keys(sets.texts)
+        return content_keys(sets.texts, None if self.embeddings is None else parse_embeddings(self.embeddings, sets))
 
 
 def check_source(embeddings: Any, similarity: Any, encoder: EncoderSettings) -> None:

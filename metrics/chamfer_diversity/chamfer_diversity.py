@@ -25,7 +25,7 @@ from .core_models import DEFAULT_MODEL, matrix_device
 from .core_neighbours import expected_nearest, nearest_by_similarity, nearest_without
 from .core_numbers import parse_choice
 from .core_parts import SetParts as SetParts
-from .core_rarefaction import check_rarefy, parse_rarefy
+from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
 from .core_results import (
     SETS,
     confidence_interval,
@@ -275,7 +275,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
             **settings,
             set_size=format_sizes(sets.sizes),
             **({} if min_quality is None else {"min_quality": float(min_quality)}),
-            **({} if k is None else {"rarefy": k}),
+            **rarefaction_settings(k, is_exact=True),
             **confidence_settings(level),
         )
         return result

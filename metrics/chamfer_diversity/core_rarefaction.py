@@ -1,24 +1,28 @@
 """Expected scores of subsets of k texts drawn without replacement, to compare sets of different sizes.
 
-Where there is a formula, the expectation is exact. Elsewhere all subsets are scored if there are few, else a seeded
-sample of them.
+Where there is a formula, the expectation is exact. Elsewhere all different subsets are scored if there are few, else a
+random sample of them. Each set is sampled by a seed from its own texts, so that the errors of different sets are
+independent: they average out over sets, and the spread of the scores over sets includes them.
 """
 
-import itertools
+import hashlib
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .core_numbers import parse_count
 
-# Subsets drawn if there are more.
+# Subsets drawn if there are more different ones.
 DRAWS = 200
-_SEED = 0
-# Texts of subsets scored at a time, to bound the memory.
-_TEXTS_AT_ONCE = 2**15
+# Texts of subsets scored at a time, and random numbers drawn at a time, to bound the memory.
+_TEXTS_AT_ONCE = 2**13
+_NUMBERS_AT_ONCE = 2**20
+# Multiplicities whose subsets are kept for the next set with the same.
+_LISTS_KEPT = 32
 
 
 class Expected(NamedTuple):
@@ -68,9 +72,24 @@ def check_rarefy(rarefy: Any, **others: Any) -> None:
             )
 
 
-def rarefaction_settings(k: int | None) -> dict[str, object]:
-    """Return the entries of a signature; none for whole sets."""
-    return {} if k is None else {"rarefy": k, "draws": DRAWS, "draw_seed": _SEED}
+class _Subsets(NamedTuple):
+    """Subsets of one set.
+
+    rows : ndarray of shape (r, k), flat indices of texts
+    chances : ndarray of shape (r,), the probability of each, summing to 1
+    complete : whether these are all different subsets, or else a sample
+    """
+
+    rows: np.ndarray
+    chances: np.ndarray
+    complete: bool
+
+
+def rarefaction_settings(k: int | None, is_exact: bool = False) -> dict[str, object]:
+    """Return the entries of a signature; none for whole sets, and none for draws where a formula is used."""
+    if k is None:
+        return {}
+    return {"rarefy": k} if is_exact else {"rarefy": k, "draws": DRAWS, "draw_seed": "content"}
 
 
 def chance_of_none(holders: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:
@@ -123,47 +142,149 @@ def nearest_chances(n: int, k: int) -> np.ndarray:
     return np.concatenate([[1.0], passed[:-1]]) * np.minimum((k - 1) / left, 1.0)
 
 
-def subsets(n: int, k: int) -> tuple[np.ndarray, bool]:
-    """Choose subsets of k of n positions: all of them, or a seeded sample of `DRAWS` if there are more.
+def content_keys(texts: list[str], vectors: np.ndarray | None = None) -> np.ndarray:
+    """Digest each text, together with its embedding if the caller gave it: equal for equal texts, on any machine.
+
+    Parameters
+    ----------
+    texts : list of n strings
+    vectors : ndarray of shape (n, d), the caller's own. Those of an encoder have no place here: their last digits
+        depend on the batch.
 
     Returns
     -------
-    positions : ndarray of shape (r, k)
-    complete : whether these are all
+    ndarray of shape (n,), uint64
     """
-    if math.comb(n, k) <= DRAWS:
-        return np.array(list(itertools.combinations(range(n), k)), dtype=np.int64), True
-    rng = np.random.default_rng((_SEED, n, k))
-    return np.stack([rng.choice(n, k, replace=False) for _ in range(DRAWS)]), False
+    keys = np.empty(len(texts), dtype=np.uint64)
+    for i, text in enumerate(texts):
+        content = text.encode()
+        if vectors is not None:
+            # No text in UTF-8 holds the byte between them; the sum turns -0 to 0.
+            content += b"\xff" + (vectors[i].astype("<f8") + 0.0).tobytes()
+        keys[i] = int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+    return keys
+
+
+def different_subsets(multiplicities: tuple[int, ...], k: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """List the different subsets of k texts of a set in which some are equal; None if there are more than `DRAWS`.
+
+    Parameters
+    ----------
+    multiplicities : the number of texts of each group of equal ones
+    k : in [1, number of texts]
+
+    Returns
+    -------
+    positions : ndarray of shape (r, k), of the texts, group after group
+    chances : ndarray of shape (r,), the probability of each to be drawn; they sum to 1
+    """
+    from scipy.special import gammaln
+
+    n_groups, n = len(multiplicities), sum(multiplicities)
+    fewer = min(k, n - k)
+    if not fewer:
+        return np.arange(n)[None], np.ones(1)
+    # There are at least as many as groups, and as subsets of one text of each group.
+    if n_groups > DRAWS or (fewer <= n_groups and math.comb(n_groups, fewer) > DRAWS):
+        return None
+    taken, left, rest = np.empty((1, 0), dtype=np.int64), np.array([k]), n
+    for size in multiplicities:
+        rest -= size
+        low = np.maximum(left - rest, 0)
+        choices = np.minimum(left, size) - low + 1
+        if choices.sum() > DRAWS:
+            return None
+        before = np.repeat(np.arange(len(left)), choices)
+        count = low[before] + _places(choices)
+        taken, left = np.column_stack([taken[before], count]), left[before] - count
+    sizes = np.array(multiplicities)
+    logs = (gammaln(sizes + 1) - gammaln(taken + 1) - gammaln(sizes - taken + 1)).sum(axis=1)
+    chances = np.exp(logs - logs.max())
+    firsts = np.tile(np.cumsum(sizes) - sizes, len(taken))
+    positions = np.repeat(firsts, taken.ravel()) + _places(taken.ravel())
+    return positions.reshape(-1, k), chances / chances.sum()
+
+
+def _places(counts: np.ndarray) -> np.ndarray:
+    """Count up from 0 in each of consecutive groups of these sizes."""
+    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def draw_subsets(seed: bytes, n: int, k: int) -> np.ndarray:
+    """Draw `DRAWS` subsets of k of n positions, independently: (DRAWS, k), each in ascending order."""
+    rng = np.random.default_rng(int.from_bytes(seed, "little"))
+    step = max(1, _NUMBERS_AT_ONCE // n)
+    counts = [min(step, DRAWS - start) for start in range(0, DRAWS, step)]
+    # The k smallest of n independent numbers are at positions drawn without replacement.
+    drawn = [rng.random((count, n)).argpartition(k - 1, axis=1)[:, :k] for count in counts]
+    return np.sort(np.concatenate(drawn), axis=1)
 
 
 def expected_over_subsets(
-    score: Callable[[np.ndarray], np.ndarray], ranks: np.ndarray, sizes: np.ndarray, k: int
+    score: Callable[[np.ndarray], np.ndarray],
+    contents: np.ndarray,
+    sizes: np.ndarray,
+    k: int,
+    groups: np.ndarray | None = None,
 ) -> Expected:
     """Average scores over subsets of k texts of each set.
+
+    The result for a set depends neither on the order of its texts nor on other sets.
 
     Parameters
     ----------
     score : a function of the rows (b, k) of b subsets to their scores (b, c)
-    ranks : ndarray of shape (n,), as by `content_ranks`: positions are drawn in this order, so that the draw depends
-        neither on the order of the texts nor on other sets
+    contents : ndarray of shape (n,), as by `content_keys`: what the seed of a set is made from
     sizes : ndarray of shape (m,), the number of texts of each set
+    groups : ndarray of shape (n,), equal for texts of a set that can take each other's place in any subset, as equal
+        texts can; `contents` if None. Their order is that in which texts are drawn.
     """
-    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    starts = np.cumsum(sizes) - sizes
-    for size in np.unique(sizes[sizes >= k]).tolist():
-        positions, complete = subsets(size, k)
-        same = np.flatnonzero(sizes == size)
-        step = max(1, _TEXTS_AT_ONCE // positions.size)
-        for start in range(0, len(same), step):
-            members = same[start : start + step]
-            rows = starts[members, None] + np.arange(size)
-            rows = np.take_along_axis(rows, np.argsort(ranks[rows], axis=1, kind="stable"), axis=1)
-            values = score(rows[:, positions].reshape(-1, k)).reshape(len(members), len(positions), -1)
-            spread = np.zeros_like(values[:, 0]) if complete else values.std(axis=1, ddof=1) / math.sqrt(len(positions))
-            found.append((members, values.mean(axis=1), spread))
-    width = found[0][1].shape[1] if found else 1
-    means, errors = np.full((len(sizes), width), np.nan), np.full((len(sizes), width), np.nan)
-    for members, mean, error in found:
-        means[members], errors[members] = mean, error
-    return Expected(means, errors)
+    step = max(1, _TEXTS_AT_ONCE // k)
+    means: list[np.ndarray] = []
+    errors: list[np.ndarray] = []
+    for batch in _batches(_subsets(contents, contents if groups is None else groups, sizes, k)):
+        rows = np.concatenate([own.rows for own in batch])
+        values = np.concatenate([score(rows[start : start + step]) for start in range(0, len(rows), step)])
+        ends = np.cumsum([len(own.rows) for own in batch])
+        for own, scores in zip(batch, np.split(values, ends[:-1]), strict=True):
+            means.append(own.chances @ scores)
+            deviations = np.zeros(scores.shape[1]) if own.complete else scores.std(axis=0, ddof=1)
+            errors.append(deviations / math.sqrt(len(scores)))
+    expected = np.full((2, len(sizes), means[0].size if means else 1), np.nan)
+    if means:
+        expected[:, sizes >= k] = means, errors
+    return Expected(*expected)
+
+
+def _subsets(contents: np.ndarray, groups: np.ndarray, sizes: np.ndarray, k: int) -> Iterator[_Subsets]:
+    """Choose the subsets of each set of at least k texts, in order."""
+    listed = lru_cache(_LISTS_KEPT)(different_subsets)
+    order = np.lexsort((groups, np.repeat(np.arange(len(sizes)), sizes)))
+    ends = np.cumsum(sizes)
+    for i in np.flatnonzero(sizes >= k).tolist():
+        rows = order[ends[i] - sizes[i] : ends[i]]
+        own = groups[rows]
+        counts = np.diff(np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1], [True]])))
+        different = listed(tuple(counts.tolist()), k)
+        if different is None:
+            # The groups tell sets of classes apart whose texts are mere names.
+            content = np.sort(contents[rows]).astype("<u8").tobytes() + counts.astype("<u8").tobytes()
+            drawn = draw_subsets(hashlib.blake2b(content, digest_size=16).digest(), len(rows), k)
+            yield _Subsets(rows[drawn], np.full(DRAWS, 1 / DRAWS), complete=False)
+        else:
+            positions, chances = different
+            yield _Subsets(rows[positions], chances, complete=True)
+
+
+def _batches(chosen: Iterator[_Subsets]) -> Iterator[list[_Subsets]]:
+    """Gather subsets to score them together."""
+    batch: list[_Subsets] = []
+    n_texts = 0
+    for own in chosen:
+        batch.append(own)
+        n_texts += own.rows.size
+        if n_texts >= _TEXTS_AT_ONCE:
+            yield batch
+            batch, n_texts = [], 0
+    if batch:
+        yield batch

@@ -8,7 +8,6 @@ import evaluate
 import numpy as np
 
 from .core_inputs import (
-    content_ranks,
     find_scored_sets,
     lists_by_set,
     mean_by_set,
@@ -29,7 +28,7 @@ from .core_ngrams import (
 )
 from .core_numbers import parse_choice, parse_count
 from .core_parts import SetParts as SetParts
-from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
+from .core_rarefaction import check_rarefy, content_keys, parse_rarefy, rarefaction_settings
 from .core_results import (
     SETS,
     confidence_interval,
@@ -221,7 +220,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
                 means["compression_ratio"] = compression_ratio(kept.texts) if pooled else mean_over_sets(ratios)
         else:
             measure_set = SetMeasure(max_order, aggregate, smoothing, kept.texts if repetition else None)
-            columns, errors = rarefied_columns(tokens, content_ranks(kept.texts), sizes, k, measure_set)
+            columns, errors = rarefied_columns(tokens, content_keys(kept.texts), sizes, k, measure_set)
             means = {name: mean_over_sets(column) for name, column in columns.items()}
 
         result: dict[str, Any] = {"self_bleu": means[f"self_bleu_{max_order}"], **means}

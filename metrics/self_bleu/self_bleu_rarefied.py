@@ -30,13 +30,13 @@ class SetMeasure(NamedTuple):
 
 
 def rarefied_columns(
-    tokens: Tokens, ranks: np.ndarray, sizes: np.ndarray, k: int, measure: SetMeasure
+    tokens: Tokens, contents: np.ndarray, sizes: np.ndarray, k: int, measure: SetMeasure
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Find the expected scores of each set, by name.
 
     Parameters
     ----------
-    ranks : ndarray of shape (n,), of the texts by content
+    contents : ndarray of shape (n,), of the texts, as by `content_keys`
     sizes : ndarray of shape (m,), all >= k
     k : at least 2
 
@@ -67,7 +67,7 @@ def rarefied_columns(
             found.append(compression_ratios([repeating[i] for i in texts.tolist()], own_sizes))
         return np.stack(found, axis=1)
 
-    expected = expected_over_subsets(score, ranks, sizes, k)
+    expected = expected_over_subsets(score, contents, sizes, k)
     drawn = _names(max_order, "self_bleu", "entropy")
     order = _names(max_order, "self_bleu", "distinct", "entropy")
     if repeating is not None:

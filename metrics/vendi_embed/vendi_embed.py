@@ -44,7 +44,8 @@ from .vendi_embed_kernels import ClassKernel, EmbeddingKernel, FunctionKernel, G
 from .vendi_embed_kernels import word_kernels as word_kernels
 from .vendi_embed_nli import LoadedNli as LoadedNli
 from .vendi_embed_parts import VendiParts
-from .vendi_embed_scores import Weighting, by_set, mean_quality, parse_weighting, rarefied, text_contributions
+from .vendi_embed_rarefied import rarefied
+from .vendi_embed_scores import Weighting, by_set, mean_quality, parse_weighting, text_contributions
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
@@ -259,20 +260,22 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         compared, settings = _make_kernel(kernel, sets, weighting, class_settings, source)
 
         eigenvalues: list[np.ndarray] = []
+        is_exact = True
         if k is None:
             by_order, eigenvalues = compared.score(orders, weighting.probabilities, details)
             by_order[weighting.empty] = 0.0
             errors = np.zeros_like(by_order)
             quality_scores = None if quality is None else mean_quality(weighting, sets.sizes) * by_order[:, 0]
         else:
-            by_order, errors = rarefied(compared, orders, k, source.ranks(sets), weighting)
-            quality_scores = None if quality is None else by_order[:, -1]
+            by_order, errors, quality_scores, is_exact = rarefied(
+                compared, orders, k, source.content_keys(sets), weighting
+            )
         scores, scored = by_order[:, 0], ~np.isnan(by_order[:, 0])
 
         names = [format_order(order) for order in orders]
 
         def named(values: np.ndarray) -> list[dict[str, float]]:
-            return [dict(zip(names, row, strict=False)) for row in values.tolist()]
+            return [dict(zip(names, row, strict=True)) for row in values.tolist()]
 
         def of_sets(name: str, values: np.ndarray, prefix: str = "") -> dict[str, Any]:
             found = {name: mean_over_sets(values[scored]), f"{prefix}scores": spread(values[scored].tolist(), scored)}
@@ -283,7 +286,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         result = of_sets("vendi_embed", scores)
         if isinstance(q, (list, tuple, np.ndarray)):
             result["by_order"] = {
-                name: mean_over_sets(column) for name, column in zip(names, by_order[scored].T, strict=False)
+                name: mean_over_sets(column) for name, column in zip(names, by_order[scored].T, strict=True)
             }
         if quality_scores is not None:
             result |= of_sets("quality_vendi_embed", quality_scores, "quality_")
@@ -319,7 +322,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             set_size=format_sizes(sets.sizes),
             **({} if min_quality is None else {"min_quality": float(min_quality)}),
             **({} if patience is None else {"patience": float(patience)}),
-            **rarefaction_settings(k),
+            **rarefaction_settings(k, is_exact),
             **confidence_settings(level),
         )
         return result

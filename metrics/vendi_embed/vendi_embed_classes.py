@@ -130,7 +130,7 @@ def make_classes(
         compared = compared[rows] if len(rows) < len(compared) else compared
         if isinstance(compared, Similarities):
             # Texts that are equal need not be alike, so each is an item.
-            ranks = np.argsort(np.argsort(compared.ranks(present.texts), kind="stable"))
+            ranks = compared.ranks(present.texts)
         else:
             ranks = content_ranks(present.texts, None if source.embeddings is None else compared)
         items = distinct_items(ranks, present.sizes, grouping)

@@ -224,11 +224,6 @@ class ClassKernel(Kernel):
         found[self._present] = utility(self.classes, self._own_sizes, quality[self._rows], patience)
         return found
 
-    def members(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the number of texts and the set of each class: two arrays of shape (c,)."""
-        sizes = class_shares(self.classes, self._own_sizes, np.ones(len(self._rows))).astype(np.int64)
-        return sizes, np.repeat(np.flatnonzero(self._present), self.classes.counts)
-
     def labels(self) -> list[list[int | None]]:
         """Return the class of each text, set by set; None for a text that does not take part."""
         return lists_by_set(self.classes.of_text, self.sizes, self._rows)

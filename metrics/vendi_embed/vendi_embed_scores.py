@@ -1,12 +1,11 @@
-"""Weights, quality, contributions and rarefaction in the scores of vendi_embed."""
+"""Weights, quality and contributions in the scores of vendi_embed."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .core_inputs import TextSets, lists_by_set, parse_min_quality, parse_probabilities, parse_values, sum_by_set
-from .core_rarefaction import Expected, expected_distinct, expected_over_subsets
-from .vendi_embed_kernels import ClassKernel, Kernel
+from .vendi_embed_kernels import Kernel
 
 
 class Weighting(NamedTuple):
@@ -105,44 +104,6 @@ def _sums_of_others(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 def _positive(values: np.ndarray) -> np.ndarray:
     return np.where(values > 0, values, 1.0)
-
-
-def rarefied(kernel: Kernel, orders: list[float], k: int, ranks: np.ndarray, weighting: Weighting) -> Expected:
-    """Find the expected scores of k texts that count, drawn without replacement.
-
-    Parameters
-    ----------
-    ranks : ndarray of shape (n,), of the texts by content
-
-    Returns
-    -------
-    Expected, with a column for each order; and one more, with quality, for mean quality times the score at the first
-    """
-    rows = np.arange(len(ranks)) if weighting.counted is None else np.flatnonzero(weighting.counted)
-    sizes = weighting.sizes(kernel.sizes)
-    qualities = weighting.qualities
-
-    def score(places: np.ndarray) -> np.ndarray:
-        drawn = rows[places]
-        scores = kernel.score_subsets(drawn, orders)
-        if qualities is None:
-            return scores
-        return np.column_stack([scores, qualities[drawn].mean(axis=1) * scores[:, 0]])
-
-    exact = isinstance(kernel, ClassKernel) and set(orders) == {0.0} and qualities is None
-    if exact:
-        means = np.full((len(sizes), len(orders)), np.nan)
-        expected = Expected(means, means.copy())
-    else:
-        expected = expected_over_subsets(score, ranks[rows], sizes, k)
-    if isinstance(kernel, ClassKernel) and 0.0 in orders:
-        large = sizes >= k
-        holders, owners = kernel.members()
-        kept = large[owners]
-        found = expected_distinct(holders[kept], (np.cumsum(large) - 1)[owners[kept]], sizes[large], k)
-        for column in np.flatnonzero(np.array(orders) == 0):
-            expected.means[large, column], expected.errors[large, column] = found, 0.0
-    return expected
 
 
 def by_set(values: np.ndarray, sizes: np.ndarray) -> list[list[float | None]]:
