@@ -17,6 +17,8 @@ import numpy as np
 FLAGS = ("longest_substring", "substring_words", "edit_distance", "common_words")
 # Pairs grow with the square: 20 000 different sentences are 200 million, a quarter of an hour.
 MAX_SENTENCES = 20_000
+# Near-equal pairs of the original's measures are compared letter by letter, at 10 µs each, and held in 1 GB.
+MAX_NEAR_PAIRS = 4_000_000
 
 ALL_FLAGS = 15
 SUBSTRING, WORDS, EDITS, COMMON = 1, 2, 4, 8
@@ -110,7 +112,7 @@ def find_redundancy(sentences: list[str], autojunk: bool = False) -> Redundancy:
     Raises
     ------
     ValueError
-        If there are more different sentences than MAX_SENTENCES.
+        If there are more different sentences than MAX_SENTENCES, or more near-equal pairs than MAX_NEAR_PAIRS.
     """
     places: dict[str, list[int]] = {}
     for place, sentence in enumerate(sentences):
@@ -119,7 +121,7 @@ def find_redundancy(sentences: list[str], autojunk: bool = False) -> Redundancy:
     refuse_too_many(len(texts))
     raised: dict[tuple[int, int], int] = {(u, u): ALL_FLAGS for u, text in enumerate(texts) if len(places[text]) > 1}
     if len(texts) > 1:
-        _Judge(texts, autojunk).collect(raised)
+        _Judge(texts, list(places.values()), autojunk).collect(raised)
     ordered = np.array([(u, v, flags) for (u, v), flags in raised.items()], dtype=np.int64).reshape(-1, 3)
     return Redundancy.of(list(places.values()), [tuple(ordered.T)])
 
@@ -130,27 +132,36 @@ def refuse_too_many(n_different: int) -> None:
         raise ValueError(f"has {n_different} different sentences, and non_redundancy takes {MAX_SENTENCES} at most")
 
 
-class _Judge:
-    """All pairs of n different sentences."""
+def _refuse_too_many_pairs(n_pairs: int) -> None:
+    if n_pairs > MAX_NEAR_PAIRS:
+        raise ValueError(f"has more than {MAX_NEAR_PAIRS} near-equal pairs of sentences, which parity takes at most")
 
-    def __init__(self, texts: list[str], autojunk: bool) -> None:
+
+class _Judge:
+    """All pairs of n different sentences, with their positions in the text."""
+
+    def __init__(self, texts: list[str], places: list[list[int]], autojunk: bool) -> None:
         self.texts, self.autojunk = texts, autojunk
+        self.begins, self.ends = (np.array([own[end] for own in places]) for end in (0, -1))
         self.words = [text.split() for text in texts]
         self.lengths = np.array(list(map(len, texts)))
         self.counts = np.array(list(map(len, self.words)))
 
     def collect(self, raised: dict[tuple[int, int], int]) -> None:
         """Put the flags of each ordered pair, (u, v) for u before v in the text, into `raised`."""
-        for u, v in self._substring_candidates():
-            if self.texts[u] in self.texts[v] or self.texts[v] in self.texts[u]:
-                raised[u, v] = raised[v, u] = ALL_FLAGS
-            elif max(self.counts[u], self.counts[v]) >= _LEAST_WORDS:
-                raised[u, v] = self._substring_flags(u, v)
-                raised[v, u] = self._substring_flags(v, u)
+        for pair in self._substring_candidates():
+            is_contained = self.texts[pair[0]] in self.texts[pair[1]] or self.texts[pair[1]] in self.texts[pair[0]]
+            if not is_contained and max(self.counts[i] for i in pair) < _LEAST_WORDS:
+                continue
+            for u, v in (pair, pair[::-1]):
+                if self.begins[u] < self.ends[v]:
+                    raised[u, v] = ALL_FLAGS if is_contained else self._substring_flags(u, v)
         for bit, found in ((EDITS, self._near_edits()), (COMMON, self._common_words())):
             for us, vs in found:
-                for u, v in zip(us.tolist(), vs.tolist(), strict=True):
+                kept = self.begins[us] < self.ends[vs]
+                for u, v in zip(us[kept].tolist(), vs[kept].tolist(), strict=True):
                     raised[u, v] = raised.get((u, v), 0) | bit
+                _refuse_too_many_pairs(len(raised))
 
     def _substring_flags(self, u: int, v: int) -> int:
         a, b = self.texts[u], self.texts[v]
@@ -181,6 +192,7 @@ class _Judge:
                     for v in _holders(run, joined, starts)
                     if v != u and self.counts[v] >= max(self.counts[u], _LEAST_WORDS)
                 )
+            _refuse_too_many_pairs(len(found))
         return found
 
     def _near_edits(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -242,16 +254,16 @@ def longest_common_substring(a: str, b: str, autojunk: bool = False, least: int 
     if autojunk and len(b) >= _AUTOJUNK_LENGTH:
         match = difflib.SequenceMatcher(None, a, b).find_longest_match()
         return match.a, match.size
-    start, size = 0, least - 1
-    for i in range(len(a)):
-        if i + size >= len(a):
+    start, size, end = 0, least - 1, len(a)
+    for i in range(end):
+        if i + size >= end:
             break
         if a[i : i + size + 1] not in b:
             continue
         # The search is C. Steps double until one is too long, and are then halved.
         start, size, step = i, size + 1, 1
         while step:
-            is_in = i + size + step <= len(a) and a[i : i + size + step] in b
+            is_in = i + size + step <= end and a[i : i + size + step] in b
             size += step if is_in else 0
             step = 2 * step if is_in else step // 2
     return start, size if size >= least else 0
