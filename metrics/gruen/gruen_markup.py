@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 MARKUPS = ("auto", "markdown", "plain")
 # Without one of these characters, and without a numbered line, a text is no Markdown.
-_MARKS = re.compile(r"[#*_`~>|\[+-]|^\s*\d+[.)]|^=+\s*$", re.MULTILINE)
+# Space within a line only: across lines, each of many empty ones would search all that follow it.
+_MARKS = re.compile(r"[#*_`~>|\[+-]|^[^\S\n]*\d+[.)]|^=+[^\S\n]*$", re.MULTILINE)
 # Each of these shows by itself that a text is Markdown; dashes of a dialogue and asterisks for a tone do not.
 _EVIDENCE = frozenset({"heading_open", "fence", "table_open", "blockquote_open", "strong_open", "link_open"})
 _LEAST_ITEMS = 2
@@ -97,14 +98,14 @@ def _paragraphs(text: str) -> list[str]:
     """
     lines = [line.strip() for line in text.splitlines()]
     width = max(map(len, lines), default=0)
-    blocks: list[str] = []
+    blocks: list[list[str]] = []
     previous = ""
     for line in lines:
         is_wrapped = bool(previous and line) and not (_ENDS_SENTENCE.search(previous) or _ITEM.match(line))
         is_wide = len(previous) >= max(_LEAST_WIDTH, _WIDE * width)
         if is_wrapped and (line[0].islower() or is_wide):
-            blocks[-1] += f" {line}"
+            blocks[-1].append(line)
         elif line:
-            blocks.append(line)
+            blocks.append([line])
         previous = line
-    return blocks
+    return [" ".join(block) for block in blocks]

@@ -9,7 +9,7 @@ import itertools
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,8 @@ import numpy as np
 FLAGS = ("longest_substring", "substring_words", "edit_distance", "common_words")
 # Pairs grow with the square: 20 000 different sentences are 200 million, a quarter of an hour.
 MAX_SENTENCES = 20_000
+# Near-equal pairs of the original's measures are compared letter by letter, at 10 µs each, and held in 1 GB.
+MAX_NEAR_PAIRS = 4_000_000
 
 ALL_FLAGS = 15
 SUBSTRING, WORDS, EDITS, COMMON = 1, 2, 4, 8
@@ -26,6 +28,8 @@ _LEAST_WORDS = 5
 # From this length on, difflib by default leaves out what is frequent.
 _AUTOJUNK_LENGTH = 200
 _SEPARATOR = "\n"
+_DTYPES = (np.int32, np.int32, np.int8)
+_N_RAISED = np.array([flags.bit_count() for flags in range(ALL_FLAGS + 1)])
 # Rows of the matrices of all pairs that are held at a time.
 _BLOCK_ROWS = 512
 
@@ -34,8 +38,9 @@ class Redundancy(NamedTuple):
     """The pairs of sentences of one text that raise a flag, by their different sentences.
 
     places : for each different sentence, its positions in the text, in order
-    first, second : ndarrays of shape (p,), different sentences u and v; u = v stands for a repeated one
-    flags : ndarray of shape (p,), what a pair raises where u comes before v: a bit for each of FLAGS
+    first, second : ndarrays of shape (p,), int32, different sentences u and v, of which u occurs before v somewhere;
+        u = v stands for a repeated one
+    flags : ndarray of shape (p,), int8, what a pair raises where u comes before v: a bit for each of FLAGS
     """
 
     places: list[list[int]]
@@ -43,26 +48,37 @@ class Redundancy(NamedTuple):
     second: np.ndarray
     flags: np.ndarray
 
+    @classmethod
+    def of(cls, places: list[list[int]], found: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> "Redundancy":
+        """Join parts of what was found, each with the first sentences, the second ones and their flags."""
+        begins = np.array([own[0] for own in places], dtype=np.int64)
+        ends = np.array([own[-1] for own in places], dtype=np.int64)
+        parts = [tuple(np.empty(0, dtype) for dtype in _DTYPES)]
+        for us, vs, flags in found:
+            kept = np.flatnonzero((begins[us] < ends[vs]) & (flags > 0))
+            parts.append(tuple(own[kept].astype(dtype) for own, dtype in zip((us, vs, flags), _DTYPES, strict=True)))
+        return cls(places, *(np.concatenate(column) for column in zip(*parts, strict=True)))
+
     def n_flags(self) -> int:
         """Count the flags over all pairs of sentences of the text."""
-        raised = [flags.bit_count() for flags in self.flags.tolist()]
-        return sum(self._times(u, v) * n for u, v, n in zip(self.first, self.second, raised, strict=True))
+        return int(_N_RAISED[self.flags] @ self._times())
 
     def n_pairs(self) -> int:
         """Count the pairs that raise a flag."""
-        return sum(self._times(u, v) for u, v in zip(self.first, self.second, strict=True))
+        return int(self._times().sum())
 
     def pairs(self, limit: int) -> list[tuple[int, int, list[str]]]:
         """List the first pairs, at most `limit`, by position: the positions of both sentences, and their flags."""
         found: list[tuple[int, int, list[str]]] = []
-        partners: dict[int, list[tuple[int, int]]] = {}
-        for u, v, flags in zip(self.first.tolist(), self.second.tolist(), self.flags.tolist(), strict=True):
-            partners.setdefault(u, []).append((v, flags))
+        order = np.argsort(self.first, kind="stable")
+        edges = np.searchsorted(self.first[order], np.arange(len(self.places) + 1))
         sentence_at = {place: u for u, places in enumerate(self.places) for place in places}
         for i in sorted(sentence_at):
+            u = sentence_at[i]
+            partners = order[edges[u] : edges[u + 1]]
             later = [
                 (j, flags)
-                for v, flags in partners.get(sentence_at[i], [])
+                for v, flags in zip(self.second[partners].tolist(), self.flags[partners].tolist(), strict=True)
                 for j in self.places[v][bisect_right(self.places[v], i) :]
             ]
             for j, flags in sorted(later):
@@ -71,13 +87,14 @@ class Redundancy(NamedTuple):
                 found.append((i, j, [name for bit, name in enumerate(FLAGS) if flags >> bit & 1]))
         return found
 
-    def _times(self, u: int, v: int) -> int:
-        """Count the pairs of positions of which u's comes first."""
-        if len(self.places[u]) == len(self.places[v]) == 1:
-            return int(self.places[u][0] < self.places[v][0])
-        if u == v:
-            return math.comb(len(self.places[u]), 2)
-        return int(len(self.places[u]) * len(self.places[v]) - np.searchsorted(self.places[v], self.places[u]).sum())
+    def _times(self) -> np.ndarray:
+        """Count for each pair the pairs of positions of which the first comes first: (p,)."""
+        times = np.ones(len(self.first), dtype=np.int64)
+        is_repeated = np.array([len(own) > 1 for own in self.places], dtype=bool)
+        for row in np.flatnonzero(is_repeated[self.first] | is_repeated[self.second]).tolist():
+            u, v = self.places[self.first[row]], self.places[self.second[row]]
+            times[row] = math.comb(len(u), 2) if u is v else len(u) * len(v) - np.searchsorted(v, u).sum()
+        return times
 
 
 def find_redundancy(sentences: list[str], autojunk: bool = False) -> Redundancy:
@@ -95,7 +112,7 @@ def find_redundancy(sentences: list[str], autojunk: bool = False) -> Redundancy:
     Raises
     ------
     ValueError
-        If there are more different sentences than MAX_SENTENCES.
+        If there are more different sentences than MAX_SENTENCES, or more near-equal pairs than MAX_NEAR_PAIRS.
     """
     places: dict[str, list[int]] = {}
     for place, sentence in enumerate(sentences):
@@ -104,9 +121,9 @@ def find_redundancy(sentences: list[str], autojunk: bool = False) -> Redundancy:
     refuse_too_many(len(texts))
     raised: dict[tuple[int, int], int] = {(u, u): ALL_FLAGS for u, text in enumerate(texts) if len(places[text]) > 1}
     if len(texts) > 1:
-        _Judge(texts, autojunk).collect(raised)
-    ordered = np.array([(u, v, flags) for (u, v), flags in raised.items() if flags], dtype=np.int64).reshape(-1, 3)
-    return Redundancy(list(places.values()), *ordered.T)
+        _Judge(texts, list(places.values()), autojunk).collect(raised)
+    ordered = np.array([(u, v, flags) for (u, v), flags in raised.items()], dtype=np.int64).reshape(-1, 3)
+    return Redundancy.of(list(places.values()), [tuple(ordered.T)])
 
 
 def refuse_too_many(n_different: int) -> None:
@@ -115,27 +132,36 @@ def refuse_too_many(n_different: int) -> None:
         raise ValueError(f"has {n_different} different sentences, and non_redundancy takes {MAX_SENTENCES} at most")
 
 
-class _Judge:
-    """All pairs of n different sentences."""
+def _refuse_too_many_pairs(n_pairs: int) -> None:
+    if n_pairs > MAX_NEAR_PAIRS:
+        raise ValueError(f"has more than {MAX_NEAR_PAIRS} near-equal pairs of sentences, which parity takes at most")
 
-    def __init__(self, texts: list[str], autojunk: bool) -> None:
+
+class _Judge:
+    """All pairs of n different sentences, with their positions in the text."""
+
+    def __init__(self, texts: list[str], places: list[list[int]], autojunk: bool) -> None:
         self.texts, self.autojunk = texts, autojunk
+        self.begins, self.ends = (np.array([own[end] for own in places]) for end in (0, -1))
         self.words = [text.split() for text in texts]
         self.lengths = np.array(list(map(len, texts)))
         self.counts = np.array(list(map(len, self.words)))
 
     def collect(self, raised: dict[tuple[int, int], int]) -> None:
         """Put the flags of each ordered pair, (u, v) for u before v in the text, into `raised`."""
-        for u, v in self._substring_candidates():
-            if self.texts[u] in self.texts[v] or self.texts[v] in self.texts[u]:
-                raised[u, v] = raised[v, u] = ALL_FLAGS
-            elif max(self.counts[u], self.counts[v]) >= _LEAST_WORDS:
-                raised[u, v] = self._substring_flags(u, v)
-                raised[v, u] = self._substring_flags(v, u)
+        for pair in self._substring_candidates():
+            is_contained = self.texts[pair[0]] in self.texts[pair[1]] or self.texts[pair[1]] in self.texts[pair[0]]
+            if not is_contained and max(self.counts[i] for i in pair) < _LEAST_WORDS:
+                continue
+            for u, v in (pair, pair[::-1]):
+                if self.begins[u] < self.ends[v]:
+                    raised[u, v] = ALL_FLAGS if is_contained else self._substring_flags(u, v)
         for bit, found in ((EDITS, self._near_edits()), (COMMON, self._common_words())):
             for us, vs in found:
-                for u, v in zip(us.tolist(), vs.tolist(), strict=True):
+                kept = self.begins[us] < self.ends[vs]
+                for u, v in zip(us[kept].tolist(), vs[kept].tolist(), strict=True):
                     raised[u, v] = raised.get((u, v), 0) | bit
+                _refuse_too_many_pairs(len(raised))
 
     def _substring_flags(self, u: int, v: int) -> int:
         a, b = self.texts[u], self.texts[v]
@@ -166,6 +192,7 @@ class _Judge:
                     for v in _holders(run, joined, starts)
                     if v != u and self.counts[v] >= max(self.counts[u], _LEAST_WORDS)
                 )
+            _refuse_too_many_pairs(len(found))
         return found
 
     def _near_edits(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -216,17 +243,30 @@ class _Judge:
             yield us[near], vs[near]
 
 
-def longest_common_substring(a: str, b: str, autojunk: bool = False) -> tuple[int, int]:
-    """Find where in `a` the longest substring of both begins, the first of equal ones, and its length."""
+def longest_common_substring(a: str, b: str, autojunk: bool = False, least: int = 1) -> tuple[int, int]:
+    """Find where in `a` the longest substring of both begins, the first of equal ones, and its length.
+
+    Parameters
+    ----------
+    autojunk : leave out what is frequent in a `b` of 200 characters or more, as difflib does by default
+    least : the length below which none is looked for, and 0 is returned
+    """
     if autojunk and len(b) >= _AUTOJUNK_LENGTH:
         match = difflib.SequenceMatcher(None, a, b).find_longest_match()
         return match.a, match.size
-    start = size = 0
-    for i in range(len(a)):
-        # Searching is C; each step either lengthens what was found or leaves a place behind.
-        while i + size < len(a) and a[i : i + size + 1] in b:
-            start, size = i, size + 1
-    return start, size
+    start, size, end = 0, least - 1, len(a)
+    for i in range(end):
+        if i + size >= end:
+            break
+        if a[i : i + size + 1] not in b:
+            continue
+        # The search is C. Steps double until one is too long, and are then halved.
+        start, size, step = i, size + 1, 1
+        while step:
+            is_in = i + size + step <= end and a[i : i + size + step] in b
+            size += step if is_in else 0
+            step = 2 * step if is_in else step // 2
+    return start, size if size >= least else 0
 
 
 def _word_runs(text: str, words: list[str]) -> Iterator[str]:

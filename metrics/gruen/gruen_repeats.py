@@ -5,15 +5,25 @@ the more false alarms the longer the text. Here every flag needs content words i
 threshold is a share of the longer sentence.
 """
 
-import difflib
+import itertools
 import math
 import re
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from .gruen_redundancy import ALL_FLAGS, COMMON, EDITS, SUBSTRING, WORDS, Redundancy, refuse_too_many
+from .gruen_redundancy import (
+    ALL_FLAGS,
+    COMMON,
+    EDITS,
+    SUBSTRING,
+    WORDS,
+    Redundancy,
+    longest_common_substring,
+    refuse_too_many,
+)
 
 # Words of closed classes, and what is left of contractions. UNK stands for a number.
 _FUNCTION_WORDS = """
@@ -37,7 +47,8 @@ _LEAST_RUN = 3
 _LEAST_EQUAL, _AGAIN, _AMONG = 5, 3, 5
 # Words of an opening that are looked at; a common one that long counts anyway.
 _OPENING = 24
-_BLOCK_ROWS = 512
+# Pairs of sentences held at a time, of a product of matrices and of what is judged.
+_PRODUCT_PAIRS, _JUDGED_PAIRS = 2**21, 2**17
 
 
 class RepeatRule(NamedTuple):
@@ -103,10 +114,10 @@ def find_repeats(sentences: list[str], rule: RepeatRule = REPEAT_RULE) -> Redund
         places.setdefault(key, []).append(place)
     refuse_too_many(len(places))
     different = [found[own[0]] for own in places.values()]
-    raised = [(u, u, ALL_FLAGS) for u, own in enumerate(places.values()) if _is_said_again(different[u], own)]
-    raised += _Judge(different, rule.for_text(len(sentences))).flags()
-    ordered = np.array(raised, dtype=np.int64).reshape(-1, 3)
-    return Redundancy(list(places.values()), *ordered.T)
+    again = [u for u, own in enumerate(places.values()) if _is_said_again(different[u], own)]
+    found_flags = [(np.array(again, dtype=np.int64), np.array(again, dtype=np.int64), np.full(len(again), ALL_FLAGS))]
+    found_flags += _Judge(different, rule.for_text(len(sentences))).flags()
+    return Redundancy.of(list(places.values()), found_flags)
 
 
 def shared_passages(first: str, second: str) -> list[str]:
@@ -114,12 +125,12 @@ def shared_passages(first: str, second: str) -> list[str]:
     a, b = ([match[1].lower() for match in _WORD.finditer(sentence)] for sentence in (first, second))
     spans = [match.span(1) for match in _WORD.finditer(first)]
     runs = [
-        block
-        for block in _blocks(a, b)
-        if any(word not in FUNCTION_WORDS for word in a[block.a : block.a + block.size])
+        (start, size)
+        for start, size in _runs(*_as_characters([a, b]))
+        if any(word not in FUNCTION_WORDS for word in a[start : start + size])
     ]
     if runs:
-        return [first[spans[run.a][0] : spans[run.a + run.size - 1][1]] for run in runs]
+        return [first[spans[start][0] : spans[start + size - 1][1]] for start, size in runs]
     common = set(a) & set(b) - FUNCTION_WORDS
     return [first[start:end] for word, (start, end) in zip(a, spans, strict=True) if word in common]
 
@@ -132,10 +143,40 @@ def _is_said_again(words: list[tuple[str, str]], places: list[int]) -> bool:
     return any(last - first < _AMONG for first, last in zip(places, places[_AGAIN - 1 :], strict=False))
 
 
-def _blocks(a: list[str], b: list[str]) -> list[difflib.Match]:
-    """Find the runs of three words or more that are in both, in the same order."""
-    matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
-    return [block for block in matcher.get_matching_blocks() if block.size >= _LEAST_RUN]
+def _as_characters(sentences: list[list[str]]) -> list[str]:
+    """Write each sentence with one character for each word, the same for the same word.
+
+    Raises
+    ------
+    ValueError
+        If there are more different words than characters.
+    """
+    characters: dict[str, str] = {}
+    for word in itertools.chain.from_iterable(sentences):
+        if word not in characters:
+            if len(characters) > sys.maxunicode:
+                raise ValueError(f"has more than {len(characters)} different words, which non_redundancy takes at most")
+            characters[word] = chr(len(characters))
+    return ["".join(map(characters.__getitem__, own)) for own in sentences]
+
+
+def _runs(a: str, b: str) -> list[tuple[int, int]]:
+    """Find the runs of three words or more that are in both, in the same order: where in `a` each begins, and its size.
+
+    They are difflib's matching blocks: the longest run, the first of equal ones, and then what is before it in both and
+    after it in both.
+    """
+    found = []
+    waiting = [(0, len(a), 0, len(b))]
+    while waiting:
+        low, high, other_low, other_high = waiting.pop()
+        start, size = longest_common_substring(a[low:high], b[other_low:other_high], least=_LEAST_RUN)
+        if size:
+            start += low
+            other = b.index(a[start : start + size], other_low)
+            found.append((start, size))
+            waiting += [(low, start, other_low, other), (start + size, high, other + size, other_high)]
+    return sorted(found)
 
 
 class _Judge:
@@ -146,12 +187,25 @@ class _Judge:
         self.words = [[word for word, _ in own] for own in sentences]
         ids: dict[str, int] = {}
         self.ids = [[ids.setdefault(word, len(ids)) for word in own] for own in self.words]
+        self.characters = _as_characters(self.words)
         self.is_content = np.array([word not in FUNCTION_WORDS for word in ids], dtype=bool)
         self.counts = np.array(list(map(len, self.words)), dtype=np.int64)
         self.content = [sorted({i for i in own if self.is_content[i]}) for own in self.ids]
         self.contents = np.array(list(map(len, self.content)), dtype=np.int64)
+        # The content words before each position.
+        self.content_sums = [
+            list(itertools.accumulate(self.is_content[own].tolist(), initial=0)) if own else [0] for own in self.ids
+        ]
+        triples: dict[tuple[int, ...], int] = {}
+        numbered = [
+            triples.setdefault(own[i : i + _LEAST_RUN], len(triples))
+            for own in map(tuple, self.ids)
+            for i in range(len(own) - _LEAST_RUN + 1)
+        ]
+        self.triples, self.n_triples = np.array(numbered, dtype=np.int64), len(triples)
+        self.ends = np.cumsum(np.maximum(self.counts - _LEAST_RUN + 1, 0))
 
-    def flags(self) -> Iterator[tuple[int, int, int]]:
+    def flags(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Give both orders of each pair that raises a flag, with its flags."""
         words, ends = self._openings()
         for us, vs, common in self._candidates():
@@ -161,12 +215,10 @@ class _Judge:
             flags |= np.where(common > self.rule.share * longer_content, COMMON, 0)
             # The shorter one has all that is kept.
             near = np.minimum(self.counts[us], self.counts[vs]) > self.rule.kept * longer
-            for i in np.flatnonzero(near):
-                flags[i] |= self._run_flags(int(us[i]), int(vs[i]))
-            for u, v, raised in zip(us.tolist(), vs.tolist(), flags.tolist(), strict=True):
-                if raised:
-                    yield u, v, raised
-                    yield v, u, raised
+            flags[near] |= self._run_flags(us[near], vs[near])
+            raised = flags > 0
+            yield us[raised], vs[raised], flags[raised]
+            yield vs[raised], us[raised], flags[raised]
 
     def _candidates(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Find the pairs u < v with enough content words in common, and how many these are."""
@@ -177,11 +229,14 @@ class _Judge:
         shape = (len(self.content), len(self.is_content))
         table = sparse.csr_array((np.ones(len(columns), dtype=np.int32), columns, edges), shape=shape)
         others = table.T.tocsr()
-        for start in range(0, len(self.content), _BLOCK_ROWS):
-            found = (table[start : start + _BLOCK_ROWS] @ others).tocoo()
+        step = max(1, _PRODUCT_PAIRS // max(1, len(self.content)))
+        for start in range(0, len(self.content), step):
+            found = (table[start : start + step] @ others).tocoo()
             us, vs = found.row + start, found.col
-            enough = (us < vs) & (found.data >= self.rule.content)
-            yield us[enough], vs[enough], found.data[enough]
+            enough = np.flatnonzero((us < vs) & (found.data >= self.rule.content))
+            for first in range(0, len(enough), _JUDGED_PAIRS):
+                part = enough[first : first + _JUDGED_PAIRS]
+                yield us[part], vs[part], found.data[part]
 
     def _openings(self) -> tuple[np.ndarray, np.ndarray]:
         """Give the first words of each sentence, padded with what equals nothing, and whether a clause ends with each.
@@ -205,16 +260,49 @@ class _Judge:
         least = np.where(is_clause, self.rule.clause, self.rule.passage)
         return (n_content >= self.rule.content) & (n_same + n_content >= least)
 
-    def _run_flags(self, u: int, v: int) -> int:
-        """Give the flags of the runs of words that two sentences have in common."""
+    def _run_flags(self, us: np.ndarray, vs: np.ndarray) -> np.ndarray:
+        """Find the flags of the runs of words that two sentences have in common, for pairs sorted by the first.
+
+        Pairs whose words are in common at the same positions have the same flags: of near-equal sentences, nearly all.
+        """
+        flags = np.zeros(len(us), dtype=np.int64)
+        known: dict[bytes, dict[tuple[bytes, int], int]] = {}
+        place_of = np.zeros(self.n_triples, dtype=np.int32)
+        starts = self.ends - np.maximum(self.counts - _LEAST_RUN + 1, 0)
+        for rows in np.split(np.arange(len(us)), np.flatnonzero(np.diff(us)) + 1) if len(us) else ():
+            u, others = int(us[rows[0]]), vs[rows]
+            own = self.triples[starts[u] : self.ends[u]]
+            # Backwards, so that the first of equal ones counts.
+            place_of[own[::-1]] = np.arange(len(own), 0, -1, dtype=np.int32)
+            sizes = self.ends[others] - starts[others]
+            edges = np.concatenate([[0], np.cumsum(sizes)])
+            flat = place_of[self.triples[np.repeat(starts[others] - edges[:-1], sizes) + np.arange(edges[-1])]]
+            # Each position in common stands for three words at most.
+            n_common = np.diff(np.concatenate([[0], np.cumsum(flat > 0)])[edges])
+            enough = n_common * _LEAST_RUN > self.rule.kept * np.maximum(self.counts[u], self.counts[others])
+            pattern = place_of[own].tobytes() + np.diff(self.content_sums[u]).astype(np.int8).tobytes()
+            pattern += self.contents[u].tobytes()
+            judged = known.setdefault(pattern, {})
+            line, cuts = flat.tobytes(), (edges * flat.itemsize).tolist()
+            contents = self.contents[others].tolist()
+            for i in np.flatnonzero(enough).tolist():
+                key = (line[cuts[i] : cuts[i + 1]], contents[i])
+                if key not in judged:
+                    judged[key] = self._judge_runs(u, int(others[i]))
+                flags[rows[0] + i] = judged[key]
+            place_of[own] = 0
+        return flags
+
+    def _judge_runs(self, u: int, v: int) -> int:
         rule = self.rule
         longer = max(self.counts[u], self.counts[v])
-        blocks = _blocks(self.words[u], self.words[v])
-        contents = [int(self.is_content[self.ids[u][block.a : block.a + block.size]].sum()) for block in blocks]
-        n_kept, n_content = sum(block.size for block in blocks), sum(contents)
+        runs = _runs(self.characters[u], self.characters[v])
+        sums = self.content_sums[u]
+        contents = [sums[start + size] - sums[start] for start, size in runs]
+        n_kept, n_content = sum(size for _, size in runs), sum(contents)
         if n_content < rule.content or n_kept <= rule.kept * longer:
             return 0
-        run, content = max((block.size, own) for block, own in zip(blocks, contents, strict=True))
+        run, content = max((size, own) for (_, size), own in zip(runs, contents, strict=True))
         if run == min(self.counts[u], self.counts[v]) and run > rule.contained * longer:
             return ALL_FLAGS
         if n_kept + n_content < rule.passage:

@@ -1,6 +1,7 @@
 """Texts to sentences: the original's normalization, and two ways to split."""
 
 import importlib.metadata
+import math
 import re
 import string
 import unicodedata
@@ -9,7 +10,8 @@ from typing import Any, NamedTuple
 from .gruen_markup import read_blocks
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_BROKEN_DECIMAL = re.compile(r"\d+\. \d+")
+# Numbers with decimal points after which a space has been put, such as a date.
+_BROKEN_DECIMALS = re.compile(r"(?<!\d)\d++(?:\. \d+)+")
 # All control characters but those that are space.
 _CONTROLS = dict.fromkeys(i for i in range(160) if unicodedata.category(chr(i)) == "Cc" and not chr(i).isspace())
 # Latin letters end here, but for those of Latin Extended Additional.
@@ -26,13 +28,68 @@ def normalize(text: str) -> str:
     text = text.replace("..", ".").replace(".", ". ").replace(". . ", ". ").replace(".  . ", ". ")
     while "  " in text:
         text = text.replace("  ", " ")
-    place = 0
-    # Each number that is found goes wherever its characters stand, within a longer number too. What lies before the
-    # place of the first holds none, so the search goes on from there.
-    while match := _BROKEN_DECIMAL.search(text, place):
-        place = match.start()
-        text = text.replace(match.group(), "UNK")
-    return text.strip()
+    decimals = _Decimals()
+    return _BROKEN_DECIMALS.sub(lambda match: decimals.replace(match.group()), text).strip()
+
+
+class _Decimals:
+    """The decimals of a text, replaced with "UNK" as the original does: the first one, wherever its characters occur,
+    within a longer number too; then the first of those left, and so on.
+
+    Runs of digits that ". " joins are read from left to right. In each, the decimals found before are replaced in the
+    order in which they were found, and what is left are new ones.
+    """
+
+    def __init__(self) -> None:
+        # For the digits before the point, those after it, and when the decimal was found.
+        self._found: dict[str, dict[str, int]] = {}
+        self._n_found = 0
+        self._lengths: tuple[set[int], set[int]] = (set(), set())
+
+    def replace(self, numbers: str) -> str:
+        """Replace all decimals among runs of digits joined by ". "."""
+        runs = numbers.split(". ")
+        joints = [". "] * (len(runs) - 1)
+        for i in range(len(joints)):
+            self._replace_known(runs, joints, i)
+            # The next decimal may take digits of this one's end.
+            self._replace_known(runs, joints, i + 1)
+            if joints[i] != "UNK" and runs[i] and runs[i + 1]:
+                self._found.setdefault(runs[i], {})[runs[i + 1]] = self._n_found
+                self._n_found += 1
+                for known, run in zip(self._lengths, runs[i : i + 2], strict=True):
+                    known.add(len(run))
+                runs[i] = runs[i + 1] = ""
+                joints[i] = "UNK"
+        return "".join(part for pair in zip(runs, [*joints, ""], strict=True) for part in pair)
+
+    def _replace_known(self, runs: list[str], joints: list[str], place: int) -> None:
+        """Replace the decimal at a joint if it was found before, and before it those that take digits of its end."""
+        waiting = [(place, self._n_found)]
+        while waiting:
+            i, limit = waiting[-1]
+            when, left, right = self._first(runs, joints, i)
+            if when >= limit:
+                waiting.pop()
+            elif self._first(runs, joints, i + 1)[0] < when:
+                waiting.append((i + 1, when))
+            else:
+                runs[i], runs[i + 1] = runs[i][: len(runs[i]) - left], runs[i + 1][right:]
+                joints[i] = "UNK"
+                waiting.pop()
+
+    def _first(self, runs: list[str], joints: list[str], i: int) -> tuple[float, int, int]:
+        """Return when the first of the known decimals at a joint was found, and its digits before and after the point."""
+        first: tuple[float, int, int] = (math.inf, 0, 0)
+        if i >= len(joints) or joints[i] == "UNK":
+            return first
+        for left in self._lengths[0]:
+            rights = self._found.get(runs[i][-left:]) if left <= len(runs[i]) else None
+            for right in self._lengths[1] if rights else ():
+                when = rights.get(runs[i + 1][:right]) if right <= len(runs[i + 1]) else None
+                if when is not None:
+                    first = min(first, (when, left, right))
+        return first
 
 
 class SplitText(NamedTuple):
