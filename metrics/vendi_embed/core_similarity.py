@@ -93,7 +93,9 @@ class Similarities:
         apart by their similarities with one of them, which comes first.
         """
         names = np.split(content_ranks(texts), self._ends[:-1])
-        return np.concatenate([_canonical_ranks(own, square) for own, square in zip(names, self._squares(), strict=True)])
+        return np.concatenate(
+            [_canonical_ranks(own, square) for own, square in zip(names, self._squares(), strict=True)]
+        )
 
     def content_keys(self, texts: list[str]) -> np.ndarray:
         """Digest each text with its similarities, as `content_keys` of core_rarefaction does with an embedding: (n,).
@@ -105,7 +107,9 @@ class Similarities:
         for end, square, ranks in zip(ends, self._squares(), np.split(self.ranks(texts), self._ends[:-1]), strict=True):
             order = np.argsort(ranks)
             start = end - len(order)
-            rows = [texts[start + i].encode() + b"\xff" + (square[i, order] + 0.0).astype("<f8").tobytes() for i in order]
+            rows = [
+                texts[start + i].encode() + b"\xff" + (square[i, order] + 0.0).astype("<f8").tobytes() for i in order
+            ]
             whole = hashlib.blake2b(b"".join(rows), digest_size=16).digest()
             digests = [hashlib.blake2b(row, digest_size=8, key=whole).digest() for row in rows]
             keys[start + order] = [int.from_bytes(digest, "little") for digest in digests]
