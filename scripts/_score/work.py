@@ -17,7 +17,7 @@ from scripts._score.units import Job, Unit
 ROOT = Path(__file__).resolve().parents[2]
 # Arguments that the command makes itself, or does not offer.
 _NOT_SETTINGS = (
-    *("predictions", "references", "set_size", "details", "confidence"),
+    *("predictions", "references", "set_size", "details", "confidence", "confidence_by"),
     *("similarity", "classes", "contexts", "patience", "contributions"),
 )
 
