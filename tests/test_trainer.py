@@ -39,6 +39,8 @@ SETTINGS = [
     ("self_bleu", {"set_size": 4, "max_order": 2}),
     ("self_bleu", {"group_by": "inputs", "aggregate": "sentence", "tokenizer": "13a"}),
     ("gruen", {"confidence": 0.9}),
+    ("gruen", {"set_size": 4, "confidence": 0.9}),
+    ("gruen", {"group_by": "inputs", "confidence": 0.9}),
     ("gruen", {"set_size": 4, "components": ["non_redundancy"]}),
     ("probeval", {"group_by": "inputs", "confidence": 0.9}),
     ("probeval", {"set_size": 4}),
@@ -81,6 +83,9 @@ def expected_result(load, name, settings):
     set_size, grouped = settings.pop("set_size", None), "group_by" in settings
     settings.pop("group_by", None)
     if name == "gruen":
+        size = 4 if grouped else set_size or 1
+        if "confidence" in settings and size > 1:
+            settings["confidence_by"] = [i // size for i in range(len(TEXTS))]
         return load(name).compute(predictions=TEXTS, **settings)
     size = 4 if grouped else set_size or len(TEXTS)
     sets = [TEXTS[i : i + size] for i in range(0, len(TEXTS), size)]
@@ -133,9 +138,9 @@ def test_memory_stays_flat_over_batches(load, tokenizer, name):
     for _ in range(30):
         for part in batches(evaluation(tokenizer), 5):
             compute_metrics(part, compute_result=False)
-        state = {key: vars(compute_metrics)[key] for key in ("_open", "_closed", "_merged", "_scores")}
+        state = {key: vars(compute_metrics)[key] for key in ("_open", "_closed", "_merged", "_units")}
         sizes.append(
-            len(pickle.dumps([str(state["_open"]), state["_closed"], state["_merged"].state, state["_scores"]]))
+            len(pickle.dumps([str(state["_open"]), state["_closed"], state["_merged"].state, state["_units"]]))
         )
     assert max(sizes) < min(sizes) + 300
 
@@ -246,7 +251,12 @@ def test_predictions_that_cannot_be_read(load, tokenizer, predictions, error, me
         ("self_bleu", {"set_size": 0}, ValueError, r"set_size must be at least 1\. Got 0"),
         ("self_bleu", {"set_size": 2, "group_by": "inputs"}, ValueError, "pass one of them"),
         ("self_bleu", {"group_by": "prompts"}, ValueError, r"group_by must be one of .* Got str 'prompts'"),
-        ("gruen", {"group_by": "inputs"}, ValueError, "gruen scores each text by itself"),
+        (
+            "gruen",
+            {"group_by": "inputs"},
+            ValueError,
+            "group_by has no effect without confidence: gruen scores each text by itself",
+        ),
         ("gruen", {"prefix": 3}, TypeError, r"prefix must be a string\. Got int 3"),
     ],
 )

@@ -33,6 +33,8 @@ class TextMetric:
     _compute: Callable[..., dict[str, Any]]
     # SETS, TEXTS or QUESTIONS of core_results.
     _items: str
+    # Range of the score, which bounds its confidence interval.
+    _bounds: tuple[float, float]
     # Set by evaluate.EvaluationModule.
     writer: Any
     num_process: int

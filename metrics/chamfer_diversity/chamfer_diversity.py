@@ -33,6 +33,7 @@ from .core_results import (
     format_sizes,
     mean_over_sets,
     parse_confidence,
+    parse_confidence_by,
     rows_of,
     signature,
     spread,
@@ -82,8 +83,10 @@ Args:
     rarefy (`int`, at least 2): return expected scores of this many texts, drawn from each set without replacement, so
         that sets of different sizes can be compared. The expectation is exact. A smaller set has no score. Cannot be
         combined with `contributions`.
-    confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
-        with a fixed seed.
+    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets: Student's interval,
+        corrected for skewness.
+    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
+        several for one prompt, are not independent: the interval is over labels. Default: each set is independent.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
@@ -112,7 +115,7 @@ Returns:
         [0, 2]. Higher is more diverse.
     scores (`list[float]`): Chamfer diversity of each set. None for a set that is left out, or smaller than `rarefy`.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `chamfer_diversity`. None for fewer
-        than two sets.
+        than two sets, or labels of `confidence_by`, and if all score the same.
     quality_chamfer_diversity (`float`), quality_scores (`list[float]`): only with `quality`. The same, with each
         text's distance multiplied by its quality, in [0, 2]. Higher is better and more diverse.
     quality_confidence_interval (`list[float]`): only with `quality` and `confidence`. `[low, high]` of
@@ -154,6 +157,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
     """Mean distance of each text of a set to its nearest neighbour, from sentence embeddings."""
 
     _items = SETS
+    _bounds = (0.0, 2.0)
     _parts = ChamferParts
 
     def _info(self) -> evaluate.MetricInfo:
@@ -181,6 +185,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         contributions: bool = False,
         rarefy: int | None = None,
         confidence: float | None = None,
+        confidence_by: Any = None,
         model: Any = DEFAULT_MODEL,
         precision: str | None = None,
         long_texts: str | None = None,
@@ -194,7 +199,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         check_source(embeddings, similarity, encoder)
         check_rarefy(rarefy, contributions=contributions)
         parse_choice(singletons, "singletons", ("error", "skip"))
-        level = parse_confidence(confidence)
+        level = parse_confidence(confidence, confidence_by)
         if predictions is NO_TEXTS:
             encoder.check_found()
             parse_min_quality(min_quality, None if quality is None else np.empty(0))
@@ -204,6 +209,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         counts = sets.sizes if counted is None else sum_by_set(counted.astype(np.int64), sets.sizes)
         k = parse_rarefy(rarefy, counts, least=2)
         scored = find_scored_sets(sets, singletons, "chamfer_diversity") if k is None else counts >= k
+        units = parse_confidence_by(confidence_by, len(sets.sizes), "set")[scored]
         compared, settings = parse_source(sets, embeddings, similarity, encoder).compared(sets)
 
         where = matrix_device(device)
@@ -237,13 +243,13 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
             "scores": spread(scores.tolist(), scored),
         }
         if level is not None:
-            result["confidence_interval"] = confidence_interval(level, scores)
+            result["confidence_interval"] = confidence_interval(level, scores, units, self._bounds)
         if qualities is not None:
             weighted = of_scored(mean_by_set(distances * qualities[rows], sizes))
             result["quality_chamfer_diversity"] = mean_over_sets(weighted)
             result["quality_scores"] = spread(weighted.tolist(), scored)
             if level is not None:
-                result["quality_confidence_interval"] = confidence_interval(level, weighted)
+                result["quality_confidence_interval"] = confidence_interval(level, weighted, units, self._bounds)
         if contributions:
 
             def added(factors: np.ndarray | None, scores: np.ndarray) -> list[list[float | None]]:
@@ -276,7 +282,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
             set_size=format_sizes(sets.sizes),
             **({} if min_quality is None else {"min_quality": float(min_quality)}),
             **rarefaction_settings(k, is_exact=True),
-            **confidence_settings(level),
+            **confidence_settings(level, confidence_by),
         )
         return result
 

@@ -15,7 +15,14 @@ from .core_inputs import NO_TEXTS, parse_texts
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL
 from .core_numbers import parse_number as parse_number
-from .core_results import TEXTS, confidence_interval, confidence_settings, parse_confidence, signature
+from .core_results import (
+    TEXTS,
+    confidence_interval,
+    confidence_settings,
+    parse_confidence,
+    parse_confidence_by,
+    signature,
+)
 from .core_rewards import RewardFunction as RewardFunction
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
@@ -103,8 +110,10 @@ Args:
         `parity`, only embeddings are cached; coherence and the suspects of `details` are never cached. If `model` is
         an encoder object, its embeddings are not cached. Not to be confused with the `cache_dir` of `evaluate.load`,
         which holds the code of the module.
-    confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over texts: 1000 resamples
-        with a fixed seed.
+    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over texts: Student's interval,
+        corrected for skewness.
+    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each text. Texts with equal labels, such
+        as samples for one prompt, are not independent: the interval is over labels. Default: each text is independent.
     details (`bool`, default `False`): also return, for each text, its sentences with their scores and the reasons for
         each penalty.
     progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
@@ -119,7 +128,7 @@ Returns:
     coherence (`float`): mean over texts, in [-0.1, 0]. Higher is better. A component that is not scored is None.
     scores (`list[float]`): score of each text.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `gruen`. None for fewer than two
-        texts.
+        texts, or labels of `confidence_by`, and if all score the same.
     n_sentences (`list[int]`): number of sentences scored in each text: those of two or more words.
     n_code (`list[int]`): number of code blocks left out of each text.
     details (`list[dict]`): only with `details=True`. For each text the components; `sentences`, each with `text`,
@@ -156,6 +165,7 @@ class Gruen(TextMetric, evaluate.Metric):
     """Linguistic quality of texts: grammaticality, non-redundancy, focus and coherence."""
 
     _items = TEXTS
+    _bounds = (0.0, 1.0)
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
@@ -194,16 +204,18 @@ class Gruen(TextMetric, evaluate.Metric):
         device: str | None = None,
         cache_dir: Any = None,
         confidence: float | None = None,
+        confidence_by: Any = None,
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
-        level = parse_confidence(confidence)
+        level = parse_confidence(confidence, confidence_by)
         run = EncoderSettings(DEFAULT_MODEL, precision, batch_size, device, cache_dir, progress)
         bert = BertSettings(likelihood, lm_model, cola_model, sop_model)
         settings = Settings(backbone, components, parity, bert, focus, focus_threshold, vectors, model, run, markup)
         if predictions is NO_TEXTS:
             settings.encoder.check_found()
         texts = parse_texts(predictions)
+        units = parse_confidence_by(confidence_by, len(texts), "text")
         judge = self._load_backbone(settings)
         mover = WordMover(vectors, load_vectors) if settings.focus_kind == "wms" else None
         sentences = split(texts, parity, settings.reading)
@@ -238,10 +250,10 @@ class Gruen(TextMetric, evaluate.Metric):
         result |= {name: float(found[name].points.mean()) if name in found else None for name in COMPONENTS}
         result |= {"scores": scores.tolist(), "n_sentences": sentences.sizes.tolist(), "n_code": sentences.n_code}
         if level is not None:
-            result["confidence_interval"] = confidence_interval(level, scores)
+            result["confidence_interval"] = confidence_interval(level, scores, units, self._bounds)
         if details:
             result["details"] = [describe_text(i, found, sentences) for i in range(len(texts))]
-        result["signature"] = signature("gruen", **signed, **confidence_settings(level))
+        result["signature"] = signature("gruen", **signed, **confidence_settings(level, confidence_by))
         return result
 
     def _load_backbone(self, settings: Settings) -> Backbone | None:

@@ -1,5 +1,6 @@
 """ProbEval: how far a model's distribution of answers to a commonsense question is from people's."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from .core_results import (
     confidence_settings,
     format_sizes,
     parse_confidence,
+    parse_confidence_by,
     signature,
 )
 from .core_rewards import RewardFunction as RewardFunction
@@ -113,8 +115,11 @@ Args:
     unknown (`str`, default `"error"`): a prediction without a reference is an error. With `"skip"`, it is left out and
         named in `skipped`. It applies to what is passed to `compute`, not to `add_batch`.
     missing (`str`, default `"error"`): the same for a reference without a prediction.
-    confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over questions: 1000
-        resamples with a fixed seed.
+    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over questions: Student's interval,
+        corrected for skewness.
+    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each question. Questions with equal
+        labels, such as those about one text, are not independent: the interval is over labels. Default: each question
+        is independent.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
@@ -143,7 +148,7 @@ Returns:
     probeval (`float`): mean over questions of KL(people || model) in nats, at least 0. Lower is closer to people.
     scores (`list[float]`): divergence of each question.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `probeval`. None for fewer than two
-        questions.
+        questions, or labels of `confidence_by`, and if all score the same.
     wrong_rate (`float`): mean over answered questions of the share of the model's answers that match no cluster, in
         [0, 1]. Lower is better. None if no question is answered.
     coverage (`float`): mean over questions of the share of people's answers whose cluster the model hits, in [0, 1].
@@ -189,6 +194,7 @@ class Probeval(TextMetric, evaluate.Metric):
     labels_from_cfc = staticmethod(labels_from_cfc)
 
     _items = QUESTIONS
+    _bounds = (0.0, math.inf)
     _parts = AnswerParts
 
     def _info(self) -> evaluate.MetricInfo:
@@ -234,6 +240,7 @@ class Probeval(TextMetric, evaluate.Metric):
         unknown: str = "error",
         missing: str = "error",
         confidence: float | None = None,
+        confidence_by: Any = None,
         model: Any = DEFAULT_MODEL,
         vectors: Any = None,
         precision: str | None = None,
@@ -244,7 +251,7 @@ class Probeval(TextMetric, evaluate.Metric):
         details: bool = False,
         progress: bool | None = None,
     ) -> dict[str, Any]:
-        level = parse_confidence(confidence)
+        level = parse_confidence(confidence, confidence_by)
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
         chosen = Settings(clustering, matcher, threshold, linkage, distance, seed, smoothing, debias, parity)
         # Once before the answers are read, and once with them.
@@ -257,6 +264,7 @@ class Probeval(TextMetric, evaluate.Metric):
                 load_vectors(vectors)
         given, gold, skipped = pair_rows(predictions, references, unknown, missing)
         asked = questions(given, gold)
+        units = parse_confidence_by(confidence_by, len(asked), "question")
         settings = resolve(chosen, asked)
         by_people = parse_labels(labels, asked) if matcher == "human" else [None] * len(asked)
         if vectors is not None or not needs_embeddings(settings):
@@ -293,7 +301,7 @@ class Probeval(TextMetric, evaluate.Metric):
         if "skip" in (unknown, missing):
             result["skipped"] = skipped._asdict()
         if level is not None:
-            result["confidence_interval"] = confidence_interval(level, np.array(scores))
+            result["confidence_interval"] = confidence_interval(level, np.array(scores), units, self._bounds)
         if settings.clustering != "human" and all(question.clusters for question in asked):
             compared = [
                 compare_clusterings(clusters.counts.argmax(axis=1), question.gold_counts.argmax(axis=1))
@@ -309,7 +317,7 @@ class Probeval(TextMetric, evaluate.Metric):
             **settings.signed(),
             **signed,
             n_answers=format_sizes(sizes),
-            **confidence_settings(level),
+            **confidence_settings(level, confidence_by),
         )
         return result
 

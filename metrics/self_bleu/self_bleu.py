@@ -31,11 +31,14 @@ from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, content_keys, parse_rarefy, rarefaction_settings
 from .core_results import (
     SETS,
-    confidence_interval,
+    Estimate,
     confidence_settings,
     format_sizes,
+    jackknife_estimate,
+    mean_estimate,
     mean_over_sets,
     parse_confidence,
+    parse_confidence_by,
     rows_of,
     signature,
     spread,
@@ -95,8 +98,10 @@ Args:
         exact, over the expected number of n-grams. All other scores are means over all subsets if there are at
         most 200, and over 200 seeded draws if there are more. A smaller set has no score. Cannot be combined with
         `aggregate="corpus"`.
-    confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
-        with a fixed seed. With `aggregate="corpus"`, the counts of each resample are pooled.
+    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets: Student's interval,
+        corrected for skewness. With `aggregate="corpus"`, the error of the score is that of the jackknife.
+    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
+        several for one prompt, are not independent: the interval is over labels. Default: each set is independent.
     details (`bool`, default `False`): also return all values of each set, and with `aggregate="sentence"` the score
         of each text.
 
@@ -115,7 +120,7 @@ Returns:
     scores (`list[float]`): self-BLEU of order `max_order` of each set. None for a set that is left out, or smaller
         than `rarefy`.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `self_bleu`. None for fewer than two
-        sets.
+        sets, or labels of `confidence_by`, and if all score the same.
     n_singletons (`int`): only with `singletons="skip"`. Number of sets of one text.
     n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
     details (`list[dict]`): only with `details=True`. For each set the values above and, with `aggregate="sentence"`,
@@ -145,6 +150,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
     """Self-BLEU of sets of texts, with Distinct-n and Entropy-n."""
 
     _items = SETS
+    _bounds = (0.0, 1.0)
     _parts = SelfBleuParts
 
     def _info(self) -> evaluate.MetricInfo:
@@ -172,6 +178,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
         repetition: bool = False,
         rarefy: int | None = None,
         confidence: float | None = None,
+        confidence_by: Any = None,
         details: bool = False,
     ) -> dict[str, Any]:
         max_order = parse_count(max_order, "max_order", high=_LONGEST)
@@ -179,7 +186,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
         if smoothing is None:
             smoothing = default_smoothing(aggregate)
         parse_choice(smoothing, "smoothing", SMOOTHINGS)
-        level = parse_confidence(confidence)
+        level = parse_confidence(confidence, confidence_by)
         check_rarefy(rarefy)
         if rarefy is not None and aggregate == "corpus":
             raise ValueError(
@@ -189,6 +196,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
         sets = parse_sets(predictions, set_size)
         k = parse_rarefy(rarefy, sets.sizes, least=2)
         scored = find_scored_sets(sets, singletons, "self_bleu") if k is None else sets.sizes >= k
+        units = parse_confidence_by(confidence_by, len(sets.sizes), "set")[scored]
         kept, rows = select_sets(sets, scored)
         sizes = kept.sizes
         words, tokenizer_name = tokenize(kept.texts, tokenizer, lambda i: sets.where(int(rows[i])))
@@ -227,9 +235,10 @@ class SelfBleu(TextMetric, evaluate.Metric):
         scores = columns[f"self_bleu_{max_order}"]
         result["scores"] = spread(scores.tolist(), scored)
         if level is not None:
-            result["confidence_interval"] = (
-                _corpus_interval(level, of_sets, smoothing) if pooled else confidence_interval(level, scores)
-            )
+            estimate = mean_estimate(scores, units)
+            if pooled and estimate.n > 1:
+                estimate = _corpus_estimate(result["self_bleu"], of_sets, smoothing, units)
+            result["confidence_interval"] = estimate.interval(level, self._bounds)
         if singletons == "skip":
             result["n_singletons"] = int((sets.sizes == 1).sum())
         if k is not None:
@@ -250,7 +259,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
             **({"compression": COMPRESSION} if repetition else {}),
             set_size=format_sizes(sets.sizes),
             **rarefaction_settings(k),
-            **confidence_settings(level),
+            **confidence_settings(level, confidence_by),
         )
         return result
 
@@ -259,13 +268,13 @@ class SelfBleu(TextMetric, evaluate.Metric):
             raise ValueError("aggregate='corpus' pools n-grams over all sets, so parts of them cannot be scored alone.")
 
 
-def _corpus_interval(level: float, of_sets: BleuStatistics, smoothing: str) -> list[float] | None:
-    """Interval of the score of all sets together, which is no mean: the statistics of the sets are drawn again."""
-    order = len(of_sets.matches)
+def _corpus_estimate(score: float, of_sets: BleuStatistics, smoothing: str, units: np.ndarray) -> Estimate:
+    """Estimate the score of all sets together, which is no mean, from that without the sets of each unit."""
+    index = np.unique(units, return_inverse=True)[1]
 
-    def score(*sums: np.ndarray, axis: int) -> np.ndarray:
-        pooled = np.stack([part.sum(axis=axis) for part in sums])
-        return bleu(BleuStatistics(pooled[:order], pooled[order:-2], *pooled[-2:]), smoothing)[-1]
+    def without(statistics: np.ndarray) -> np.ndarray:
+        rows = np.atleast_2d(statistics)
+        of_units = np.stack([np.bincount(index, row) for row in rows])
+        return (of_units.sum(axis=1, keepdims=True) - of_units).reshape(*statistics.shape[:-1], -1)
 
-    rows = (*of_sets.matches, *of_sets.totals, of_sets.hypothesis_lengths, of_sets.reference_lengths)
-    return confidence_interval(level, *rows, statistic=score)
+    return jackknife_estimate(score, bleu(BleuStatistics(*map(without, of_sets)), smoothing)[-1])

@@ -1,11 +1,13 @@
 """What a result is made of: its signature, its confidence interval, and the merging of the results of parts."""
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .core_inputs import as_list
 from .core_numbers import describe, show, to_float
 
 VERSION = "0.3.0"
@@ -19,11 +21,12 @@ _SIZES = ("set_size", "n_answers")
 _DIGITS = 12
 _DIGEST = re.compile(rf"(\w+):given\(([0-9a-f]{{{_DIGITS}}})\)")
 
-# The number of resamples of sacreBLEU.
-_RESAMPLES = 1000
-_SEED = 0
-# Values drawn at a time, which bounds the memory for any number of items.
-_DRAWN_AT_ONCE = 1_000_000
+# The range of a score that has none.
+UNBOUNDED = (-math.inf, math.inf)
+# Units whose values differ by less, relative to their mean, differ by rounding only.
+_ROUNDING = 1e-9
+# Skewness below this does not change an interval, and the inverse of its correction divides by it.
+_LEAST_SKEWNESS = 1e-6
 
 
 def format_order(q: float) -> str:
@@ -105,9 +108,17 @@ def _merge_entries(one: str, other: str) -> str | None:
     return f"{name}:{format_sizes(np.array(bounds))}"
 
 
-def parse_confidence(value: Any) -> float | None:
-    """Read the level of a confidence interval, in (0, 1); None for no interval."""
+def parse_confidence(value: Any, by: Any = None) -> float | None:
+    """Read the level of a confidence interval, in (0, 1); None for no interval.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not a number in (0, 1), or there is none although `by` says which items belong together.
+    """
     if value is None:
+        if by is not None:
+            raise ValueError("confidence_by has no effect without confidence: pass a level, such as confidence=0.95.")
         return None
     try:
         level = to_float(value)
@@ -118,45 +129,195 @@ def parse_confidence(value: Any) -> float | None:
     return level
 
 
-def confidence_settings(level: float | None) -> dict[str, object]:
+def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
+    """Read which items belong together, and number these units.
+
+    Parameters
+    ----------
+    labels : list of n_items strings or integers; None if each item is a unit
+    noun : what an item is, for errors
+
+    Returns
+    -------
+    ndarray of shape (n_items,), int64: equal for items of one unit
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not a list with a string or an integer for each item.
+    """
+    if labels is None:
+        return np.arange(n_items)
+    rows = as_list(labels, "confidence_by", f"a list with a label for each {noun}")
+    if len(rows) != n_items:
+        raise ValueError(f"confidence_by must have a label for each of the {n_items} {noun}s. Got {len(rows)}.")
+    units: dict[Any, int] = {}
+    for i, label in enumerate(rows):
+        if not isinstance(label, (str, int)) or isinstance(label, bool):
+            raise TypeError(f"confidence_by[{i}] must be a string or an integer. Got {describe(label)}.")
+        units.setdefault(label, len(units))
+    return np.array([units[label] for label in rows], dtype=np.int64)
+
+
+def confidence_settings(level: float | None, by: Any = None) -> dict[str, object]:
     """Return the signature entries of a confidence interval; none without one."""
     if level is None:
         return {}
-    return {"confidence": level, "resamples": _RESAMPLES, "resampling_seed": _SEED}
+    return {"confidence": level, **({} if by is None else {"confidence_by": "given"})}
+
+
+class Estimate(NamedTuple):
+    """An estimate from independent units.
+
+    n : number of units
+    value : the estimate
+    error : its standard error; NaN for fewer than two units, 0 if the units do not differ
+    skewness : of the units
+    """
+
+    n: int
+    value: float
+    error: float
+    skewness: float
+
+    def interval(self, level: float, bounds: tuple[float, float] = UNBOUNDED) -> list[float] | None:
+        """Compute a confidence interval: Student's, made wider at each end where skewness requires it.
+
+        An end is that of Student's interval or that of Hall's, whose cubic transformation removes the skewness of the
+        t statistic, whichever is farther from the estimate. For values that are not skewed, the two coincide.
+
+        Parameters
+        ----------
+        level : in (0, 1)
+        bounds : range of the score; an end outside it is moved to it, but not past the estimate
+
+        Returns
+        -------
+        [low, high]; None for fewer than two units, and if the units do not differ, since nothing is then known of how
+        they vary
+
+        References
+        ----------
+        Hall, P. (1992). On the removal of skewness by transformation. J. R. Stat. Soc. B 54, 221-228.
+        """
+        if not self.error > 0:
+            return None
+        from scipy.special import stdtrit
+
+        t = float(stdtrit(self.n - 1, (1 + level) / 2))
+        low = self.value - max(t, self._untransformed(t)) * self.error
+        high = self.value - min(-t, self._untransformed(-t)) * self.error
+        return [max(low, min(bounds[0], self.value)), min(high, max(bounds[1], self.value))]
+
+    def transformed_t(self) -> float:
+        """Return the t statistic of the null hypothesis that the truth is 0, by Hall's transformation."""
+        a = self.skewness / math.sqrt(self.n)
+        t = self.value / self.error
+        return t + a * t**2 / 3 + a**2 * t**3 / 27 + a / 6
+
+    def _untransformed(self, y: float) -> float:
+        a = self.skewness / math.sqrt(self.n)
+        if abs(a) < _LEAST_SKEWNESS:
+            return y
+        return 3 / a * (math.cbrt(1 + a * (y - a / 6)) - 1)
+
+
+class UnitSums:
+    """Sums over independent units, from which the mean over their items follows, with its error and skewness.
+
+    A unit is an item, or several that belong together, such as the samples of a prompt. The sums are moments about the
+    mean of the first items, so that any number of units can be added in batches.
+    """
+
+    def __init__(self) -> None:
+        self._shift: float | None = None
+        # At [a, b] the sum over units of (sum of the shifted values)^a times (number of items)^b, for a + b <= 3.
+        self._powers = np.zeros((4, 4))
+
+    def add(self, sums: np.ndarray, counts: np.ndarray) -> None:
+        """Add units.
+
+        Parameters
+        ----------
+        sums : ndarray of shape (u,), the sum of the values of each unit's items
+        counts : ndarray of shape (u,), the number of its items, at least 1
+        """
+        if not len(sums):
+            return
+        if self._shift is None:
+            self._shift = float(sums.sum() / counts.sum())
+        shifted, weights = sums - self._shift * counts, counts.astype(np.float64)
+        for a in range(4):
+            for b in range(4 - a):
+                self._powers[a, b] += float((shifted**a * weights**b).sum())
+
+    def estimate(self) -> Estimate:
+        """Return the mean over all items; NaN without any.
+
+        The error is that of a ratio of two sums, which vary together with the units.
+        """
+        p = self._powers.tolist()
+        n = round(p[0][0])
+        if self._shift is None:
+            return Estimate(0, math.nan, math.nan, math.nan)
+        total, change = p[0][1], p[1][0] / p[0][1]
+        mean = self._shift + change
+        # Powers of what a unit adds to the sum of values beyond the mean of all.
+        square = p[2][0] - 2 * change * p[1][1] + change**2 * p[0][2]
+        cube = p[3][0] - 3 * change * p[2][1] + 3 * change**2 * p[1][2] - change**3 * p[0][3]
+        return _estimate(n, mean, square / total**2 * n**2, cube / total**3 * n**3)
+
+
+def _estimate(n: int, value: float, square: float, cube: float) -> Estimate:
+    """Make an estimate from the sums of the second and third powers of the deviations of its n units."""
+    if n < 2:
+        return Estimate(n, value, math.nan, math.nan)
+    if square <= n * (_ROUNDING * value) ** 2:
+        return Estimate(n, value, 0.0, 0.0)
+    return Estimate(n, value, math.sqrt(square / n / (n - 1)), cube / n / (square / n) ** 1.5)
+
+
+def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estimate:
+    """Estimate the mean of values, ndarray of shape (m,), with the unit of each; each is a unit by default."""
+    sums = UnitSums()
+    if units is None or not len(values):
+        sums.add(values, np.ones(len(values)))
+    else:
+        index = np.unique(units, return_inverse=True)[1]
+        sums.add(np.bincount(index, values), np.bincount(index))
+    return sums.estimate()
 
 
 def confidence_interval(
-    level: float, *samples: np.ndarray, statistic: Callable[..., Any] = np.mean
+    level: float, values: np.ndarray, units: np.ndarray | None = None, bounds: tuple[float, float] = UNBOUNDED
 ) -> list[float] | None:
-    """Compute the percentile interval of a statistic of m items, by a bootstrap over the items.
+    """Compute the confidence interval of a mean, as `Estimate.interval` does.
 
     Parameters
     ----------
     level : in (0, 1)
-    samples : ndarrays of shape (m,), the arguments of the statistic
-    statistic : a function of as many arrays of shape (..., m) and of `axis`, the axis it reduces; by default the mean
+    values : ndarray of shape (m,)
+    units : ndarray of shape (m,), equal for values that are not independent; by default all are
+    bounds : range of the score
 
     Returns
     -------
-    [low, high]; None for fewer than two items, whose variance is unknown
+    [low, high]; None for fewer than two units, and if the units do not differ
     """
-    from scipy.stats import bootstrap
+    return mean_estimate(values, units).interval(level, bounds)
 
-    n_items = len(samples[0])
-    if n_items < 2:
-        return None
-    low, high = bootstrap(
-        samples,
-        statistic,
-        n_resamples=_RESAMPLES,
-        batch=max(1, _DRAWN_AT_ONCE // (n_items * len(samples))),
-        vectorized=True,
-        paired=True,
-        confidence_level=level,
-        method="percentile",
-        rng=_SEED,
-    ).confidence_interval
-    return [float(low), float(high)]
+
+def jackknife_estimate(value: float, left_out: np.ndarray) -> Estimate:
+    """Estimate a statistic that is no mean from its values without each unit in turn (Tukey's jackknife).
+
+    Parameters
+    ----------
+    value : the statistic of all units
+    left_out : ndarray of shape (n,), the statistic without each unit
+    """
+    n = len(left_out)
+    deviations = (n - 1) * (left_out.mean() - left_out)
+    return _estimate(n, value, float((deviations**2).sum()), float((deviations**3).sum()))
 
 
 class MergedResult:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_numbers import describe, parse_choice, parse_count
-from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, confidence_interval, parse_confidence, result_numbers
+from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, UnitSums, parse_confidence, result_numbers
 
 _GROUPS = ("inputs", "labels")
-# Settings for single texts, which are not known before training; and `details`, which a log cannot hold.
+# Settings for single items, which are not known before training; and `details`, which a log cannot hold.
 _NOT_IN_TRAINING = {
     *("predictions", "embeddings", "similarity", "weights", "quality", "min_quality", "labels", "details"),
-    *("classes", "contexts", "patience", "contributions"),
+    *("classes", "contexts", "patience", "contributions", "confidence_by"),
 }
 
 
@@ -80,8 +80,11 @@ class TrainerMetric:
             parse_choice(group_by, "group_by", _GROUPS)
             if set_size is not None:
                 raise ValueError("set_size and group_by both say which generations make a set: pass one of them.")
-            if items == TEXTS:
-                raise ValueError(f"group_by has no effect: {metric.name} scores each text by itself.")
+            if items == TEXTS and settings.get("confidence") is None:
+                raise ValueError(
+                    f"group_by has no effect without confidence: {metric.name} scores each text by itself, and only "
+                    "its interval is over groups."
+                )
         self._references = settings.pop("references", None)
         if self._references is not None and not isinstance(self._references, Mapping):
             raise TypeError(f"references must map each question to people's answers. Got {describe(self._references)}.")
@@ -99,7 +102,10 @@ class TrainerMetric:
         self._open: dict[Any, _Group] = {}
         self._closed: set[bytes] = set()
         self._merged = MergedResult()
-        self._scores: list[float] = []
+        # The sum and the number of the scores of each unit of the interval.
+        self._units: dict[Any, tuple[float, int]] = {}
+        # Whether texts that are scored by themselves belong together.
+        self._has_units = False
         self._n_examples = 0
         self._n_texts = 0
 
@@ -123,7 +129,7 @@ class TrainerMetric:
         ends = compute_result is not False
         try:
             self._take(self._read(prediction, compute_result))
-            done = list(self._close(everything=ends).values())
+            done = self._close(everything=ends)
             if compute_result is None:
                 result = self._score(done)
             else:
@@ -274,17 +280,21 @@ class TrainerMetric:
 
     def _take(self, rows: _Rows) -> None:
         """Add texts to the incomplete sets."""
+        self._has_units = self._group_by is not None or max(self._set_size or 1, rows.per_example) > 1
         for i, text in enumerate(rows.texts):
             example, place = divmod(i, rows.per_example)
             if self._group_by is not None:
                 key: Any = rows.keys[example]
-                if key in self._closed:
+                if key in self._closed and self._items != TEXTS:
                     raise ValueError(
                         f"group_by={self._group_by!r}: a group recurs after others (example {example} of the last "
                         "batch). With batch_eval_metrics=True, its examples must be consecutive."
                     )
+            elif self._set_size is not None:
+                key = self._n_texts // self._set_size
             else:
-                key = 0 if self._set_size is None else self._n_texts // self._set_size
+                # Texts that are scored by themselves belong together if they are of one example.
+                key = self._n_texts // rows.per_example if self._items == TEXTS else 0
             question = rows.questions[example] if rows.questions else ""
             group = self._open.setdefault(key, _Group(question, [], []))
             group.texts.append(text)
@@ -316,36 +326,42 @@ class TrainerMetric:
 
     # Scoring.
 
-    def _score(self, groups: list[_Group]) -> dict[str, Any]:
+    def _score(self, groups: Mapping[Any, _Group]) -> dict[str, Any]:
+        compute, sets = self._metric._compute, [group.texts for group in groups.values()]
         if self._items == TEXTS:
-            return self._metric._compute(
-                predictions=[text for group in groups for text in group.texts], **self._settings
-            )
+            units = [unit for unit, texts in enumerate(sets) for _ in texts]
+            by = {"confidence_by": units} if self._has_units and self._settings.get("confidence") is not None else {}
+            return compute(predictions=[text for texts in sets for text in texts], **by, **self._settings)
         if self._items == SETS:
-            return self._metric._compute(predictions=[group.texts for group in groups], **self._settings)
-        gold: list[Any] = [group.gold for group in groups]
+            return compute(predictions=sets, **self._settings)
+        gold: list[Any] = [group.gold for group in groups.values()]
         if self._references is not None:
-            for group in groups:
+            for group in groups.values():
                 if group.question not in self._references:
                     raise ValueError(f"references has no answers to the question {describe(group.question)}.")
-            gold = [self._references[group.question] for group in groups]
-        return self._metric._compute(predictions=[group.texts for group in groups], references=gold, **self._settings)
+            gold = [self._references[group.question] for group in groups.values()]
+        return compute(predictions=sets, references=gold, **self._settings)
 
-    def _score_part(self, groups: list[_Group]) -> None:
+    def _score_part(self, groups: Mapping[Any, _Group]) -> None:
         if not groups:
             return
         self._metric._check_parts(self._settings)
         result = self._score(groups)
         self._merged.add(result, self._metric._n_items)
         if self._settings.get("confidence") is not None:
-            self._scores += [score for score in result["scores"] if score is not None]
+            keys = [key for key, group in groups.items() for _ in (group.texts if self._items == TEXTS else [group])]
+            for key, score in zip(keys, result["scores"], strict=True):
+                if score is not None:
+                    total, count = self._units.get(key, (0.0, 0))
+                    self._units[key] = (total + score, count + 1)
 
     def _finish(self) -> dict[str, Any]:
         result = self._merged.result()
-        if self._settings.get("confidence") is not None:
-            level = parse_confidence(self._settings["confidence"])
-            assert level is not None
-            result["confidence_interval"] = confidence_interval(level, np.array(self._scores))
+        level = parse_confidence(self._settings.get("confidence"))
+        if level is not None:
+            sums, values = UnitSums(), np.array(list(self._units.values())).reshape(-1, 2)
+            sums.add(values[:, 0], values[:, 1])
+            result["confidence_interval"] = sums.estimate().interval(level, self._metric._bounds)
         return result
 
     def _named(self, result: Mapping[str, Any]) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ from .core_results import (
     format_sizes,
     mean_over_sets,
     parse_confidence,
+    parse_confidence_by,
     rows_of,
     signature,
     spread,
@@ -113,8 +115,10 @@ Args:
         different sizes can be compared. A smaller set has no score. At order 0 of `kernel="classes"` the expectation is
         exact. Otherwise it is the mean over all subsets if there are at most 200, and over 200 seeded draws if there
         are more. Cannot be combined with `weights`, `patience` or `contributions`.
-    confidence (`float`): level of a confidence interval, such as 0.95, from a bootstrap over sets: 1000 resamples
-        with a fixed seed.
+    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets: Student's interval,
+        corrected for skewness.
+    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
+        several for one prompt, are not independent: the interval is over labels. Default: each set is independent.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
@@ -141,7 +145,7 @@ Returns:
     scores (`list[float]`): Vendi score of each set. 0 if no text reaches `min_quality`. None for a set smaller than
         `rarefy`.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `vendi_embed`. None for fewer than
-        two sets.
+        two sets, or labels of `confidence_by`, and if all score the same.
     by_order (`dict[str, float]`): only if `q` is a list. The mean over sets at each order. It never increases with
         the order.
     quality_vendi_embed (`float`), quality_scores (`list[float]`): only with `quality`. Mean quality of a set,
@@ -191,6 +195,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
 
     _items = SETS
+    _bounds = (0.0, math.inf)
     _parts = VendiParts
 
     def _info(self) -> evaluate.MetricInfo:
@@ -225,6 +230,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         contributions: bool = False,
         rarefy: int | None = None,
         confidence: float | None = None,
+        confidence_by: Any = None,
         model: Any = DEFAULT_MODEL,
         precision: str | None = None,
         long_texts: str | None = None,
@@ -248,12 +254,13 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         class_settings.check(kernel, quality)
         if kernel == "classes":
             class_settings.check_default(embeddings, similarity, encoder)
-        level = parse_confidence(confidence)
+        level = parse_confidence(confidence, confidence_by)
         check_rarefy(rarefy, weights=weights, contributions=contributions, patience=patience)
         if predictions is NO_TEXTS:
             encoder.check_found()
             parse_min_quality(min_quality, None if quality is None else np.empty(0))
         sets = parse_sets(predictions, set_size)
+        units = parse_confidence_by(confidence_by, len(sets.sizes), "set")
         weighting = parse_weighting(sets, weights, quality, min_quality)
         k = parse_rarefy(rarefy, weighting.sizes(sets.sizes))
         source = parse_source(sets, embeddings, similarity, encoder)
@@ -277,10 +284,13 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         def named(values: np.ndarray) -> list[dict[str, float]]:
             return [dict(zip(names, row, strict=True)) for row in values.tolist()]
 
-        def of_sets(name: str, values: np.ndarray, prefix: str = "") -> dict[str, Any]:
+        def of_sets(
+            name: str, values: np.ndarray, prefix: str = "", bounds: tuple[float, float] = self._bounds
+        ) -> dict[str, Any]:
             found = {name: mean_over_sets(values[scored]), f"{prefix}scores": spread(values[scored].tolist(), scored)}
             if level is not None:
-                found[f"{prefix}confidence_interval"] = confidence_interval(level, values[scored])
+                own = values[scored]
+                found[f"{prefix}confidence_interval"] = confidence_interval(level, own, units[scored], bounds)
             return found
 
         result = of_sets("vendi_embed", scores)
@@ -293,7 +303,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         if patience is not None:
             assert isinstance(compared, ClassKernel)
             assert weighting.qualities is not None
-            result |= of_sets("utility", compared.utility(weighting.qualities, patience), "utility_")
+            result |= of_sets("utility", compared.utility(weighting.qualities, patience), "utility_", (0.0, 1.0))
         if contributions:
             added, quality_added = text_contributions(compared, orders[0], scores, weighting)
             result["contributions"] = by_set(added, sets.sizes)
@@ -323,7 +333,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             **({} if min_quality is None else {"min_quality": float(min_quality)}),
             **({} if patience is None else {"patience": float(patience)}),
             **rarefaction_settings(k, is_exact),
-            **confidence_settings(level),
+            **confidence_settings(level, confidence_by),
         )
         return result
 

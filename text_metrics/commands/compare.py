@@ -5,19 +5,22 @@
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed --setting q=0.5 --json comparison.json
     text-metrics compare a.jsonl b.jsonl --metric probeval --references people.jsonl
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed --setting rarefy=4
+    text-metrics compare a.jsonl b.jsonl --metric gruen --text-key output --group-key prompt
 
-An item is a JSON value on its own line: a text, a list of texts if the metric scores sets, or an object that holds
-either under --text-key. The items of the two files are paired line by line, or by --id-key. The metric is one of this
-repository, or the path of any module of `evaluate` whose result has `scores`, one for each item.
+An item is a JSON value on its own line: a text, a list of texts, or an object that holds either under --text-key. A
+list is a set; for gruen, its score is the mean over its texts. The items of the two files are paired line by line, or
+by --id-key. Items with the same --group-key are not independent: intervals and tests are then over groups. The metric
+is one of this repository, or the path of any module of `evaluate` whose result has `scores`, one for each item.
 
-Prints both means and the mean difference, each with a bootstrap interval, and the p-value of a paired approximate
-randomization test: the probability of a difference at least as large if the systems were equally good.
+Prints both means and the mean difference, each with a confidence interval, and two p-values: of the hypothesis that the
+mean difference is 0, by a t test that is corrected for skewness as the intervals are; and of the hypothesis that the
+two systems are exchangeable within each item, by a paired approximate randomization test.
 """
 
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,14 +28,32 @@ from text_metrics.commands.shared.command import command, drawn
 from text_metrics.commands.shared.files import read_jsonl, write_text
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.commands.shared.settings import parse_settings
-from text_metrics.commands.shared.statistics import RESAMPLES, randomization_p
-from text_metrics.metrics._core.core_results import confidence_interval, merge_signatures, parse_confidence
+from text_metrics.commands.shared.statistics import RESAMPLES, mean_p, randomization_p
+from text_metrics.metrics._core.core_inputs import mean_by_set
+from text_metrics.metrics._core.core_results import (
+    TEXTS,
+    UNBOUNDED,
+    mean_estimate,
+    merge_signatures,
+    parse_confidence,
+    parse_confidence_by,
+)
 
 
-def read_items(path: Path, text_key: str | None, id_key: str | None) -> tuple[list[Any], list[Any]]:
-    """Read the items of a system, and their ids: line numbers if there is no id key."""
+class Keys(NamedTuple):
+    """The keys of an item's text, id and group, where lines are objects."""
+
+    text: str | None
+    id: str | None
+    group: str | None
+
+
+def read_items(path: Path, keys: Keys) -> tuple[list[Any], list[Any], list[Any]]:
+    """Read the items of a system, their ids, which are line numbers if there is no id key, and their groups."""
+    text_key, id_key, group_key = keys
     items: list[Any] = []
     names: dict[Any, None] = {}
+    groups: list[Any] = []
     for where, value in read_jsonl(path):
         name: Any = len(names)
         if id_key is not None:
@@ -43,35 +64,67 @@ def read_items(path: Path, text_key: str | None, id_key: str | None) -> tuple[li
                 raise ValueError(f"{where}: {id_key} must be a string or an integer. Got {name!r:.80}.")
             if name in names:
                 raise ValueError(f"{where}: {id_key} {name!r} comes twice.")
+        if group_key is not None:
+            group = value.get(group_key) if isinstance(value, dict) else None
+            if not isinstance(group, (str, int)) or isinstance(group, bool):
+                raise ValueError(f"{where}: {group_key} must be a string or an integer. Got {group!r:.80}.")
+            groups.append(group)
         if text_key is not None:
             if not isinstance(value, dict) or text_key not in value:
                 raise ValueError(f"{where} has no {text_key!r}.")
             value = value[text_key]
         items.append(value)
         names[name] = None
-    return items, list(names)
+    return items, list(names), groups
 
 
-def pair_up(first: Path, second: Path, text_key: str | None, id_key: str | None) -> tuple[list, list, list]:
-    """Read both files and pair their items; returns the items of each, and the ids."""
-    one, names = read_items(first, text_key, id_key)
-    other, other_names = read_items(second, text_key, id_key)
+class Pairs(NamedTuple):
+    """The paired items of two systems, their ids, and the group of each pair; no groups without a group key."""
+
+    one: list[Any]
+    other: list[Any]
+    names: list[Any]
+    groups: list[Any]
+
+
+def pair_up(first: Path, second: Path, keys: Keys) -> Pairs:
+    """Read both files and pair their items."""
+    one, names, groups = read_items(first, keys)
+    other, other_names, other_groups = read_items(second, keys)
+    id_key = keys.id
     if id_key is None:
         if len(one) != len(other):
             raise ValueError(
                 f"Both files must have as many items, for they are compared line by line. {first} has {len(one)}, "
                 f"{second} has {len(other)}. Pass --id-key if they belong together by an id."
             )
-        return one, other, names
+        order = list(range(len(other)))
+    else:
+        order = _order(names, other_names, id_key, first, second)
+    for i, (name, group) in enumerate(zip(names, groups, strict=False)):
+        if other_groups[order[i]] != group:
+            raise ValueError(
+                f"item {name!r} must have the same {keys.group} in both files. Got {group!r} and "
+                f"{other_groups[order[i]]!r}."
+            )
+    return Pairs(one, [other[i] for i in order], names, groups)
+
+
+def _order(names: list[Any], other_names: list[Any], id_key: str, first: Path, second: Path) -> list[int]:
+    """Find the items of the second file that have the ids of the first, in their order."""
     places = {name: i for i, name in enumerate(other_names)}
     alone = [name for name in names if name not in places] or [name for name in other_names if name not in set(names)]
     if alone:
         raise ValueError(f"{id_key} {alone[0]!r} is in only one of {first} and {second}.")
-    return one, [other[places[name]] for name in names], names
+    return [places[name] for name in names]
 
 
 def score(metric: Any, items: list, settings: dict[str, Any], path: Path) -> tuple[np.ndarray, str]:
     """Score the items of one system: (n,), NaN for an item without a score; and the signature."""
+    sizes = None
+    if getattr(metric, "_items", None) == TEXTS and all(isinstance(item, list) and item for item in items):
+        sizes = np.array([len(item) for item in items])
+        items = [text for item in items for text in item]
     try:
         result = metric.compute(predictions=items, **settings)
     except (TypeError, ValueError) as error:
@@ -83,30 +136,44 @@ def score(metric: Any, items: list, settings: dict[str, Any], path: Path) -> tup
             f"{path}: {metric.name} must give 'scores', one for each of the {len(items)} items. Got {got}. A metric of "
             "sets wants a list of texts in each line."
         )
-    return np.array(scores, dtype=np.float64), str(result.get("signature", metric.name))
+    values = np.array(scores, dtype=np.float64)
+    return values if sizes is None else mean_by_set(values, sizes), str(result.get("signature", metric.name))
 
 
-def compare(first: np.ndarray, second: np.ndarray, level: float) -> dict[str, Any]:
+def compare(
+    first: np.ndarray,
+    second: np.ndarray,
+    level: float,
+    groups: np.ndarray | None = None,
+    bounds: tuple[float, float] = UNBOUNDED,
+) -> dict[str, Any]:
     """Compare paired scores.
 
     Parameters
     ----------
     first, second : ndarrays of shape (n,)
     level : of the confidence intervals
+    groups : ndarray of shape (n,), int: equal for items that are not independent; by default all are
+    bounds : range of the scores
 
     Returns
     -------
     dict, strictly valid JSON
     """
     differences = first - second
+    groups = np.arange(len(differences)) if groups is None else groups
+    sides = (("a", first, bounds), ("b", second, bounds), ("difference", differences, UNBOUNDED))
+    estimates = {name: (mean_estimate(values, groups), within) for name, values, within in sides}
     return {
         "n": len(differences),
+        "n_units": estimates["difference"][0].n,
         "confidence": level,
         **{
-            name: {"mean": float(values.mean()), "interval": confidence_interval(level, values)}
-            for name, values in (("a", first), ("b", second), ("difference", differences))
+            name: {"mean": estimate.value, "interval": estimate.interval(level, within)}
+            for name, (estimate, within) in estimates.items()
         },
-        "p": randomization_p(differences),
+        "p": mean_p(estimates["difference"][0]),
+        "p_randomization": randomization_p(np.bincount(groups, differences)),
         "resamples": RESAMPLES,
         "a_higher": int((differences > 0).sum()),
         "b_higher": int((differences < 0).sum()),
@@ -128,11 +195,21 @@ def show(result: dict[str, Any]) -> str:
     lines.append(
         f"  A is higher {result['a_higher']} times, B {result['b_higher']} times, equal {result['equal']} times"
     )
-    lines.append(f"  p = {result['p']:.4f} (paired approximate randomization, {result['resamples']} resamples)")
-    lines.append(f"  intervals: {100 * result['confidence']:g} % bootstrap")
+    lines.append(f"  {_format_p(result['p'])} (mean difference, t test corrected for skewness)")
+    lines.append(
+        f"  {_format_p(result['p_randomization'])} (paired approximate randomization, {result['resamples']} resamples)"
+    )
+    over = "items" if result["n_units"] == result["n"] else f"{result['n_units']} groups of items"
+    lines.append(f"  intervals: {100 * result['confidence']:g} %, over {over}")
     if not scored_alike(*result["signatures"]):
         lines.append("  the signatures differ: what is compared was not scored alike")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
+
+
+def _format_p(p: float | None) -> str:
+    if p is None:
+        return "p is undefined"
+    return "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
 
 
 def scored_alike(first: str, second: str) -> bool:
@@ -163,7 +240,7 @@ def plot(differences: np.ndarray, result: dict[str, Any], path: Path) -> None:
     left.set_ylabel(f"{result['metric']}: A - B")
     right.hist(differences, bins="auto", orientation="horizontal", color="tab:gray")
     right.set_xlabel("items")
-    figure.suptitle(f"mean difference {own['mean']:.4f}, p = {result['p']:.4f}", fontsize=10)
+    figure.suptitle(f"mean difference {own['mean']:.4f}, {_format_p(result['p'])}", fontsize=10)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
 
@@ -177,6 +254,7 @@ def main() -> int:
     parser.add_argument("--metric", required=True, help="name of a metric here, or the path of a module")
     parser.add_argument("--text-key", help="the key of the item, where lines are objects")
     parser.add_argument("--id-key", help="the key that pairs the items; by default, the line")
+    parser.add_argument("--group-key", help="the key of the group, such as the prompt, of items that belong together")
     parser.add_argument("--references", type=Path, help="a reference for each item of A, as JSON lines")
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals")
@@ -185,7 +263,9 @@ def main() -> int:
     arguments = parser.parse_args()
     level = parse_confidence(arguments.confidence)
     settings = parse_settings(arguments.setting, "--setting")
-    one, other, names = pair_up(arguments.a, arguments.b, arguments.text_key, arguments.id_key)
+    keys = Keys(arguments.text_key, arguments.id_key, arguments.group_key)
+    one, other, names, groups = pair_up(arguments.a, arguments.b, keys)
+    units = parse_confidence_by(groups or None, len(names), "item")
     if arguments.references:
         settings["references"] = [value for _, value in read_jsonl(arguments.references)]
     metric = load_metric(arguments.metric)
@@ -199,7 +279,7 @@ def main() -> int:
         "metric": metric.name,
         "files": [str(arguments.a), str(arguments.b)],
         "left_out": int((~told).sum()),
-        **compare(scores[told], other_scores[told], level),
+        **compare(scores[told], other_scores[told], level, units[told], getattr(metric, "_bounds", UNBOUNDED)),
         "signatures": [signature, other_signature],
     }
     print(show(result))

@@ -10,7 +10,7 @@ from text_metrics.commands.meta_eval.agreement import LEVEL
 from text_metrics.commands.meta_eval.kinds import Kinds, auc_by_kind
 from text_metrics.commands.meta_eval.pairs import Pairs
 from text_metrics.commands.shared.files import read_objects
-from text_metrics.metrics._core.core_results import confidence_interval
+from text_metrics.metrics._core.core_results import jackknife_estimate
 
 
 class Rater(NamedTuple):
@@ -85,14 +85,7 @@ def rate_raters(raters: list[Rater], pairs: Pairs | None, kinds: list[Kinds]) ->
                 "name": rater.name,
                 "signature": rater.signature,
                 "auc": {own.name: auc_by_kind(own, rater.ratings) for own in kinds},
-                "judge": {
-                    name: {
-                        "spearman": float(spearman(means[numbers], quality)),
-                        "interval": confidence_interval(LEVEL, means[numbers], quality, statistic=spearman),
-                        "sets": len(numbers),
-                    }
-                    for name, (numbers, quality) in judged.items()
-                },
+                "judge": {name: correlation(means[numbers], quality) for name, (numbers, quality) in judged.items()},
             }
         )
     return found
@@ -115,6 +108,14 @@ def judged_sets(pairs: Pairs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
             means = np.bincount(index, weights=quality[known]) / np.bincount(index)
             found[f"{data}, {part or 'all'}"] = (own, means)
     return found
+
+
+def correlation(first: np.ndarray, second: np.ndarray) -> dict[str, Any]:
+    """Return Spearman's correlation of two ndarrays of shape (n,), n >= 2, and its interval."""
+    value = float(spearman(first, second))
+    rest = [[np.delete(values, i) for values in (first, second)] for i in range(len(first))]
+    estimate = jackknife_estimate(value, np.array([spearman(*own) for own in rest]))
+    return {"spearman": value, "interval": estimate.interval(LEVEL, (-1.0, 1.0)), "sets": len(first)}
 
 
 def spearman(first: np.ndarray, second: np.ndarray, axis: int = -1) -> np.ndarray:

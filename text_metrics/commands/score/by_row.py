@@ -53,4 +53,5 @@ class ByRow:
         """Write the rows, and return the summary."""
         write_rows(store, out)
         assert self._command.confidence is not None
-        return summarize(store, self._score_key, self._command.confidence, state)
+        bounds = self._scorer.metric._bounds
+        return summarize(store, self._score_key, self._command.confidence, bounds, state)

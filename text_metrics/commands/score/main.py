@@ -9,14 +9,16 @@
 
 Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved. A row holds a set of texts, as
 a list; or a row holds one text, and consecutive rows with the same --group-key, or --set-size consecutive rows, make a
-set. gruen scores each text. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the
-extension of --out; the columns of rows that make a set become lists.
+set. gruen scores each text; the texts of a set are then taken together in the interval. Writes the rows with their
+scores, in order, as Parquet, JSON lines or CSV, by the extension of --out; the columns of rows that make a set become
+lists.
 
 A summary goes to stdout and to <out>.summary.json: the numbers of the metric over the whole file, its signature, and
     n_scores, n_texts, n_bad    the numbers of scores, of texts scored, and of rows set aside
     confidence                  the level of --confidence
-    confidence_interval         [low, high] of the mean of the scores; null for fewer than two scores
-    confidence_method           bootstrap, or normal for more than 100 000 scores; null without an interval
+    confidence_interval         [low, high] of the mean of the scores; null for fewer than two units, or if all score
+                                the same
+    n_units                     the rows, or sets of rows, that the interval takes for independent
     command                     the options that decide the numbers
 
 With --one-set all texts of the file are one set, or for probeval the answers to one question: statistics of its parts

@@ -26,7 +26,8 @@ def output_schema(source: Source, reader: Reader, score_key: str) -> pa.Schema |
         field if not reader.grouped or field.name in kept else field.with_type(pa.list_(field.type))
         for field in source.schema
     ]
-    several = reader.items == TEXTS and not _is_text(source.schema.field(reader.text_key).type)
+    is_list = reader.grouped or not _is_text(source.schema.field(reader.text_key).type)
+    several = reader.items == TEXTS and is_list
     return pa.schema([*fields, pa.field(score_key, pa.list_(pa.float64()) if several else pa.float64())])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from text_metrics.commands.score.command import Command, UsageError
+from text_metrics.commands.score.command import Command
 from text_metrics.commands.score.rows import SHOWN, Row, Source
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
@@ -18,7 +18,7 @@ from text_metrics.metrics._core.core_results import TEXTS
 class Unit(NamedTuple):
     """What is scored as one: a set, or a row of texts.
 
-    is_single : whether the row holds a text, not a list of texts
+    is_single : whether it is a row that holds a text, not a list of texts
     number : of the first row, from 1
     bad : bad rows that were read before the unit was complete
     end : how many rows of the file were read up to here
@@ -41,8 +41,6 @@ class Reader:
         self.group_key, self.set_size = command.group_key, command.set_size
         self.grouped = self.group_key is not None or self.set_size is not None
         self.items = items
-        if self.grouped and items == TEXTS:
-            raise UsageError(f"{command.metric} scores each text: leave out --group-key and --set-size.")
 
     def units(self, rows: Iterator[Row], start: int) -> Iterator[Unit]:
         """Join rows to units, in order; each row that was read belongs to the next unit, as good or as bad."""
@@ -99,7 +97,7 @@ class Reader:
             with suppress(ValueError):
                 reference = json.loads(reference)
             reference = [reference] if isinstance(reference, str) else reference
-        is_single = bool(rows) and isinstance(rows[0][self.text_key], str)
+        is_single = bool(rows) and not self.grouped and isinstance(rows[0][self.text_key], str)
         return Unit(rows, texts, reference, is_single, good[0].number if good else 0, bad, end)
 
     def _texts(self, values: dict[str, Any]) -> tuple[str, list[str]]:

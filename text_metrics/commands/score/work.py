@@ -15,7 +15,7 @@ from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
 
 # Arguments that the command makes itself, or does not offer.
 _NOT_SETTINGS = (
-    *("predictions", "references", "set_size", "details", "confidence"),
+    *("predictions", "references", "set_size", "details", "confidence", "confidence_by"),
     *("similarity", "classes", "contexts", "patience", "contributions"),
 )
 
