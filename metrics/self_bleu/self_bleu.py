@@ -7,6 +7,7 @@ import datasets
 import evaluate
 import numpy as np
 
+from .core_forks import one_thread_in_fork as one_thread_in_fork
 from .core_inputs import (
     content_ranks,
     find_scored_sets,
