@@ -39,8 +39,11 @@ def make_reward(name, settings):
     return evaluate.load(str(METRICS / name)).for_rewards(**settings)
 
 
-def train(folder, name, settings, n_generations, per_process, steps=2):
-    """Train a tiny model; return the log, all completions of this process, and whether the weights changed."""
+def train(folder, name, settings, n_generations, per_process, steps=2, prompts=PROMPTS * 2, n_evaluated=None):
+    """Train a tiny model; return the log, all completions of this process, and whether the weights changed.
+
+    With `n_evaluated` completions of a prompt, it is evaluated before.
+    """
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
@@ -60,6 +63,8 @@ def train(folder, name, settings, n_generations, per_process, steps=2):
             output_dir=str(folder),
             per_device_train_batch_size=per_process,
             num_generations=n_generations,
+            per_device_eval_batch_size=n_evaluated or per_process,
+            num_generations_eval=n_evaluated,
             max_completion_length=8,
             max_steps=steps,
             learning_rate=0.01,
@@ -74,24 +79,33 @@ def train(folder, name, settings, n_generations, per_process, steps=2):
             dataloader_pin_memory=False,
             seed=5,
         ),
-        train_dataset=Dataset.from_dict({"prompt": PROMPTS * 2, "answer": ["cat", "boat", "kettle"] * 2}),
+        train_dataset=Dataset.from_dict({"prompt": prompts, "answer": ["cat"] * len(prompts)}),
+        eval_dataset=Dataset.from_dict({"prompt": prompts}),
         processing_class=tokenizer,
     )
+    if n_evaluated is not None:
+        trainer.evaluate()
     trainer.train()
     changed = any(not torch.equal(*pair) for pair in zip(before, model.parameters(), strict=True))
     return {"log": trainer.state.log_history, "seen": seen, "changed": changed}
 
 
-def score_slice(name, settings, ends, broken=None):
-    """Compute the rewards of this process's slice, which ends at `ends[rank]`; one process may hold a bad text."""
+def score_slice(name, settings, ends, broken=None, logs=False):
+    """Compute the rewards of this process's slice, which ends at `ends[rank]`; one process may hold a bad text.
+
+    With `logs`, return what it logs instead.
+    """
     rank = torch.distributed.get_rank()
     part = slice(ends[rank - 1] if rank else 0, ends[rank])
     texts = list(TEXTS[part])
     if rank == broken:
         texts[0] = 5
     prompts = [prompt for prompt in PROMPTS for _ in range(SIZE)][part]
+    logged = []
+    columns = {"completion_ids": [[]] * len(texts), "log_metric": lambda name, value: logged.append([name, value])}
     try:
-        return make_reward(name, settings)(prompts=prompts, completions=texts, completion_ids=[[]] * len(texts))
+        rewards = make_reward(name, settings)(prompts=prompts, completions=texts, **columns)
+        return logged if logs else rewards
     except (TypeError, ValueError, RuntimeError) as error:
         return f"{type(error).__name__}: {error}"
 

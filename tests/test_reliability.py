@@ -3,17 +3,23 @@
 import json
 import math
 import multiprocessing
+import os
+import shutil
+import sys
 import threading
 import tracemalloc
+from contextlib import ExitStack
 
 import evaluate
 import numpy as np
 import pytest
 import torch
 from scipy.cluster.hierarchy import fcluster, linkage
+from transformers import EvalPrediction
 
 from tests.conftest import METRICS, SETS
 from tests.fuzzing import bounded
+from tests.trainer_run import build_tokenizer
 from text_metrics.metrics._core import core_models, core_numbers, core_vectors
 from text_metrics.metrics.probeval.probeval_clusters import LINKAGES, hac
 from text_metrics.metrics.probeval.probeval_linkage import WEIGHTED, weighted_linkage
@@ -73,13 +79,69 @@ def test_a_forked_child_scores_the_same(load, two_threads, name):
     assert threads == torch.get_num_threads() == 2
 
 
-def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load):
-    expected = load("vendi_embed").compute(predictions=FLAT)
-    loaded, _ = core_models.load_encoder(core_models.DEFAULT_MODEL, None, None)
+def test_a_forked_child_scores_the_same_as_a_reward_or_for_the_trainer(load, two_threads, monkeypatch):
+    texts = [" ".join(words) for words in np.random.default_rng(0).choice(["a", "dog", "runs", "far"], (64, 6))]
+    tokenizer = build_tokenizer()
+    ids = np.random.default_rng(0).integers(3, len(tokenizer), (64, 6))
+    ways = {
+        "compute": lambda: load("vendi_embed").compute(predictions=texts, set_size=4)["scores"],
+        "for_rewards": lambda: load("vendi_embed").for_rewards(4)(completions=texts),
+        "for_trainer": lambda: load("vendi_embed").for_trainer(tokenizer, set_size=4)(EvalPrediction(ids, None)),
+    }
+    expected = {name: compute() for name, compute in ways.items()}
+    for before in ("for_rewards", "for_trainer"):
+        # As if nothing had been computed in this process before.
+        monkeypatch.delitem(sys.modules, "_text_metric_process")
+        ways[before]()
+        for name, compute in ways.items():
+            assert in_fork(compute) == pytest.approx(expected[name], abs=1e-6), f"{name} after {before}"
+
+
+def test_a_forked_child_does_not_wait_for_the_threads_of_a_tokenizer(load, two_threads, monkeypatch):
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
+    compute = calls(load)["encoder"]
+    scores = compute()["scores"]
+    found, setting = in_fork(lambda: (compute()["scores"], os.environ["TOKENIZERS_PARALLELISM"]))
+    assert found == pytest.approx(scores, abs=1e-6)
+    assert setting == "true"
+
+
+def save_nli(gruen_models, folder):
+    """Give the classifier of gruen's backbone a class named "entailment"."""
+    shutil.copytree(gruen_models["cola_model"], folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config |= {"id2label": {"0": "other", "1": "entailment"}, "label2id": {"other": 0, "entailment": 1}}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return str(folder)
+
+
+def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load, gruen_models, tmp_path, monkeypatch):
+    registry = core_models.model_registry()
+    # The models of other tests must not hide those that load after another.
+    monkeypatch.setattr(registry, "models", {})
+    nli = save_nli(gruen_models, tmp_path / "nli")
+
+    def compute():
+        return [
+            load("gruen").compute(predictions=FLAT),
+            load("gruen").compute(predictions=FLAT, **gruen_models),
+            load("vendi_embed").compute(predictions=FLAT, kernel="classes", same=f"nli:{nli}"),
+            load("vendi_embed").compute(predictions=FLAT),
+            load("chamfer_diversity").compute(predictions=FLAT),
+            load("self_bleu").compute(predictions=FLAT),
+            load("probeval").compute(predictions=ANSWERS, references=PEOPLE),
+        ]
+
+    expected = compute()
+    locks = {id(loaded.lock): loaded.lock for loaded in registry.models.values()}
+    # The compact backbone of gruen, its three transformers, a classifier and an encoder.
+    assert len(locks) == 6
     held, release = threading.Event(), threading.Event()
 
     def hold():
-        with loaded.lock, core_models.model_registry().lock:
+        with ExitStack() as stack:
+            for lock in (registry.lock, *locks.values()):
+                stack.enter_context(lock)
             held.set()
             release.wait(SECONDS)
 
@@ -87,10 +149,13 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load):
     thread.start()
     held.wait()
     try:
-        assert in_fork(lambda: load("vendi_embed").compute(predictions=FLAT)) == expected
+        found = in_fork(compute)
     finally:
         release.set()
         thread.join()
+    assert [result["signature"] for result in found] == [result["signature"] for result in expected]
+    for result, other in zip(found, expected, strict=True):
+        assert result["scores"] == pytest.approx(other["scores"], abs=1e-6)
 
 
 # Settings, before what was added is consumed.

@@ -1,6 +1,7 @@
 """`for_rewards`: by hand with the arguments of a trainer, with two processes, and in real steps of GRPOTrainer."""
 
 import json
+import math
 import os
 import socket
 import subprocess
@@ -8,6 +9,7 @@ import sys
 
 import pytest
 import torch
+from PIL import Image
 from transformers import TrainerState
 
 from scripts.reports import toy_policy as train_toy_policy
@@ -82,12 +84,12 @@ def test_quality_is_gruen(load):
 
 
 def test_the_signature_and_the_log_say_what_was_scored(load):
-    logged = {}
+    logged = []
     reward = load("vendi_embed").for_rewards(SIZE, "quality_times_contribution", rate_by_length, kernel="ngram")
     assert reward.signature is None
-    call(reward, log_metric=logged.__setitem__)
+    call(reward, log_metric=lambda name, value: logged.append((name, value)))
     result = load("vendi_embed").compute(predictions=SETS, kernel="ngram")
-    assert logged == {"vendi_embed": pytest.approx(result["vendi_embed"])}
+    assert logged == [("vendi_embed", pytest.approx(score)) for score in result["scores"]]
     ending = "|reward:quality_times_contribution|quality:custom(rate_by_length)"
     assert reward.signature == result["signature"] + ending
     plain = load("vendi_embed").for_rewards(SIZE, kernel="ngram")
@@ -165,17 +167,41 @@ def test_wrong_types_are_named(load):
 
 def test_half_a_set_is_never_scored(load):
     reward = load("vendi_embed").for_rewards(SIZE, kernel="ngram")
-    with pytest.raises(ValueError, match=r"set_size=4 for 10 completions of 1 processes\..*num_generations"):
+    with pytest.raises(ValueError, match=r"Got set_size=4 for 10 completions of 1 processes, .* equal in runs of 2, 4"):
         call(reward, TEXTS[:10], ASKED[:10])
-    with pytest.raises(ValueError, match="completions 0 to 5 answer 2 different prompts"):
-        call(load("vendi_embed").for_rewards(6, kernel="ngram"))
+    with pytest.raises(ValueError, match=r"num_generations.*\. Got set_size=4 for 10 completions of 1 processes\.$"):
+        reward(completions=TEXTS[:10])
+    for size in (2, 3, 6, 12):
+        message = f"Got set_size={size} for 12 completions of 1 processes, whose prompts are equal in runs of 4"
+        with pytest.raises(ValueError, match=message):
+            call(load("vendi_embed").for_rewards(size, kernel="ngram"))
+    with pytest.raises(ValueError, match="Got set_size=4 for 12 .*, whose prompts are equal in runs of 1"):
+        call(reward, prompts=PROMPTS * SIZE)
+    # The prompt of two sets in a row, among others: those that are not repeated show the size.
+    assert call(reward, prompts=ASKED[:4] * 2 + ASKED[4:8]) == call(reward)
     with pytest.raises(ValueError, match=r"prompts must have an item for each completion\. Got 3 for 12"):
         call(reward, prompts=PROMPTS)
-    with pytest.warns(UserWarning, match="Consecutive sets of set_size=2 completions answer the same prompt"):
-        call(load("vendi_embed").for_rewards(2, kernel="ngram"))
     with pytest.raises(ValueError, match="set_size=2, but chamfer_diversity has no contributions for so small a set"):
         load("chamfer_diversity").for_rewards(2)(completions=TEXTS)
     assert reward(completions=[]) == []
+
+
+def test_prompts_with_images_differ_by_their_pixels(load):
+    def ask(colour):
+        parts = [{"type": "image", "image": Image.new("RGB", (4, 4), colour)}, {"type": "text", "text": "What is it?"}]
+        return [{"role": "user", "content": parts}]
+
+    reward = load("vendi_embed").for_rewards(SIZE, kernel="ngram")
+    asked = [ask(colour) for colour in ("red", "green", "blue") for _ in range(SIZE)]
+    assert call(reward, prompts=asked) == call(reward)
+    with pytest.raises(ValueError, match="Got set_size=4 for 12 .*, whose prompts are equal in runs of 12"):
+        call(reward, prompts=[ask("red") for _ in TEXTS])
+
+
+def test_a_completion_that_is_no_text_is_named(load):
+    for name, settings in (("gruen", {}), ("vendi_embed", {"set_size": SIZE, "kernel": "ngram"})):
+        with pytest.raises(TypeError, match=r"completions\[3\] must be a text or a list of chat messages\. Got None"):
+            call(load(name).for_rewards(**settings), [*TEXTS[:3], None, *TEXTS[4:]])
 
 
 @pytest.mark.parametrize(
@@ -183,6 +209,7 @@ def test_half_a_set_is_never_scored(load):
     [
         ([0.5], ValueError, "quality must return a rating for each completion. Got 1 for 12"),
         ([0.5] * 11 + [1.5], ValueError, r"quality of completions\[11\] must be in \[0, 1\]"),
+        ([0.5] * 11 + [math.nan], ValueError, r"quality of completions\[11\] must be in \[0, 1\]\. Got nan"),
         ([0.5] * 11 + ["x"], TypeError, r"quality of completions\[11\] must be a number"),
         (0.5, TypeError, "quality must be a function that returns a list of ratings"),
     ],
@@ -215,7 +242,7 @@ def run_two_processes(folder, jobs):
 
 
 @pytest.mark.slow
-def test_two_processes_give_what_one_gives(tmp_path):
+def test_two_processes_give_what_one_gives(load, tmp_path):
     settings = {"set_size": SIZE, "kernel": "ngram"}
     product = {**settings, "reward": "quality_times_contribution", "quality": True}
     whole = [
@@ -227,6 +254,7 @@ def test_two_processes_give_what_one_gives(tmp_path):
     broken = [
         {"name": "vendi_embed", "settings": settings, "ends": [6, 12], "broken": 1},
         {"name": "vendi_embed", "settings": settings, "ends": [6, 10]},
+        {"name": "vendi_embed", "settings": settings, "ends": [6, 12], "logs": True},
     ]
     first, second = run_two_processes(tmp_path, [*whole, *broken])
     for i, job in enumerate(whole):
@@ -237,6 +265,10 @@ def test_two_processes_give_what_one_gives(tmp_path):
     assert second[3].startswith("TypeError: completions[0] must be a text")
     assert "set_size=4 for 10 completions of 2 processes" in first[4]
     assert second[4] == first[4]
+    # Each set is logged once, so that the trainer's mean is that of the sets.
+    scores = load("vendi_embed").compute(predictions=SETS, kernel="ngram")["scores"]
+    assert first[5] == [["vendi_embed", pytest.approx(score, abs=1e-6)] for score in scores[:2]]
+    assert second[5] == [["vendi_embed", pytest.approx(scores[2], abs=1e-6)]]
 
 
 def check_log(load, found, settings):
@@ -262,6 +294,32 @@ def test_grpo_trainer_learns_from_the_rewards(load, tmp_path):
     pytest.importorskip("trl", reason="trl is not installed")
     found = train(tmp_path, "vendi_embed", {"set_size": 4, "kernel": "ngram"}, n_generations=4, per_process=8)
     check_log(load, [found], {"kernel": "ngram"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("size", "numbers", "message"),
+    [
+        (4, {"n_generations": 8}, "Got set_size=4 for 8 completions of 1 processes, of which the trainer generates 8"),
+        (8, {"n_generations": 4}, "Got set_size=8 for 8 completions of 1 processes, of which the trainer generates 4"),
+        (4, {"n_generations": 4, "n_evaluated": 2}, "set_size=4 for 2 completions .* the trainer generates 2 for each"),
+    ],
+)
+def test_grpo_trainer_with_another_number_of_generations(tmp_path, size, numbers, message):
+    pytest.importorskip("trl", reason="trl is not installed")
+    with pytest.raises(ValueError, match=message):
+        train(tmp_path, "vendi_embed", {"set_size": size, "kernel": "ngram"}, per_process=8, **numbers)
+
+
+@pytest.mark.slow
+def test_grpo_trainer_with_one_prompt_in_all_sets(load, tmp_path):
+    pytest.importorskip("trl", reason="trl is not installed")
+    settings = {"set_size": 4, "kernel": "ngram"}
+    found = train(tmp_path, "vendi_embed", settings, 4, 8, prompts=PROMPTS[:1] * 4, n_evaluated=4)
+    steps = [texts for prompts, texts in found["seen"] if prompts == PROMPTS[:1] * 8]
+    assert len(steps) == 2
+    scores = [load("vendi_embed").compute(predictions=texts, **settings)["vendi_embed"] for texts in steps]
+    assert scores == pytest.approx([entry["vendi_embed"] for entry in found["log"] if "vendi_embed" in entry])
 
 
 @pytest.mark.slow

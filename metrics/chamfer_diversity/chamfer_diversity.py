@@ -10,6 +10,7 @@ from .chamfer_diversity_parts import ChamferParts
 from .core_cache import TextCache as TextCache
 from .core_distances import mean_pairwise_distances, nearest_neighbours
 from .core_encoder import EncoderSettings
+from .core_forks import one_thread_in_fork as one_thread_in_fork
 from .core_inputs import (
     NO_TEXTS,
     find_scored_sets,

@@ -4,11 +4,14 @@ import hashlib
 import inspect
 import itertools
 import json
+import math
 import sys
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from .core_forks import one_thread_in_fork
 from .core_inputs import as_list
 from .core_numbers import describe, parse_choice, parse_count, parse_number
 from .core_results import TEXTS
@@ -80,9 +83,10 @@ class RewardFunction:
         Parameters
         ----------
         completions : list of n strings, or of n lists of chat messages, of which the assistant's are read
-        prompts : list of n strings or lists of messages, to check that each set answers one prompt
-        **columns : what else the trainer passes. `quality` receives all of it. If `log_metric` is among it, the mean
-            score of the sets is logged.
+        prompts : list of n strings or lists of messages, to check that the completions of each prompt are a set. A
+            trainer that is not of TRL, and may generate several sets in a row for one prompt, must not pass them.
+        **columns : what else the trainer passes. `quality` receives all of it. If `log_metric` is among it, the scores
+            of the sets are logged.
 
         Returns
         -------
@@ -91,7 +95,7 @@ class RewardFunction:
         Raises
         ------
         TypeError, ValueError
-            If the completions are not texts, do not divide into sets, a set has several prompts, or a rating is not in
+            If the completions are not texts, the completions of each prompt are not a set, or a rating is not in
             [0, 1].
         RuntimeError
             If another process raised such an error.
@@ -128,43 +132,27 @@ class RewardFunction:
         size = self._set_size
         assert size is not None
         texts = [text for part in parts for text in part.texts]
-        self._check_sets(len(texts), len(parts), [prompt for part in parts for prompt in part.prompts])
+        prompts = [prompt for part in parts for prompt in part.prompts]
+        _check_sets(size, len(texts), len(parts), prompts, _stated_size(columns))
         start = sum(len(part.texts) for part in parts[:rank])
         stop = start + len(parts[rank].texts)
         first, last = start // size * size, -(-stop // size) * size
-        contributions = self._score(texts[first:last], columns)[start - first : stop - first]
+        # The process that holds the first text of a set logs its score.
+        contributions = self._score(texts[first:last], columns, int(start > first))[start - first : stop - first]
         if self._reward == CONTRIBUTION:
             return contributions
         return [multiply(*pair) for pair in zip(parts[rank].qualities, contributions, strict=True)]
 
-    def _check_sets(self, n_texts: int, n_processes: int, prompts: list[bytes]) -> None:
-        size = self._set_size
-        assert size is not None
-        if n_texts % size:
-            raise ValueError(
-                f"set_size must divide the number of completions. Got set_size={size} for {n_texts} completions of "
-                f"{n_processes} processes. It must be the trainer's num_generations."
-            )
-        groups = [set(prompts[i : i + size]) for i in range(0, len(prompts), size)]
-        for i, group in enumerate(groups):
-            if len(group) > 1:
-                raise ValueError(
-                    f"set_size={size}, but the completions {i * size} to {(i + 1) * size - 1} answer {len(group)} "
-                    "different prompts. It must be the trainer's num_generations, also in an evaluation."
-                )
-        if any(one == next_one for one, next_one in itertools.pairwise(groups)):
-            warnings.warn(
-                f"Consecutive sets of set_size={size} completions answer the same prompt. They are separate sets: if "
-                "this is not meant, set_size is smaller than the trainer's num_generations.",
-                stacklevel=4,
-            )
+    def _score(self, texts: list[str], columns: Mapping[str, Any], n_unlogged: int = 0) -> list[float | None]:
+        """Score texts, or the consecutive sets that they make: the quality or the contribution of each text.
 
-    def _score(self, texts: list[str], columns: Mapping[str, Any]) -> list[float | None]:
-        """Score texts, or the consecutive sets that they make: the quality or the contribution of each text."""
+        Log the scores of the sets, without the first `n_unlogged`; the trainer averages them.
+        """
         if not texts:
             return []
         sets = {} if self._set_size is None else {"set_size": self._set_size, "contributions": True}
-        result = self._metric._compute(predictions=texts, **sets, **self._settings)
+        with one_thread_in_fork():
+            result = self._metric._compute(predictions=texts, **sets, **self._settings)
         rated = "" if self._quality is None else f"|quality:custom({_name(self._quality)})"
         self.signature = f"{result['signature']}|reward:{self._reward}{rated}"
         if self._set_size is None:
@@ -175,8 +163,44 @@ class RewardFunction:
                 f"set_size={self._set_size}, but {self._metric.name} has no contributions for so small a set."
             )
         if columns.get("log_metric") is not None:
-            columns["log_metric"](self._metric.name, result[self._metric.name])
+            for score in result["scores"][n_unlogged:]:
+                columns["log_metric"](self._metric.name, score)
         return contributions
+
+
+def _check_sets(size: int, n_texts: int, n_processes: int, prompts: list[bytes], stated: int | None) -> None:
+    """Raise a ValueError unless the completions of each prompt are a set.
+
+    Parameters
+    ----------
+    prompts : the digests of n_texts prompts; empty if there are none
+    stated : the number of completions of a prompt; if None, the greatest that the prompts allow
+    """
+    runs = [len(list(run)) for _, run in itertools.groupby(prompts)]
+    expected = stated or math.gcd(*runs) or size
+    if expected == size and n_texts % size == 0:
+        return
+    seen = ""
+    if stated is not None:
+        seen = f", of which the trainer generates {stated} for each prompt"
+    elif runs:
+        seen = f", whose prompts are equal in runs of {', '.join(map(str, sorted(set(runs))))}"
+    raise ValueError(
+        "set_size must be the number of consecutive completions of each prompt: the trainer's num_generations, in an "
+        f"evaluation its num_generations_eval. Got set_size={size} for {n_texts} completions of {n_processes} "
+        f"processes{seen}."
+    )
+
+
+def _stated_size(columns: Mapping[str, Any]) -> int | None:
+    """Return the number of completions of a prompt in this call, if a trainer of TRL calls; otherwise None.
+
+    Prompts do not always show it: a dataset may hold one twice, and environments change them.
+    """
+    trainer = getattr(columns.get("log_metric"), "__self__", None)
+    is_evaluation = getattr(getattr(trainer, "model", None), "training", True) is False
+    stated = getattr(trainer, "num_generations_eval" if is_evaluation else "num_generations", None)
+    return stated if isinstance(stated, int) else None
 
 
 def multiply(quality: float | None, contribution: float | None) -> float | None:
@@ -240,9 +264,17 @@ def _read_qualities(given: Any, n_texts: int) -> list[float | None]:
 
 
 def _digest(prompt: Any) -> bytes:
-    """Identify a prompt, the same in all processes; its images do not count."""
-    text = json.dumps(prompt, sort_keys=True, default=lambda value: type(value).__name__)
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    """Identify a prompt, the same in all processes."""
+    return hashlib.blake2b(json.dumps(prompt, sort_keys=True, default=_show).encode(), digest_size=16).digest()
+
+
+def _show(value: Any) -> str:
+    """Describe a part of a prompt that JSON does not know: an image by its pixels, and others by their types."""
+    name = type(value).__name__
+    if not hasattr(value, "__array_interface__"):
+        return name
+    pixels = np.ascontiguousarray(value)
+    return f"{name} {pixels.shape} {hashlib.blake2b(pixels.tobytes(), digest_size=16).hexdigest()}"
 
 
 def _name(function: Any) -> str:

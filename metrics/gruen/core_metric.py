@@ -1,22 +1,17 @@
 """The mixin of all metrics: input checks before `evaluate` runs, scoring in memory, `for_trainer`, `for_rewards`."""
 
 import inspect
-import os
-import sys
-import types
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import datasets
 
+from .core_forks import one_thread_in_fork
 from .core_inputs import NO_TEXTS, SettingsCheckedError, parse_sets
 from .core_numbers import parse_flag
 from .core_rewards import RewardFunction
 from .core_trainer import TrainerMetric
-
-# Each metric has its own copy of this file, so the process that first computed is noted outside all of them.
-_NOTE = "_text_metric_process"
 
 
 class TextMetric:
@@ -60,7 +55,7 @@ class TextMetric:
             raise ValueError("predictions is None and nothing was added before: there is no text to score.")
         compared = {"references": references} if "references" in self._feature_names() else {}
         self._check_flags(kwargs)
-        with _one_thread_in_fork():
+        with one_thread_in_fork():
             if not stored and self.num_process == 1:
                 return self._compute(predictions=predictions, **compared, **kwargs)
             # evaluate discards what was added once it calls `_compute`, also if that fails.
@@ -177,28 +172,3 @@ class TextMetric:
 
     def _check_parts(self, settings: Mapping[str, Any]) -> None:
         """Raise a ValueError for settings under which the scores of parts do not determine that of the whole."""
-
-
-@contextmanager
-def _one_thread_in_fork() -> Iterator[None]:
-    """Compute with one thread in a process that was forked after a metric computed.
-
-    There, OpenMP waits forever for threads that the fork did not copy. The settings of torch are restored.
-    """
-    note: Any = types.ModuleType(_NOTE)
-    note.process = os.getpid()
-    torch: Any = sys.modules.get("torch")
-    if sys.modules.setdefault(_NOTE, note).process == os.getpid() or torch is None:
-        yield
-        return
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    # It comes with scikit-learn, whose clustering uses OpenMP too.
-    pools: Any = sys.modules.get("threadpoolctl")
-    others = pools.threadpool_limits(1) if pools else None
-    try:
-        yield
-    finally:
-        if others is not None:
-            others.restore_original_limits()
-        torch.set_num_threads(n_threads)

@@ -5,7 +5,6 @@ Each is a transformer that the caller names, loaded with its Auto class.
 
 import itertools
 import os
-import threading
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ import numpy as np
 import torch
 
 from .core_encoder import EncoderSettings
-from .core_models import find_device, find_transformer, model_registry
+from .core_models import FairLock, find_device, find_transformer, model_registry
 from .gruen_backbone import SentenceScores, combine_windows, pad, run_batches, windows
 
 LM_MODEL = "bert-base-cased"
@@ -80,7 +79,7 @@ class Loaded(NamedTuple):
     single: Frame
     pair: Frame
     precision: str
-    lock: Any
+    lock: FairLock
 
 
 class BertBackbone:
@@ -371,4 +370,4 @@ def _read(path: Any, parameter: str, precision: str | None, device: str) -> Load
         )
     stored = str(model.dtype).removeprefix("torch.")
     model = model.eval().to(device)
-    return Loaded(model, tokenizer, _frame(tokenizer, 1), _frame(tokenizer, 2), stored, threading.Lock())
+    return Loaded(model, tokenizer, _frame(tokenizer, 1), _frame(tokenizer, 2), stored, FairLock())

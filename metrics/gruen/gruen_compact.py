@@ -6,7 +6,6 @@ card says how it was trained.
 
 import hashlib
 import json
-import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from .core_encoder import EncoderSettings
-from .core_models import DEFAULT_MODEL, find_device, find_model, model_registry
+from .core_models import DEFAULT_MODEL, FairLock, find_device, find_model, model_registry
 from .gruen_backbone import SentenceScores, combine_windows, pad, run_batches, windows
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
@@ -45,7 +44,7 @@ class Loaded(NamedTuple):
     model: "CompactModel"
     tokenizer: Any
     calibration: Calibration
-    lock: Any
+    lock: FairLock
 
 
 class CompactModel(nn.Module):
@@ -278,7 +277,7 @@ def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
     model.load_state_dict(heads, strict=False)
     model.eval().to(device=device, dtype=getattr(torch, precision))
     tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
-    return Loaded(model, tokenizer, calibration, threading.Lock())
+    return Loaded(model, tokenizer, calibration, FairLock())
 
 
 def merge_adapters(bert: Any, adapters: dict[str, torch.Tensor]) -> None:

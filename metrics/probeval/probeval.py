@@ -10,6 +10,7 @@ import numpy as np
 
 from .core_cache import TextCache as TextCache
 from .core_encoder import EncoderSettings
+from .core_forks import one_thread_in_fork as one_thread_in_fork
 from .core_inputs import NO_TEXTS
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL

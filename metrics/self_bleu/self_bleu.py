@@ -7,6 +7,7 @@ import datasets
 import evaluate
 import numpy as np
 
+from .core_forks import one_thread_in_fork as one_thread_in_fork
 from .core_inputs import (
     find_scored_sets,
     lists_by_set,

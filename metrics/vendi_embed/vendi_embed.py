@@ -14,6 +14,7 @@ from .core_classes import Classes as Classes
 from .core_contributions import embedding_without as embedding_without
 from .core_distances import unit_rows as unit_rows
 from .core_encoder import EncoderSettings, embed_sets
+from .core_forks import one_thread_in_fork as one_thread_in_fork
 from .core_inputs import NO_TEXTS, TextSets, parse_min_quality, parse_sets
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL, matrix_device
