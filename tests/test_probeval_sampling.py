@@ -22,6 +22,7 @@ from metrics.probeval.probeval_sampling import (
 )
 from metrics.probeval.probeval_scores import kl_divergence, smooth
 from tests.fuzzing import TIMES
+from tests.test_fuzz_metrics import Letters
 from tests.test_probeval import TARGETS, own_cfc, probeval, unclustered  # noqa: F401
 
 SIZES = (20, 100, 500)
@@ -183,6 +184,32 @@ def test_bias_keeps_its_digits_for_large_counts():
 def test_debias_may_fall_below_zero(probeval):  # noqa: F811
     equal = unclustered(probeval, PEOPLE, PEOPLE, debias=True)["probeval"]
     assert -0.5 < equal < 0
+
+
+@pytest.mark.parametrize("settings", [{"clustering": "soft"}, {"clustering": "hac"}, {"clustering": "hac", "debias": True}])
+def test_parts_of_one_question_keep_their_size(probeval, rng, settings):  # noqa: F811
+    """The statistics of many different answers are as large as those of few, and give the score of all."""
+    words = ("kettle", "pot", "hot water", "tea", "big", "old")
+    said = [" ".join(rng.choice(words, rng.integers(1, 4))) + f" {i}" * int(rng.integers(2)) for i in range(300)]
+    people = [{"text": text, "count": n} for text, n in PEOPLE.items()]
+    settings = {**settings, "model": Letters()}
+    parts = probeval._parts(probeval, settings, people)
+    parts.check()
+    merged, sizes = {}, []
+    for start in range(0, len(said), 50):
+        own = parts.part(said[start : start + 50])
+        merged = parts.merge([merged, own] if merged else [own])
+        sizes.append(sum(array.nbytes for array in merged.values()))
+    assert max(sizes) <= 1000
+    assert max(sizes) <= sizes[0] * (2 if "debias" in settings else 1)
+    expected = probeval.compute(predictions=[said], references=[people], **settings)
+    assert len(set(said)) > 150
+    found = parts.score(merged, len(said))
+    assert found.keys() == expected.keys()
+    for name in ("probeval", "coverage", "wrong_rate", "n_clusters", "n_answers"):
+        assert found[name] == pytest.approx(expected[name], abs=1e-6)
+    assert found["signature"] == expected["signature"]
+    assert found["semantic_entropy"] == pytest.approx(expected["semantic_entropy"], abs=1e-6)
 
 
 @pytest.mark.parametrize("clustering", ["human", "soft", "hac", "none"])

@@ -52,7 +52,7 @@ from .probeval_pipeline import (
 )
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
 from .probeval_released import from_cfc, from_protoqa, labels_from_cfc
-from .probeval_sampling import resampled as resampled
+from .probeval_sampling import redrawn as redrawn
 from .probeval_scores import mean
 from .probeval_soft import same_probability as same_probability
 from .probeval_vectors import Embeddings as Embeddings
@@ -315,7 +315,8 @@ class Probeval(TextMetric, evaluate.Metric):
             "probeval",
             **settings.signed(),
             **signed,
-            n_answers=format_sizes(np.array(sizes)),
+            # Samples drawn down to one size can be compared, whatever they are drawn from.
+            **({} if settings.rarefy else {"n_answers": format_sizes(np.array(sizes))}),
             **confidence_settings(level),
         )
         return result

@@ -29,14 +29,6 @@ class Side(NamedTuple):
         """Smooth the distributions of samples, ndarray of shape (n, k): ndarray of shape (n, c + 1)."""
         return smooth(times @ self.weights, self.smoothing)
 
-    def with_pseudo_answers(self) -> "Side":
-        """Return the side with the smoothing as further answers, one kind for each cluster and `wrong`.
-
-        Its answers are distributed as the smoothed counts are.
-        """
-        weights = np.vstack([self.weights, np.eye(len(self.smoothing))])
-        return self._replace(times=np.append(self.times, self.smoothing), weights=weights)
-
 
 def divergences(
     gold: Side, model: Side, gold_times: np.ndarray, model_times: np.ndarray, *, debias: bool = False
@@ -133,29 +125,21 @@ def content_seed(who: str, texts: Sequence[str], times: np.ndarray) -> int:
     return int.from_bytes(hashlib.blake2b(repr((who, said)).encode(), digest_size=8).digest(), "little")
 
 
-def resampled(
-    gold: Side, models: Sequence[Side], *, debias: bool, seed: int, n_draws: int = DRAWS
-) -> list[np.ndarray]:
-    """Score new samples of the answers, of the same sizes, drawn from the smoothed distributions of both sides.
+def redrawn(side: Side, n_draws: int, rng: np.random.Generator) -> tuple[Side, np.ndarray]:
+    """Draw new samples of as many answers from the smoothed distribution of a side.
 
-    All models meet the same samples of people's answers. Clusters, weights and smoothing stay as they are.
+    The smoothing stands for further answers, one kind for each cluster and for `wrong`, so that new samples may have
+    answers in clusters where this one has none. Clusters, weights and smoothing stay as they are.
 
     Returns
     -------
-    list of ndarrays of shape (n_draws,), one for each model
+    side : with these further kinds
+    times : ndarray of shape (n_draws, k + c + 1), how often each kind is in each sample
     """
-    rng = np.random.default_rng(seed)
-
-    def sample(side: Side) -> tuple[Side, np.ndarray]:
-        every = side.with_pseudo_answers()
-        return every, rng.multinomial(round(side.times.sum()), every.times / every.times.sum(), n_draws)
-
-    people, gold_times = sample(gold)
-    found = []
-    for model in models:
-        answers, model_times = sample(model)
-        found.append(divergences(people, answers, gold_times, model_times, debias=debias))
-    return found
+    weights = np.vstack([side.weights, np.eye(len(side.smoothing))])
+    every = side._replace(times=np.append(side.times, side.smoothing), weights=weights)
+    times = rng.multinomial(round(side.times.sum()), every.times / every.times.sum(), n_draws)
+    return every, times.astype(np.float64)
 
 
 def sides(detail: Mapping[str, Any]) -> tuple[Side, Side]:
