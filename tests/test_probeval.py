@@ -240,7 +240,7 @@ def test_debias_is_the_jackknife(probeval):
     expected = whole - 7 * (np.mean(less_gold) - whole) - 5 * (np.mean(less_model) - whole)
     named = {"k": "kettle", "p": "pot", "c": "cup"}
     sides = [{named[x]: count for x, count in side.items()} for side in (model, people)]
-    assert unclustered(probeval, *sides, debias=True)["probeval"] == pytest.approx(max(expected, 0.0))
+    assert unclustered(probeval, *sides, debias=True)["probeval"] == pytest.approx(expected)
 
 
 def test_semantic_entropy(probeval):
@@ -698,6 +698,11 @@ def test_wrong_input_names_the_question(probeval, predictions, references, error
         ({"smoothing": -1}, ValueError, "smoothing must be at least 0. Got -1"),
         ({"distance": float("nan")}, ValueError, "distance must be at least 0. Got nan"),
         ({"seed": 0.5}, TypeError, "seed must be an integer"),
+        ({"rarefy": 0}, ValueError, "rarefy must be at least 1. Got 0"),
+        ({"rarefy_people": 2.5}, TypeError, "rarefy_people must be an integer"),
+        ({"rarefy": 11}, ValueError, "rarefy is 11, but question 'q1' has 10 answers of the model"),
+        ({"rarefy_people": 15}, ValueError, "rarefy_people is 15, but question 'q2' has 14 answers of people"),
+        ({"rarefy": 5, "debias": True}, ValueError, "debias cannot be combined with rarefy"),
         ({"matcher": "human"}, ValueError, "labels go with matcher='human'"),
         ({"labels": {}}, ValueError, "labels go with matcher='human'"),
         ({"matcher": "human", "labels": []}, TypeError, "labels must map each question's id"),
@@ -727,6 +732,9 @@ def test_wrong_settings_are_errors(probeval, own_cfc, settings, error, message):
         ({}, {"threshold": 0.6}),
         ({}, {"smoothing": 0.5}),
         ({}, {"debias": True}),
+        ({}, {"rarefy": 5}),
+        ({}, {"rarefy_people": 5}),
+        ({"rarefy_people": 5}, {"rarefy": 5}),
         ({}, {"vectors": WORDS}),
         ({"clustering": "hac"}, {"linkage": "ward"}),
         ({"clustering": "hac"}, {"distance": 0.8}),

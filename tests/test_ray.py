@@ -43,7 +43,8 @@ ONE_SET = [
     ("chamfer_diversity", {}),
     ("self_bleu", {}),
     ("self_bleu", {"max_order": 2, "smoothing": "method1", "tokenizer": "13a", "aggregate": "corpus"}),
-    ("probeval", {"debias": True}),
+    ("probeval", {}),
+    ("probeval", {"clustering": "hac", "debias": True}),
     ("probeval", {"clustering": "none", "matcher": "gp", "smoothing": 0.5}),
 ]
 
@@ -196,6 +197,10 @@ def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypat
         ("self_bleu", ["--set", "aggregate=sentence"], "aggregate='sentence' needs the matches of each text"),
         ("self_bleu", ["--set", "singletons=skip"], "singletons is not for one set in a file"),
         ("probeval", ["--set", "parity=true", "--set", "matcher=wordnet"], "parity=True with matcher='wordnet'"),
+        ("probeval", ["--set", "debias=true"], "debias leaves out each answer in turn"),
+        ("probeval", ["--set", "smoothing=0"], "smoothing=0 makes the score of a part"),
+        ("probeval", ["--set", "rarefy=3"], "rarefy is not for one set in a file"),
+        ("probeval", ["--set", "rarefy_people=3"], "rarefy_people is not for one set in a file"),
         ("self_bleu", ["--set", "max_order=0"], "max_order must be at least 1"),
         ("vendi_embed", ["--set", "q=-1"], "q must be in"),
         ("gruen", [], "--one-set is for vendi_embed"),

@@ -15,7 +15,7 @@ from spaces.probeval import two_models
 from tests.conftest import ROOT
 from tests.demos import call, download, in_demo
 from tests.test_spaces_display import drawn, score
-from text_metrics.metrics.probeval.probeval_scores import kl_divergence, smooth
+from text_metrics.metrics.probeval import probeval_sampling
 
 pytest_plugins = ["tests.demo_servers"]
 
@@ -35,25 +35,27 @@ def questions(monkeypatch):
     del sys.modules["questions"]
 
 
-def result_of(*counts, people, n_questions=1):
-    """Return the parts of a model's result that the comparison reads, for the counts of its answers by cluster."""
-    gold, model = smooth(np.array(people), 1.0), smooth(np.array(counts), 1.0)
-    detail = {
-        "clusters": [{"cluster": str(i), "count": count} for i, count in enumerate(people[:-1])],
-        "gold_distribution": dict(zip("0123456", gold.tolist(), strict=False)),
-        "model_distribution": dict(zip("0123456", model.tolist(), strict=False)),
-        "n_answers": sum(counts),
-    }
-    return {"probeval": float(kl_divergence(gold, model)), "details": [detail] * n_questions}
+def questions_of(people, model, n_questions=1):
+    """Make questions, with people's answers in clusters named like them, from counts of answers."""
+    gold = [{"text": text, "count": n, "cluster": text} for text, n in zip("abcde", people, strict=False) if n]
+    said = [{"text": text, "count": n} for text, n in zip("abcde?", model, strict=True) if n]
+    return {"predictions": [{"answers": said}] * n_questions, "references": [{"answers": gold}] * n_questions}
 
 
-def compare(first, other):
-    return two_models.compare(first, other, partial(smooth, smoothing=1.0), kl_divergence)
+def result_of(probeval, *counts, people, n_questions=1, **settings):
+    """Score a model by counts of its answers in the clusters a to e, and in none."""
+    questions = questions_of(people, counts, n_questions)
+    labels = {str(i): {**{text: text for text in "abcde"}, "?": "wrong"} for i in range(n_questions)}
+    return probeval.compute(**questions, matcher="human", labels=labels, details=True, **settings)
 
 
-def test_a_clear_difference_is_told_from_a_small_one():
-    people = [50, 30, 15, 5, 0]
-    close, far = (result_of(*counts, people=people) for counts in ([48, 30, 17, 5, 0], [0, 10, 10, 40, 40]))
+def compare(first, other, debias=False):
+    return two_models.compare(first, other, probeval_sampling, debias=debias)
+
+
+def test_a_clear_difference_is_told_from_a_small_one(load):
+    people, score = [50, 30, 15, 5], partial(result_of, load("probeval"))
+    close, far = (score(*counts, people=people) for counts in ([48, 30, 17, 5, 0, 0], [0, 10, 10, 40, 0, 40]))
     found = compare(close, far)
     assert found.difference == pytest.approx(far["probeval"] - close["probeval"])
     assert 0 < found.low < found.difference < found.high
@@ -61,40 +63,83 @@ def test_a_clear_difference_is_told_from_a_small_one():
     turned = compare(far, close)
     assert turned.difference == pytest.approx(-found.difference)
     assert two_models.verdict(turned, 7) == "Model 2 is closer to people on these 7 questions."
-    near = compare(close, result_of(46, 33, 15, 6, 0, people=people))
+    near = compare(close, score(46, 33, 15, 6, 0, 0, people=people))
     assert near.low < 0 < near.high
     assert two_models.verdict(near, 1) == "The two models are too close to call on this question."
     assert "One question does not rank models" in two_models.caveat(near, 1)
     assert "Other questions may reverse" in two_models.caveat(near, 2)
 
 
-def test_one_answer_of_each_model_decides_nothing():
-    first, other = (result_of(*counts, people=[3, 0, 0]) for counts in ([1, 0, 0], [0, 0, 1]))
-    found = compare(first, other)
-    assert found == (pytest.approx(0.3466, abs=1e-4), None, None)
+def test_one_answer_of_each_model_decides_nothing(load):
+    score = partial(result_of, load("probeval"), people=[3])
+    found = compare(*(score(*counts) for counts in ([1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1])))
+    assert found.low is found.high is None
     assert "too few answers" in two_models.verdict(found, 1)
     assert "at least 10 answers" in two_models.caveat(found, 1)
 
 
-def test_more_questions_narrow_the_interval():
-    people, counts = [50, 30, 20, 0], ([50, 30, 15, 5], [30, 30, 30, 10])
+def test_more_questions_narrow_the_interval(load):
+    people, counts = [50, 30, 20], ([50, 30, 15, 0, 0, 5], [30, 30, 30, 0, 0, 10])
     widths = []
     for n in (1, 16):
-        found = compare(*(result_of(*own, people=people, n_questions=n) for own in counts))
+        found = compare(*(result_of(load("probeval"), *own, people=people, n_questions=n) for own in counts))
         widths.append(found.high - found.low)
     assert widths[1] == pytest.approx(widths[0] / 4, rel=0.15)
 
 
-@pytest.mark.parametrize("n", [10, 100])
-def test_equal_models_are_rarely_told_apart(rng, n):
+@pytest.mark.parametrize(("n", "debias"), [(10, False), (100, False), (20, True)])
+def test_equal_models_are_rarely_told_apart(rng, load, n, debias):
     """Models that answer alike differ by chance; at most one verdict in twenty may say so, but for chance."""
-    truth, people = np.array([0.4, 0.25, 0.2, 0.1, 0.05]), np.array([0.55, 0.25, 0.1, 0.1, 0.0])
-    said = 0
-    for _ in range(200):
+    truth, people = np.array([0.4, 0.25, 0.2, 0.1, 0, 0.05]), np.array([0.55, 0.25, 0.1, 0.1])
+    said, rounds = 0, 20 if debias else 200
+    for _ in range(rounds):
         gold = rng.multinomial(100, people).tolist()
-        found = compare(*(result_of(*rng.multinomial(n, truth).tolist(), people=gold) for _ in range(2)))
+        counts = (rng.multinomial(n, truth).tolist() for _ in range(2))
+        found = compare(*(result_of(load("probeval"), *own, people=gold, debias=debias) for own in counts), debias)
         said += found.low > 0 or found.high < 0
-    assert said <= 20
+    assert said <= 0.1 * rounds
+
+
+@pytest.mark.parametrize("debias", [False, True])
+def test_the_interval_is_of_the_metric_s_own_score(rng, load, debias):
+    """Samples that are drawn for the interval have the scores that `compute` gives them."""
+    people, probeval = [40, 30, 20, 10], load("probeval")
+    detail = result_of(probeval, 30, 20, 0, 5, 0, 5, people=people, debias=debias)["details"][0]
+    (gold, gold_times), (model, model_times) = (
+        probeval_sampling.redrawn(side, 12, rng) for side in probeval_sampling.sides(detail)
+    )
+    found = probeval_sampling.divergences(gold, model, gold_times, model_times, debias=debias)
+    n_compared = 0
+    for score, own, other in zip(found, gold_times @ gold.weights, model_times @ model.weights, strict=True):
+        # No answer of people can be in no cluster, and a cluster without any is none.
+        if own[-1] == 0 and own[:-1].all():
+            counts = [*other[:-1].astype(int).tolist(), 0, int(other[-1])]
+            expected = result_of(probeval, *counts, people=own[:-1].astype(int).tolist(), debias=debias)
+            assert score == pytest.approx(expected["probeval"], abs=1e-12)
+            n_compared += 1
+    assert n_compared >= 3
+
+
+@pytest.mark.parametrize("debias", [False, True])
+def test_the_interval_of_soft_clusters_is_of_the_metric_s_own_score(rng, load, debias):
+    settings = {"references": [answers(PEOPLE)], "clustering": "soft", "debias": debias}
+    probeval = load("probeval")
+    detail = probeval.compute(predictions=[answers(ALIKE)], details=True, **settings)["details"][0]
+    gold, model = probeval_sampling.sides(detail)
+    model_times = rng.multinomial(60, model.times / model.times.sum(), 5).astype(float)
+    found = probeval_sampling.divergences(gold, model, gold.times[None], model_times, debias=debias)
+    texts = [row["text"] for row in detail["assignments"]]
+    expected = [
+        probeval.compute(predictions=[{text: int(n) for text, n in zip(texts, times, strict=True) if n}], **settings)[
+            "probeval"
+        ]
+        for times in model_times
+    ]
+    assert found == pytest.approx(expected, abs=1e-6)
+    # A flat smoothing, as of hard clusters, is another statistic.
+    flat = model._replace(smoothing=np.ones_like(model.smoothing))
+    other = probeval_sampling.divergences(gold._replace(smoothing=flat.smoothing), flat, gold.times[None], model_times)
+    assert np.abs(other - found).min() > 1e-4
 
 
 def test_a_table_names_both_models(questions):

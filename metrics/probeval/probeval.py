@@ -42,6 +42,7 @@ from .probeval_matching import WordNetMatcher, cluster_maximum
 from .probeval_parts import AnswerParts
 from .probeval_pipeline import (
     Settings,
+    check_sizes,
     cluster,
     describe_question,
     load_resources,
@@ -49,9 +50,12 @@ from .probeval_pipeline import (
     needs_embeddings,
     resolve,
     score,
+    seeds_of,
+    summarize,
 )
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
 from .probeval_released import from_cfc, from_protoqa, labels_from_cfc
+from .probeval_sampling import redrawn as redrawn
 from .probeval_scores import mean
 from .probeval_soft import same_probability as same_probability
 from .probeval_vectors import Embeddings as Embeddings
@@ -233,6 +237,8 @@ class Probeval(TextMetric, evaluate.Metric):
         threshold: float | None = None,
         smoothing: float = 1.0,
         debias: bool = False,
+        rarefy: int | None = None,
+        rarefy_people: int | None = None,
         parity: bool = False,
         linkage: str = "average",
         distance: float = 0.95,
@@ -254,7 +260,19 @@ class Probeval(TextMetric, evaluate.Metric):
     ) -> dict[str, Any]:
         level = parse_confidence(confidence, confidence_by)
         encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
-        chosen = Settings(clustering, matcher, threshold, linkage, distance, seed, smoothing, debias, parity)
+        chosen = Settings(
+            clustering,
+            matcher,
+            threshold,
+            linkage,
+            distance,
+            seed,
+            smoothing,
+            debias,
+            parity,
+            rarefy,
+            rarefy_people,
+        )
         # Once before the answers are read, and once with them.
         resolve(chosen, [])
         if (labels is not None) != (matcher == "human"):
@@ -267,6 +285,7 @@ class Probeval(TextMetric, evaluate.Metric):
         asked = questions(given, gold)
         units = parse_confidence_by(confidence_by, len(asked), "question")
         settings = resolve(chosen, asked)
+        check_sizes(asked, settings)
         by_people = parse_labels(labels, asked) if matcher == "human" else [None] * len(asked)
         if vectors is not None or not needs_embeddings(settings):
             encoder.check_unused("no encoder runs")
@@ -277,32 +296,20 @@ class Probeval(TextMetric, evaluate.Metric):
         for question, own in zip(asked, by_people, strict=True):
             clusters_of.append(cluster(question, settings, resources))
             weights_of.append(match(question, clusters_of[-1], settings, resources, own))
-            scored.append(score(question.counts, weights_of[-1], clusters_of[-1], settings))
+            seeds = seeds_of(question)
+            scored.append(score(question.counts, weights_of[-1], clusters_of[-1], settings, seeds))
             if not np.isfinite(scored[-1].score):
                 raise ValueError(
                     f"smoothing is {smoothing}, and the model gives no answer in some cluster of question "
                     f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
                 )
 
-        sizes = np.array([int(question.counts.sum()) for question in asked])
-        scores = [one.score for one in scored]
-        result: dict[str, Any] = {
-            "probeval": mean(scores),
-            "scores": scores,
-            "wrong_rate": mean([one.wrong_rate for one in scored if one.wrong_rate is not None]),
-            "coverage": mean([one.coverage for one in scored]),
-            "n_clusters": mean([len(clusters.labels) for clusters in clusters_of]),
-            "semantic_entropy": {
-                "gold": mean([one.gold_entropy for one in scored]),
-                "model": mean([one.model_entropy for one in scored]),
-            },
-            "n_answers": sizes.tolist(),
-            "n_empty": int((sizes == 0).sum()),
-        }
+        sizes = [int(question.counts.sum()) for question in asked]
+        result = summarize(scored, sizes)
         if "skip" in (unknown, missing):
             result["skipped"] = skipped._asdict()
         if level is not None:
-            result["confidence_interval"] = confidence_interval(level, np.array(scores), units, self._bounds)
+            result["confidence_interval"] = confidence_interval(level, np.array(result["scores"]), units, self._bounds)
         if settings.clustering != "human" and all(question.clusters for question in asked):
             compared = [
                 compare_clusterings(clusters.counts.argmax(axis=1), question.gold_counts.argmax(axis=1))
@@ -311,13 +318,14 @@ class Probeval(TextMetric, evaluate.Metric):
             result["clustering_quality"] = {name: mean([one[name] for one in compared]) for name in compared[0]}
         if details:
             result["details"] = [
-                describe_question(*row) for row in zip(asked, clusters_of, weights_of, scored, strict=True)
+                describe_question(*row, settings) for row in zip(asked, clusters_of, weights_of, scored, strict=True)
             ]
         result["signature"] = signature(
             "probeval",
             **settings.signed(),
             **signed,
-            n_answers=format_sizes(sizes),
+            # Samples drawn down to one size can be compared, whatever they are drawn from.
+            **({} if settings.rarefy else {"n_answers": format_sizes(np.array(sizes))}),
             **confidence_settings(level, confidence_by),
         )
         return result

@@ -1,4 +1,4 @@
-"""ProbEval of one question from parts of its answers: how many answers went to the same clusters."""
+"""ProbEval of one question from parts of its answers: how many answers fell to each cluster."""
 
 import json
 from collections.abc import Sequence
@@ -7,48 +7,85 @@ from typing import Any
 import numpy as np
 
 from .core_parts import Arrays, SetParts
-
-_COLUMNS = ("clusters", "texts", "counts")
+from .probeval_pipeline import Settings, reached, score_sides, summarize
+from .probeval_sampling import sides
 
 
 class AnswerParts(SetParts):
-    """Counts of the answers that went to the same clusters; one answer stands for all of these."""
+    """The answers by kind: mean weights in the clusters, reached clusters and a count.
+
+    All answers are one kind, because the score depends on the sum of their weights only. With `debias`, answers with
+    the same weights are a kind.
+    """
 
     def check(self) -> None:
-        """Refuse the original's lookup of answers among all others by their first characters."""
+        """Refuse settings under which a score needs more than sums over the answers."""
         if self.settings["parity"] and self.settings["matcher"] == "wordnet":
             raise ValueError("parity=True with matcher='wordnet' matches answers by one another, and does not merge")
+        if self.settings["rarefy_people"] is not None:
+            raise ValueError("rarefy_people is not for one set in a file")
+        if self.settings["smoothing"] == 0:
+            raise ValueError("smoothing=0 makes the score of a part that misses a cluster infinite")
+        if self.settings["debias"] is True and self._divides_answers():
+            raise ValueError(
+                "debias leaves out each answer in turn, which needs the degrees of each different answer in soft "
+                "clusters. Pass debias=False, or clusters that do not divide answers, such as clustering='hac'"
+            )
         super().check()
+
+    def _divides_answers(self) -> bool:
+        try:
+            return "|matcher:soft|" in self._compute([])["signature"]
+        except (TypeError, ValueError):
+            return False  # It is reported with the first batch.
 
     def signature(self) -> str:
         """Return an empty string: the signature comes with the score."""
         return ""
 
     def part(self, texts: list[str]) -> dict[str, np.ndarray]:
-        """Match some answers: `clusters` and `texts`, each value as JSON, and `counts`."""
-        details = self._compute(texts, details=True)["details"][0]
-        rows = [(json.dumps(own["clusters"]), json.dumps(own["text"]), own["count"]) for own in details["assignments"]]
-        return _count(rows)
+        """Match some answers.
+
+        Returns
+        -------
+        dict with "weights", ndarray of shape (k, c + 1), "reached", of shape (k, c), "counts", of shape (k,), and
+        "example", of shape (1,), an answer as JSON
+        """
+        (detail,) = self._compute(texts, details=True)["details"]
+        _, model = sides(detail)
+        return self._by_kind(model.weights, reached(model.weights), model.times, json.dumps(texts[0]))
 
     def merge(self, parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
-        """Add up the counts."""
-        columns = ([part[name].tolist() for name in _COLUMNS] for part in parts)
-        return _count([row for part in columns for row in zip(*part, strict=True)])
+        """Add up the counts, and the weights where all answers are one kind."""
+        weights, reach, counts = (
+            np.concatenate([part[name] for part in parts]) for name in ("weights", "reached", "counts")
+        )
+        return self._by_kind(weights, reach, counts, str(parts[0]["example"][0]))
 
     def score(self, merged: Arrays, n: int) -> dict[str, Any]:
-        """Score the answers that stand for all, with the counts of all."""
-        columns = zip(merged["texts"].tolist(), merged["counts"].tolist(), strict=True)
-        return self._compute([{"text": json.loads(text), "count": count} for text, count in columns])
+        """Score the answers from their kinds."""
+        # All results but those of the model's distribution are the same for any answer.
+        example = [{"text": json.loads(str(merged["example"][0])), "count": n}]
+        result = self._compute(example, details=True)
+        gold, model = sides(result.pop("details")[0])
+        model = model._replace(times=merged["counts"], weights=merged["weights"])
+        scored = score_sides(gold, model, merged["reached"], Settings(debias=self.settings["debias"]))
+        return {**result, **summarize([scored], [n])}
+
+    def _by_kind(self, weights: np.ndarray, reach: np.ndarray, counts: np.ndarray, example: str) -> dict[str, Any]:
+        if self.settings["debias"]:
+            weights, kinds = np.unique(weights, axis=0, return_inverse=True)
+        else:
+            total = counts.sum()
+            weights, kinds = (counts / total @ weights)[None], np.zeros(len(counts), dtype=np.intp)
+        own = np.zeros((len(weights), reach.shape[1]), dtype=bool)
+        np.logical_or.at(own, kinds, reach)
+        return {
+            "weights": weights,
+            "reached": own,
+            "counts": np.bincount(kinds, counts, len(weights)),
+            "example": np.array([example]),
+        }
 
     def _compute(self, answers: list[Any], **more: Any) -> dict[str, Any]:
         return self.metric.compute(predictions=[answers], references=[self.reference], **self.given, **more)
-
-
-def _count(rows: Sequence[tuple[str, str, int]]) -> dict[str, np.ndarray]:
-    first: dict[str, str] = {}
-    times: dict[str, int] = {}
-    for clusters, text, count in rows:
-        first.setdefault(clusters, text)
-        times[clusters] = times.get(clusters, 0) + count
-    columns = (list(first), list(first.values()), list(times.values()))
-    return {name: np.array(column) for name, column in zip(_COLUMNS, columns, strict=True)}

@@ -1,18 +1,19 @@
 """One question from its answers to its score: clusters, then matches, then distributions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import TextSets
-from .core_numbers import parse_choice, parse_count, parse_number
+from .core_numbers import parse_choice, parse_count, parse_number, show
 from .core_vectors import load_vectors
 from .probeval_clusters import LINKAGES, gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import WordNetMatcher, assign, cascade, cluster_maximum, cosine_scores, gp_scores
-from .probeval_scores import entropy, jackknife_bias, kl_divergence, smooth
+from .probeval_sampling import DRAWS, MOST_DRAWN, Side, content_seed, divergences, drawn_down
+from .probeval_scores import entropy, mean
 from .probeval_soft import memberships, same_probability, soft_groups, words
 from .probeval_vectors import Embeddings, average_word_vectors
 from .probeval_wordnet import load_wordnet
@@ -40,6 +41,8 @@ class Settings(NamedTuple):
     smoothing: float = 1.0
     debias: bool = False
     parity: bool = False
+    rarefy: int | None = None
+    rarefy_people: int | None = None
 
     def signed(self) -> dict[str, object]:
         """Return the settings that can change the score, for its signature."""
@@ -52,6 +55,9 @@ class Settings(NamedTuple):
         if self.matcher != "human":
             signed["threshold"] = self.threshold
         signed |= {"smoothing": self.smoothing, "debias": self.debias}
+        drawn = {"rarefy": self.rarefy, "rarefy_people": self.rarefy_people}
+        if any(drawn.values()):
+            signed |= {**{name: size for name, size in drawn.items() if size}, "draws": DRAWS}
         if self.clustering != "human" or self.matcher == "wordnet":
             signed["parity"] = self.parity
         return signed
@@ -94,7 +100,7 @@ class Clusters(NamedTuple):
 class Scored(NamedTuple):
     """The score of one question, with its distributions.
 
-    gold, model : ndarray of shape (c + 1,), the two distributions, `wrong` last
+    gold, model : ndarray of shape (c + 1,), the two distributions, `wrong` last; means over samples with `rarefy`
     """
 
     score: float
@@ -135,6 +141,8 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
         raise ValueError(f"smoothing must be at most {_LARGEST_SMOOTHING:g}. Got {settings.smoothing}.")
     if settings.debias and smoothing == 0:
         raise ValueError("debias needs smoothing > 0: without it, leaving out an answer can make a score infinite.")
+    if settings.debias and (settings.rarefy is not None or settings.rarefy_people is not None):
+        raise ValueError("debias cannot be combined with rarefy or rarefy_people, which compare at equal numbers.")
     threshold = settings.threshold
     if threshold is None:
         is_original = settings.parity and matcher == "wordnet"
@@ -149,7 +157,13 @@ def resolve(settings: Settings, asked: list[Question]) -> Settings:
         smoothing=smoothing,
         debias=settings.debias,
         parity=settings.parity,
+        rarefy=_parse_size(settings.rarefy, "rarefy"),
+        rarefy_people=_parse_size(settings.rarefy_people, "rarefy_people"),
     )
+
+
+def _parse_size(size: Any, name: str) -> int | None:
+    return None if size is None else parse_count(size, name)
 
 
 def _asks_for_hac(settings: Settings) -> bool:
@@ -288,63 +302,160 @@ def match(
     return weights
 
 
-def score(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings: Settings) -> Scored:
+def score(
+    counts: np.ndarray,
+    weights: np.ndarray,
+    clusters: Clusters,
+    settings: Settings,
+    seeds: tuple[int, int] = (0, 1),
+) -> Scored:
     """Compare the two distributions over the clusters and `wrong`.
-
-    Both are smoothed alike, a soft cluster by the share of an answer that it keeps; with parity, people's is left as
-    it is where the clusters were found automatically.
 
     Parameters
     ----------
     counts : ndarray of shape (u,), how often the model gave each answer
     weights : ndarray of shape (u, c + 1), from `match`
+    seeds : of the samples of people's answers and of the model's, with `rarefy_people` and `rarefy`
     """
-    gold_counts = np.append(clusters.counts.sum(axis=0), 0.0)
-    model_counts = counts @ weights
-    smoothing = settings.smoothing * np.append(clusters.kept, 1.0)
-    gold_smoothing = 0.0 * smoothing if settings.parity and settings.clustering != "human" else smoothing
-    gold, model = smooth(gold_counts, gold_smoothing), smooth(model_counts, smoothing)
-    divergence = float(kl_divergence(gold, model))
-    total, answered = float(gold_counts.sum()), float(counts.sum())
-    if settings.debias:
-        one, times = _gold_observations(clusters, settings)
-        less_gold = kl_divergence(smooth(np.maximum(gold_counts - one, 0.0), gold_smoothing), model)
-        less_model = kl_divergence(gold, smooth(np.maximum(model_counts - weights, 0.0), smoothing))
-        bias = jackknife_bias(divergence, less_gold, times)
-        bias += jackknife_bias(divergence, less_model, counts)
-        # A smoothing that underflows makes the scores without an answer infinite.
-        divergence = max(divergence - bias, 0.0) if np.isfinite(bias) else np.inf
-    # An answer reaches the cluster to which it belongs the most, or several if they tie.
-    shares = weights[:, :-1]
-    reached = ((shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9))[counts > 0].any(axis=0)
-    return Scored(
-        score=divergence,
-        coverage=float(gold_counts[:-1][reached].sum()) / total,
-        wrong_rate=float(model_counts[-1]) / answered if answered else None,
-        gold=gold,
-        model=model,
-        gold_entropy=float(entropy(gold)),
-        model_entropy=float(entropy(model)),
-    )
+    gold, model = gold_side(clusters, settings), model_side(counts, weights, clusters, settings)
+    return score_sides(gold, model, reached(weights), settings, seeds)
 
 
-def _gold_observations(clusters: Clusters, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-    """Return how each kind of gold answer counts in the clusters and in `wrong`, and how often it was given."""
+def gold_side(clusters: Clusters, settings: Settings) -> Side:
+    """Return people's answers by kind: by answer in soft clusters, by cluster in others."""
     if settings.clustering == "soft":
         times = clusters.counts.sum(axis=1)
         shares = clusters.counts / times[:, None]
     else:
         times = clusters.counts.sum(axis=0)
         shares = np.eye(len(times))
-    return np.hstack([shares, np.zeros((len(shares), 1))]), times
+    smoothing = _smoothing(clusters, settings)
+    # In the original, people's distribution over automatic clusters is not smoothed.
+    is_raw = settings.parity and settings.clustering != "human"
+    return Side(times, np.hstack([shares, np.zeros((len(shares), 1))]), 0.0 * smoothing if is_raw else smoothing)
 
 
-def describe_question(question: Question, clusters: Clusters, weights: np.ndarray, scored: Scored) -> dict[str, Any]:
+def model_side(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings: Settings) -> Side:
+    """Return the model's answers, each different one a kind."""
+    return Side(counts, weights, _smoothing(clusters, settings))
+
+
+def _smoothing(clusters: Clusters, settings: Settings) -> np.ndarray:
+    return settings.smoothing * np.append(clusters.kept, 1.0)
+
+
+def reached(weights: np.ndarray) -> np.ndarray:
+    """Return the clusters that an answer reaches: that to which it belongs the most, or several if they tie.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (u, c + 1), from `match`
+
+    Returns
+    -------
+    ndarray of shape (u, c), bool
+    """
+    shares = weights[:, :-1]
+    return (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)
+
+
+def score_sides(
+    gold: Side, model: Side, reach: np.ndarray, settings: Settings, seeds: tuple[int, int] = (0, 1)
+) -> Scored:
+    """Compare the answers of people and of the model; with `rarefy`, all values are means over samples.
+
+    Parameters
+    ----------
+    reach : ndarray of shape (k, c), bool, the clusters that each kind of the model's answers reaches
+    """
+    blocks = [
+        _score_samples(gold, model, reach, *times, settings)
+        for times in drawn_down(gold, model, (settings.rarefy_people, settings.rarefy), seeds)
+    ]
+    scores, coverage, p, q = (np.concatenate(own) for own in zip(*blocks, strict=True))
+    answered = float(model.times.sum())
+    return Scored(
+        score=float(scores.mean()),
+        coverage=float(coverage.mean()),
+        wrong_rate=float(model.times @ model.weights[:, -1]) / answered if answered else None,
+        gold=p.mean(axis=0),
+        model=q.mean(axis=0),
+        gold_entropy=float(entropy(p).mean()),
+        model_entropy=float(entropy(q).mean()),
+    )
+
+
+def _score_samples(
+    gold: Side, model: Side, reach: np.ndarray, gold_times: np.ndarray, model_times: np.ndarray, settings: Settings
+) -> tuple[np.ndarray, ...]:
+    """Return the scores, coverages and both distributions of samples: arrays with a row for each."""
+    hit = (model_times > 0).astype(np.float64) @ reach > 0
+    masses = (gold_times @ gold.weights)[:, :-1]
+    return (
+        divergences(gold, model, gold_times, model_times, debias=settings.debias),
+        (masses * hit).sum(axis=1) / masses.sum(axis=1),
+        gold.distributions(gold_times),
+        model.distributions(model_times),
+    )
+
+
+def summarize(scored: list[Scored], sizes: list[int]) -> dict[str, Any]:
+    """Average the scores of questions with these numbers of answers, and name the results."""
+    scores = [one.score for one in scored]
+    return {
+        "probeval": mean(scores),
+        "scores": scores,
+        "wrong_rate": mean([one.wrong_rate for one in scored if one.wrong_rate is not None]),
+        "coverage": mean([one.coverage for one in scored]),
+        "n_clusters": mean([len(one.gold) - 1 for one in scored]),
+        "semantic_entropy": {
+            "gold": mean([one.gold_entropy for one in scored]),
+            "model": mean([one.model_entropy for one in scored]),
+        },
+        "n_answers": sizes,
+        "n_empty": sizes.count(0),
+    }
+
+
+def check_sizes(asked: list[Question], settings: Settings) -> None:
+    """Raise a ValueError that names the question if it has too few answers to draw from, or too many."""
+    for name, size in (("rarefy", settings.rarefy), ("rarefy_people", settings.rarefy_people)):
+        if size is None:
+            continue
+        for question in asked:
+            total = int((question.counts if name == "rarefy" else question.gold_counts).sum())
+            if total < size:
+                whose = "of the model" if name == "rarefy" else "of people"
+                raise ValueError(f"{name} is {size}, but question {show(question.name)} has {total} answers {whose}.")
+            if total > MOST_DRAWN:
+                raise ValueError(
+                    f"{name} draws from at most {MOST_DRAWN:,} answers. Question {show(question.name)} has {total:,}."
+                )
+
+
+def seeds_of(question: Question) -> tuple[int, int]:
+    """Return the seeds of the samples of people's answers and of the model's."""
+    return (
+        content_seed("people", question.gold, question.gold_counts.sum(axis=1)),
+        content_seed("model", question.answers, question.counts),
+    )
+
+
+def describe_question(
+    question: Question, clusters: Clusters, weights: np.ndarray, scored: Scored, settings: Settings
+) -> dict[str, Any]:
     """Describe a question as plain data: its clusters, both distributions, and the clusters of each answer."""
     labels = [*clusters.labels, WRONG]
     # Soft clusters list each answer once, in its group, with its whole count.
     totals = np.rint(clusters.counts.sum(axis=1, keepdims=True))
     listed = clusters.counts if clusters.groups is None else clusters.groups * totals
+    # Elsewhere, an answer that people put into two clusters has a row for each.
+    gold = [(question.gold[i], listed[i, j], i, j) for i, j in np.argwhere(listed > 0).tolist()]
+    degrees = clusters.counts / totals
+    sides = {
+        "gold": gold_side(clusters, settings),
+        "model": model_side(question.counts, weights, clusters, settings),
+    }
     return {
         "id": question.name,
         "score": scored.score,
@@ -364,12 +475,18 @@ def describe_question(question: Question, clusters: Clusters, weights: np.ndarra
         ],
         "gold_distribution": dict(zip(labels, scored.gold.tolist(), strict=True)),
         "model_distribution": dict(zip(labels, scored.model.tolist(), strict=True)),
+        "smoothing": {who: dict(zip(labels, side.smoothing.tolist(), strict=True)) for who, side in sides.items()},
+        "gold_assignments": [
+            _assignment(text, count, labels, {j: 1.0} if clusters.groups is None else dict(enumerate(degrees[i])))
+            for text, count, i, j in gold
+        ],
         "assignments": [
-            {
-                "text": text,
-                "count": int(count),
-                "clusters": {labels[j]: float(row[j]) for j in np.flatnonzero(row).tolist()},
-            }
+            _assignment(text, count, labels, dict(enumerate(row)))
             for text, count, row in zip(question.answers, question.counts, weights, strict=True)
         ],
     }
+
+
+def _assignment(text: str, count: float, labels: list[str], weights: Mapping[int, float]) -> dict[str, Any]:
+    clusters = {labels[j]: float(weight) for j, weight in weights.items() if weight}
+    return {"text": text, "count": int(count), "clusters": clusters}

@@ -36,27 +36,6 @@ def entropy(p: np.ndarray) -> np.ndarray:
     return -np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0)), 0.0).sum(axis=-1)
 
 
-def jackknife_bias(value: float, without_one: np.ndarray, times: np.ndarray) -> float:
-    """Estimate by how much a finite sample raises a statistic, by leaving out one observation at a time.
-
-    Quenouille's estimate, (n - 1) (mean of the n values without one - value), right to the first order in 1/n.
-
-    Parameters
-    ----------
-    value : the statistic of all n observations
-    without_one : ndarray of shape (k,), the statistic without one observation of each kind
-    times : ndarray of shape (k,), how many observations are of each kind; n in all
-
-    Returns
-    -------
-    float; 0 for fewer than two observations
-    """
-    total = float(times.sum())
-    if total < 2:
-        return 0.0
-    return (total - 1) * (float(without_one @ times) / total - value)
-
-
 def mean(values: Sequence[float]) -> float | None:
     """Average exactly, so that the order does not matter; None without values."""
     return math.fsum(values) / len(values) if values else None

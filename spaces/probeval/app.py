@@ -73,9 +73,8 @@ def compute(questions: list[dict[str, Any]], settings: dict[str, Any]) -> dict[s
     ]
     if len(results) == 1:
         return results[0]
-    scores = metric.part(probeval, "probeval_scores")
-    smooth = functools.partial(scores.smooth, smoothing=float(settings["smoothing"]))
-    found = two_models.compare(*results, smooth, scores.kl_divergence)
+    sampling = metric.part(probeval, "probeval_sampling")
+    found = two_models.compare(*results, sampling, debias=settings["debias"])
     return {**results[0], "other": results[1], "comparison": found._asdict()}
 
 
@@ -179,7 +178,7 @@ def api(
         threshold: the least cosine of a match, from 0 to 1, for the matchers "cosine" and "cascade".
         smoothing: the pseudo-count of each cluster, above 0.
         distance: the cut of "hac", from 0 to 2.
-        debias: subtract the expected effect of sampling.
+        debias: subtract the bias of sampling, estimated by the jackknife; a small divergence may fall below 0.
         other: another model's answers to the same question, to compare the two models.
 
     Returns
@@ -236,7 +235,7 @@ SPACE = Space(
         "distance": gr.Slider(
             0.1, 2, 0.95, step=0.05, label="Cut of HAC", info="Smaller makes more clusters.", render=False
         ),
-        "debias": gr.Checkbox(False, label="Debias", info="Subtract the expected effect of sampling.", render=False),
+        "debias": gr.Checkbox(False, label="Debias", info="Subtract the estimated bias of sampling.", render=False),
     },
     choosers=("Look at",),
     pictures=(

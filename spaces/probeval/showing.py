@@ -194,8 +194,8 @@ def answer(result: dict[str, Any], signature: str, *, is_debiased: bool) -> str:
     notes = [two_models.caveat(found, n)]
     if not is_debiased:
         notes += [text for name, one in results.items() for text in too_few(name, one)]
-        if result["n_answers"] != result["other"]["n_answers"]:
-            notes.append("The models gave different numbers of answers: fewer inflate the divergence. Turn on Debias.")
+    if result["n_answers"] != result["other"]["n_answers"]:
+        notes.append("The models gave different numbers of answers, which changes the divergence: give equal numbers.")
     return panels.answer(
         cards,
         UNKNOWN if sets.are_unknown() else two_models.verdict(found, n),
@@ -211,10 +211,11 @@ def card(name: str, result: dict[str, Any], n: int, series: int = 0) -> panels.C
     return panels.Card(
         name,
         value,
-        f"{value:.2f}",
+        f"{value:.2f}".replace("-", "−"),
         "nats apart" if n == 1 else f"nats apart, mean of {n} questions",
-        "" if sets.are_unknown() else next(words for least, words in WORDS if value >= least),
-        1 - math.exp(-value),
+        # With Debias, the divergence of models that answer as people do is around 0, on both sides.
+        "" if sets.are_unknown() else next(words for least, words in WORDS if max(value, 0.0) >= least),
+        1 - math.exp(-max(value, 0.0)),
         ("0: like people", "unlike people"),
         series,
     )
@@ -233,4 +234,4 @@ def too_few(who: str, result: dict[str, Any]) -> list[str]:
     """Return a caveat if a model gave few answers to a question."""
     if min(result["n_answers"]) >= _FEW:
         return []
-    return [f"{who} gave fewer than {_FEW} answers, which inflates the divergence. Turn on Debias."]
+    return [f"{who} gave fewer than {_FEW} answers, which inflates the divergence. Debias removes part of that."]

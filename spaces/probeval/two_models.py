@@ -1,6 +1,7 @@
 """Which of two models is closer to people on the questions asked, and whether their answers are enough to tell."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,23 +24,19 @@ class Comparison(NamedTuple):
     high: float | None
 
 
-def compare(
-    first: Mapping[str, Any],
-    other: Mapping[str, Any],
-    smooth: Callable[[np.ndarray], np.ndarray],
-    divergence: Callable[[np.ndarray, np.ndarray], np.ndarray],
-) -> Comparison:
+def compare(first: Mapping[str, Any], other: Mapping[str, Any], sampling: ModuleType, *, debias: bool) -> Comparison:
     """Compare two models on the same questions, clusters and people.
 
     The interval is normal. Its standard deviation is that of the difference over samples of the same sizes, drawn from
-    the smoothed distributions of people and of both models. It says how far chance in the answers could move the
-    difference, not how the models compare on other questions.
+    the smoothed distributions of people and of both models, in the clusters found, and scored as the metric scores
+    them. It says how far chance in the answers could move the difference, not how the models compare on other
+    questions.
 
     Parameters
     ----------
     first, other : results of the metric with details
-    smooth : from counts of shape (n, k) to distributions
-    divergence : from people's distributions and a model's, of shape (n, k), to n scores
+    sampling : the module of the metric that draws and scores samples
+    debias : the setting of the metric
     """
     difference = other["probeval"] - first["probeval"]
     if min(detail["n_answers"] for result in (first, other) for detail in result["details"]) < _FEWEST:
@@ -47,15 +44,10 @@ def compare(
     rng = np.random.default_rng(_SEED)
     drawn = np.zeros(_DRAWS)
     for one, two in zip(first["details"], other["details"], strict=True):
-        labels = list(one["gold_distribution"])
-        n_people = round(sum(found["count"] for found in one["clusters"]))
-
-        def sample(n: int, shares: Mapping[str, float], labels: Sequence[str] = labels) -> np.ndarray:
-            return smooth(rng.multinomial(n, [shares[label] for label in labels], _DRAWS))
-
-        people = sample(n_people, one["gold_distribution"])
-        for sign, model in ((-1, one), (1, two)):
-            drawn += sign * divergence(people, sample(model["n_answers"], model["model_distribution"]))
+        gold, gold_times = sampling.redrawn(sampling.sides(one)[0], _DRAWS, rng)
+        for sign, detail in ((-1, one), (1, two)):
+            model, times = sampling.redrawn(sampling.sides(detail)[1], _DRAWS, rng)
+            drawn += sign * sampling.divergences(gold, model, gold_times, times, debias=debias)
     spread = _NORMAL_95 * float(drawn.std()) / len(first["details"])
     return Comparison(difference, difference - spread, difference + spread)
 

@@ -1,0 +1,230 @@
+"""probeval at different numbers of answers: the jackknife of debias, and samples drawn down to equal numbers.
+
+The simulations draw people's and a model's answers from known distributions, with the clusters given. The truth is the
+divergence of the distributions, which the smoothed one tends to as both numbers grow.
+"""
+
+import math
+from collections import Counter
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from tests.fuzzing import TIMES
+from tests.test_fuzz_metrics import Letters
+from tests.test_probeval import TARGETS, own_cfc, probeval, unclustered  # noqa: F401
+from text_metrics.metrics.probeval.probeval_sampling import (
+    Side,
+    content_seed,
+    divergences,
+    drawn_down,
+    jackknife_bias,
+    sides,
+)
+from text_metrics.metrics.probeval.probeval_scores import kl_divergence, smooth
+
+SIZES = (20, 100, 500)
+PEOPLE = {"kettle": 9, "pot": 5, "cup": 2}
+
+
+def soft_kinds(n_kinds, n_clusters):
+    """Memberships of kinds of answers in clusters, with `wrong` last, and what each cluster keeps."""
+    shares = np.random.default_rng(5).dirichlet(np.full(n_clusters, 0.15), n_kinds)
+    weights = np.zeros((n_kinds + 1, n_clusters + 1))
+    weights[:-1, :-1], weights[-1, -1] = shares, 1
+    return weights, np.append((shares**2).sum(axis=0) / shares.sum(axis=0), 1)
+
+
+SOFT, KEPT = soft_kinds(40, 12)
+KINDS = {
+    "clusters": (np.append([0.4, 0.25, 0.15, 0.1, 0.06, 0.04], 0), np.eye(7), np.ones(7)),
+    "soft": (np.append(1 / np.arange(1, 41), 0) / (1 / np.arange(1, 41)).sum(), SOFT, KEPT),
+}
+
+
+def truths(kind, divergence):
+    """Return people's distribution over kinds, and one of a model at a divergence with 30 % wrong answers, or equal."""
+    people, weights, _ = KINDS[kind]
+    if not divergence:
+        return people, people
+    direction = np.random.default_rng(3).normal(size=len(people))
+
+    def tilted(t):
+        found = people * np.exp(t * direction)
+        found *= 0.7 / found.sum()
+        found[-1] += 0.3
+        return found
+
+    at = brentq(lambda t: kl_divergence(people @ weights, tilted(t) @ weights) - divergence, 0, 30)
+    return people, tilted(at)
+
+
+def draw(kind, divergence, n, m, rng):
+    """Draw the answers of n people and m of the model."""
+    _, weights, smoothing = KINDS[kind]
+    drawn = (rng.multinomial(k, p) for k, p in zip((n, m), truths(kind, divergence), strict=True))
+    return (Side(times.astype(float), weights, smoothing) for times in drawn)
+
+
+def plain(gold, model):
+    return float(divergences(gold, model, gold.times[None], model.times[None])[0])
+
+
+def rarefied(gold, model, n, m, seeds):
+    blocks = [divergences(gold, model, *times) for times in drawn_down(gold, model, (n, m), seeds)]
+    return float(np.concatenate(blocks).mean())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("divergence", [0, 0.862])
+def test_equal_numbers_compare_and_debias_does_not(kind, divergence):
+    """Drawn down to 20 and 20, samples of any numbers have the mean of samples of 20 and 20; debias leaves a bias."""
+    rng, rounds = np.random.default_rng(7), 60 * TIMES
+    found = {}
+    for n, m in product(SIZES, SIZES):
+        rows = []
+        for _ in range(rounds):
+            gold, model = draw(kind, divergence, n, m, rng)
+            value = plain(gold, model)
+            seeds = tuple(rng.integers(2**60, size=2).tolist())
+            rows.append((value, value - jackknife_bias(gold, model), rarefied(gold, model, 20, 20, seeds)))
+        found[n, m] = np.array(rows)
+    expected = found[20, 20][:, 0]
+    for cell in found.values():
+        plains, debiased, rare = cell.T
+        error = math.hypot(rare.std(), expected.std()) / math.sqrt(rounds)
+        assert abs(rare.mean() - expected.mean()) < 4 * error
+        # Nor does drawing add noise.
+        assert rare.std() < 1.3 * expected.std()
+        assert abs(debiased.mean() - divergence) < abs(plains.mean() - divergence)
+    # What debias leaves differs by the numbers of answers.
+    few, many = found[20, 20][:, 1], found[500, 500][:, 1]
+    assert abs(few.mean() - many.mean()) > 3 * math.hypot(few.std(), many.std()) / math.sqrt(rounds)
+    assert abs(found[500, 500][:, 1].mean() - divergence) < 0.06
+
+
+def test_rarefy_is_the_mean_over_subsets(probeval):  # noqa: F811
+    model = {"kettle": 2, "pot": 2, "spoon": 1}
+    answers = list(Counter(model).elements())
+    expected = [unclustered(probeval, Counter(own), PEOPLE)["probeval"] for own in combinations(answers, 3)]
+    result = unclustered(probeval, model, PEOPLE, rarefy=3, details=True)
+    assert result["probeval"] == pytest.approx(np.mean(expected), abs=4 * np.std(expected) / math.sqrt(1000))
+    assert result["n_answers"] == [5]
+    assert result["wrong_rate"] == pytest.approx(1 / 5)
+    coverage = [unclustered(probeval, Counter(own), PEOPLE)["coverage"] for own in combinations(answers, 3)]
+    assert result["coverage"] == pytest.approx(np.mean(coverage), abs=4 * np.std(coverage) / math.sqrt(1000))
+    assert "|rarefy:3|draws:1000|" in result["signature"]
+    # People's answers are drawn down alike, in the clusters of all of them.
+    people = list(Counter({"kettle": 3, "pot": 2}).elements())
+    clusters = ["kettle", "pot", "wrong"]
+    q = smooth(np.array([2, 2, 1]), 1.0)
+    drawn = [[Counter(own)[label] for label in clusters] for own in combinations(people, 3)]
+    expected = kl_divergence(smooth(np.array(drawn), 1.0), q)
+    result = unclustered(probeval, model, {"kettle": 3, "pot": 2}, rarefy_people=3)
+    assert result["probeval"] == pytest.approx(expected.mean(), abs=4 * expected.std() / math.sqrt(1000))
+
+
+def test_rarefy_to_all_answers_changes_nothing(probeval, own_cfc):  # noqa: F811
+    for clustering in ("human", "soft", "hac"):
+        whole = probeval.compute(**own_cfc, clustering=clustering)
+        assert probeval.compute(**own_cfc, clustering=clustering, rarefy=10)["scores"] == whole["scores"]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"rarefy": 6}, {"rarefy": 4, "rarefy_people": 8}, {"clustering": "soft", "rarefy": 6}]
+)
+def test_rarefied_questions_are_drawn_independently_and_always_alike(probeval, own_cfc, settings):  # noqa: F811
+    whole = probeval.compute(**own_cfc, **settings)["scores"]
+    turned = {side: [{**row, "answers": row["answers"][::-1]} for row in rows[::-1]] for side, rows in own_cfc.items()}
+    assert probeval.compute(**turned, **settings)["scores"] == pytest.approx(whole[::-1], abs=1e-6)
+    for i, score in enumerate(whole):
+        alone = {side: rows[i : i + 1] for side, rows in own_cfc.items()}
+        assert probeval.compute(**alone, **settings)["scores"] == pytest.approx([score], abs=1e-6)
+
+
+def test_equal_answers_of_both_sides_are_drawn_independently():
+    times = np.array([3.0, 4.0])
+    assert content_seed("people", ["a", "b"], times) != content_seed("model", ["a", "b"], times)
+    assert content_seed("model", ["b", "a"], times[::-1]) == content_seed("model", ["a", "b"], times)
+
+
+def leave_one_out(gold, model):
+    """The jackknife by its definition, from the divergence without each answer."""
+    bias = 0.0
+    for place, side in enumerate((gold, model)):
+        n = side.times.sum()
+        without = []
+        for k in np.repeat(np.arange(len(side.times)), side.times.astype(int)):
+            counts = np.maximum(side.times @ side.weights - side.weights[k], 0)
+            other = smooth(counts, side.smoothing)
+            p, q = (own.distributions(own.times[None])[0] for own in (gold, model))
+            without.append(kl_divergence(other, q) if place == 0 else kl_divergence(p, other))
+        bias += (n - 1) * (np.mean(without) - plain(gold, model))
+    return bias
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bias_is_that_of_leaving_out_each_answer(kind, rng):
+    for divergence in (0, 0.862):
+        gold, model = draw(kind, divergence, 37, 23, rng)
+        assert jackknife_bias(gold, model) == pytest.approx(leave_one_out(gold, model), abs=1e-10)
+
+
+def test_bias_keeps_its_digits_for_large_counts():
+    """The bias falls as 1/n. For 10^15 answers, n times a difference of two rounded scores would be noise."""
+    times, other, weights, smoothing = np.array([6.0, 3.0, 1.0]), np.array([4.0, 4.0, 2.0]), np.eye(3, 4), np.ones(4)
+
+    def bias(n):
+        return jackknife_bias(Side(times * n, weights, smoothing), Side(other * n, weights, smoothing))
+
+    assert bias(10**9) * 10**9 == pytest.approx(bias(10**6) * 10**6, rel=1e-3)
+    assert abs(bias(10**14)) < 1e-13
+
+
+def test_debias_may_fall_below_zero(probeval):  # noqa: F811
+    equal = unclustered(probeval, PEOPLE, PEOPLE, debias=True)["probeval"]
+    assert -0.5 < equal < 0
+
+
+@pytest.mark.parametrize(
+    "settings", [{"clustering": "soft"}, {"clustering": "hac"}, {"clustering": "hac", "debias": True}]
+)
+def test_parts_of_one_question_keep_their_size(probeval, rng, settings):  # noqa: F811
+    """The statistics of many different answers are as large as those of few, and give the score of all."""
+    words = ("kettle", "pot", "hot water", "tea", "big", "old")
+    said = [" ".join(rng.choice(words, rng.integers(1, 4))) + f" {i}" * int(rng.integers(2)) for i in range(300)]
+    people = [{"text": text, "count": n} for text, n in PEOPLE.items()]
+    settings = {**settings, "model": Letters()}
+    parts = probeval._parts(probeval, settings, people)
+    parts.check()
+    merged, sizes = {}, []
+    for start in range(0, len(said), 50):
+        own = parts.part(said[start : start + 50])
+        merged = parts.merge([merged, own] if merged else [own])
+        sizes.append(sum(array.nbytes for array in merged.values()))
+    assert max(sizes) <= 1000
+    assert max(sizes) <= sizes[0] * (2 if "debias" in settings else 1)
+    expected = probeval.compute(predictions=[said], references=[people], **settings)
+    assert len(set(said)) > 150
+    found = parts.score(merged, len(said))
+    assert found.keys() == expected.keys()
+    for name in ("probeval", "coverage", "wrong_rate", "n_clusters", "n_answers"):
+        assert found[name] == pytest.approx(expected[name], abs=1e-6)
+    assert found["signature"] == expected["signature"]
+    assert found["semantic_entropy"] == pytest.approx(expected["semantic_entropy"], abs=1e-6)
+
+
+@pytest.mark.parametrize("clustering", ["human", "soft", "hac", "none"])
+def test_details_hold_what_the_score_is_computed_from(probeval, own_cfc, clustering):  # noqa: F811
+    for debias in (False, True):
+        result = probeval.compute(**own_cfc, clustering=clustering, debias=debias, details=True)
+        for detail in result["details"]:
+            gold, model = sides(detail)
+            (found,) = divergences(gold, model, gold.times[None], model.times[None], debias=debias)
+            assert found == pytest.approx(detail["score"], abs=1e-12)
+            labels = list(detail["gold_distribution"])
+            for side, name in ((gold, "gold_distribution"), (model, "model_distribution")):
+                shares = side.distributions(side.times[None])[0].tolist()
+                assert dict(zip(labels, shares, strict=True)) == pytest.approx(detail[name], abs=1e-12)
