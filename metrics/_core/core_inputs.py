@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_numbers import describe, parse_choice, parse_count, parse_matrix, parse_number, unpack
+from .core_numbers import describe, parse_count, parse_matrix, unpack
 
 # Rows checked at a time, so that a check does not copy a large matrix.
 _BLOCK_ROWS = 8192
@@ -18,13 +18,6 @@ _BLOCK_ROWS = 8192
 _SUM_TOLERANCE = 1e-3
 # Squared norms outside this range lose digits in float64.
 _SAFE_SQUARES = (1e-200, 1e200)
-
-# In place of texts: a call with it raises SettingsCheckedError once all settings that need no texts are checked.
-NO_TEXTS = object()
-
-
-class SettingsCheckedError(Exception):
-    """The settings of a call are valid, as far as can be said without texts."""
 
 
 class TextSets(NamedTuple):
@@ -103,8 +96,6 @@ def as_list(value: Any, name: str, expected: str) -> list:
     """Convert an ordered sequence to a list; strings, mappings, sets and numbers raise a TypeError."""
     if isinstance(value, list):
         return value
-    if value is NO_TEXTS:
-        raise SettingsCheckedError
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name} must be {expected}. Got a bare string, {describe(value)}.")
     if hasattr(value, "tolist"):
@@ -246,27 +237,6 @@ def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
     return numbers / np.repeat(sums, sets.sizes)
 
 
-def parse_min_quality(value: Any, qualities: np.ndarray | None) -> np.ndarray | None:
-    """Select the texts whose quality is at least a threshold; None without a threshold.
-
-    Returns
-    -------
-    ndarray of shape (n,), bool
-
-    Raises
-    ------
-    TypeError
-        If the threshold is not a number.
-    ValueError
-        If it is out of [0, 1], or no quality is given.
-    """
-    if value is None:
-        return None
-    if qualities is None:
-        raise ValueError("min_quality needs quality: a number for each text, which it is compared with.")
-    return qualities >= parse_number(value, "min_quality", 0, 1)
-
-
 def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
     """Read an (n, d) array of floats with a row for each text, set after set.
 
@@ -319,7 +289,6 @@ def find_scored_sets(sets: TextSets, singletons: str, metric: str) -> np.ndarray
     ValueError
         If a set has one text and `singletons` is "error".
     """
-    parse_choice(singletons, "singletons", ("error", "skip"))
     scored = sets.sizes > 1
     if singletons == "error" and not scored.all():
         name = f"predictions (set {int(np.argmin(scored))})" if len(scored) > 1 or sets.nested else "predictions"

@@ -1,18 +1,11 @@
 """Statistics of the parts of one set, which merge: what a set too large for memory is scored from."""
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 Arrays = Mapping[str, np.ndarray]
-
-# Given text by text, or for many sets: meaningless for one set that is read in parts.
-_NOT_FOR_PARTS = (
-    *("embeddings", "similarity", "weights", "quality", "min_quality", "singletons"),
-    *("classes", "contexts", "patience", "contributions", "rarefy", "repetition"),
-)
 
 
 class SetParts:
@@ -23,7 +16,7 @@ class SetParts:
     Parameters
     ----------
     metric : the loaded metric
-    settings : arguments of its `compute`; those left out have the metric's defaults
+    given : settings of its `compute`
     reference : the references of the set, where the metric has any
 
     Attributes
@@ -35,21 +28,17 @@ class SetParts:
     replaces = True
     least = 1
 
-    def __init__(self, metric: Any, settings: Mapping[str, Any], reference: Any = None) -> None:
-        known = inspect.signature(metric._compute).parameters.values()
-        defaults = {one.name: one.default for one in known if one.default is not one.empty}
-        self.metric, self.given, self.reference = metric, dict(settings), reference
-        self.settings: dict[str, Any] = {**defaults, **settings}
+    def __init__(self, metric: Any, given: Mapping[str, Any], reference: Any = None) -> None:
+        self.metric, self.given, self.reference = metric, dict(given), reference
+        self.settings = metric.settings.read(given, metric.name)
         self._signature: str | None = None
 
     def check(self) -> None:
         """Raise a ValueError that names the setting if parts cannot be merged under these settings."""
-        for name in _NOT_FOR_PARTS:
-            if name in self.given:
-                raise ValueError(f"{name} is not for one set in a file")
+        self.settings.check_parts()
 
     def signature(self) -> str:
-        """Return the signature of a small set under the same settings, which checks their values too."""
+        """Return the signature of a small set under the same settings."""
         if self._signature is None:
             self._signature = self.metric.compute(predictions=[["a", "b"]], **self.given)["signature"]
         return self._signature

@@ -5,15 +5,15 @@ follows from it: the signature of `compute`, its checks, and what `for_trainer`,
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, Self
 
 from .core_numbers import describe, parse_choice, parse_count, parse_flag, parse_number
 
-# What a setting is given for: the call, or each set, text or answer of it.
-CALL, SET, TEXT, ANSWER = "call", "set", "text", "answer"
+# What a setting is given for: the call, or each of its items of a kind.
+CALL, SET, TEXT, QUESTION, ANSWER = "call", "set", "text", "question", "answer"
 
 Check = Callable[[Any, str], Any]
 
@@ -22,11 +22,16 @@ def _always(value: Any) -> bool:
     return True
 
 
+def never(value: Any) -> bool:
+    """Tell that no value of a setting merges."""
+    return False
+
+
 class Declared(NamedTuple):
     """What is declared of a setting beside its name, type and default.
 
     check : called with a value other than the default, and the name; returns the value in its canonical form
-    given : what it is given for: CALL, or each SET, TEXT or ANSWER
+    given : what it is given for: CALL, or each SET, TEXT, QUESTION or ANSWER
     needs : the setting without which it has no effect; None for none
     finer : whether it asks for results finer than a number for each item
     merges_batches : of a value: whether the score of all items follows from those of batches of them
@@ -44,7 +49,7 @@ class Declared(NamedTuple):
 def setting(default: Any, check: Check = lambda value, name: value, **declared: Any) -> Any:
     """Declare a setting, as a field of a subclass of `Settings`; the arguments are the fields of `Declared`."""
     if declared.get("given", CALL) != CALL or declared.get("finer"):
-        declared.setdefault("merges_parts", lambda value: False)
+        declared.setdefault("merges_parts", never)
     return field(default=default, metadata={"declared": Declared(check, **declared)})
 
 
@@ -86,6 +91,10 @@ class Settings:
             value = getattr(self, name)
             if value is not self.default(name):
                 object.__setattr__(self, name, declared.check(value, name))
+        for name in self.passed():
+            needed = self.declared()[name].needs
+            if needed is not None and getattr(self, needed) is None:
+                raise ValueError(f"{name} has no effect without {needed}: pass both, or leave {name} out.")
         self.check()
 
     def check(self) -> None:
@@ -97,17 +106,14 @@ class Settings:
     @classmethod
     @cache
     def declared(cls) -> dict[str, Declared]:
-        """Return what is declared of each setting, by its name: those of the metric before those of its bases."""
-        own = inspect.get_annotations(cls)
-        names = sorted((one.name for one in fields(cls)), key=lambda name: name not in own)
-        of_name = {one.name: one.metadata["declared"] for one in fields(cls)}
-        return {name: of_name[name] for name in names}
+        """Return what is declared of each setting, by its name: those of a class before those of its bases."""
+        names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
+        return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
 
     @classmethod
     def default(cls, name: str) -> Any:
         """Return the default of a setting."""
-        found: Field[Any] = cls.__dataclass_fields__[name]
-        return None if found.default is MISSING else found.default
+        return cls.__dataclass_fields__[name].default
 
     @classmethod
     def read(cls, given: Mapping[str, Any], metric: str) -> Self:
@@ -115,18 +121,18 @@ class Settings:
 
         Raises
         ------
-        TypeError
-            If there is no such setting.
+        TypeError, ValueError
+            If there is no such setting, or as the class does.
         """
-        cls.check_names(given, metric)
+        for name in given:
+            cls.check_name(name, metric)
         return cls(**given)
 
     @classmethod
-    def check_names(cls, names: Mapping[str, Any] | Sequence[str], metric: str) -> None:
+    def check_name(cls, name: str, metric: str) -> None:
         """Raise a TypeError for a setting that the metric does not have."""
-        for name in names:
-            if name not in cls.declared():
-                raise TypeError(f"{metric} has no argument {name!r}: it has {', '.join(cls.declared())}.")
+        if name not in cls.declared():
+            raise TypeError(f"{metric} has no argument {name!r}: it has {', '.join(cls.declared())}.")
 
     @classmethod
     def of_items(cls, name: str) -> str | None:
@@ -141,6 +147,11 @@ class Settings:
     def passed(self) -> dict[str, Any]:
         """Return the settings that differ from their defaults."""
         return {name: value for name in self.declared() if (value := getattr(self, name)) is not self.default(name)}
+
+    def signed(self, *names: str) -> dict[str, Any]:
+        """Return the entries of a signature for those of some settings that differ from their defaults."""
+        passed = self.passed()
+        return {name: passed[name] for name in names if name in passed}
 
     def check_batches(self) -> None:
         """Raise a ValueError for a setting under which scores of batches do not determine that of all items."""

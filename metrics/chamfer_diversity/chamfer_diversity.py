@@ -4,43 +4,33 @@ from typing import Any
 
 import datasets
 import evaluate
-import numpy as np
 
 from .chamfer_diversity_parts import ChamferParts
+from .chamfer_diversity_scores import contributions, count_texts, describe_sets, measure, score
+from .chamfer_diversity_settings import ChamferSettings
 from .core_cache import TextCache as TextCache
-from .core_distances import mean_pairwise_distances, nearest_neighbours
-from .core_encoder import EncoderSettings
+from .core_distances import nearest_neighbours as nearest_neighbours
+from .core_encoder import EncoderSettings as EncoderSettings
 from .core_forks import one_thread_in_fork as one_thread_in_fork
-from .core_inputs import (
-    NO_TEXTS,
-    find_scored_sets,
-    lists_by_set,
-    mean_by_set,
-    parse_min_quality,
-    parse_sets,
-    parse_values,
-    sum_by_set,
-)
+from .core_inputs import parse_sets
 from .core_metric import TextMetric
-from .core_models import DEFAULT_MODEL, matrix_device
-from .core_neighbours import expected_nearest, nearest_by_similarity, nearest_without
-from .core_numbers import parse_choice
+from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
+from .core_neighbours import nearest_without as nearest_without
+from .core_numbers import describe as describe
 from .core_parts import SetParts as SetParts
-from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
+from .core_rarefaction import rarefaction_settings
 from .core_results import (
     SETS,
-    confidence_interval,
+    ScoreSummary,
     confidence_settings,
     format_sizes,
     mean_over_sets,
-    parse_confidence,
     parse_confidence_by,
-    rows_of,
     signature,
-    spread,
 )
 from .core_rewards import RewardFunction as RewardFunction
-from .core_similarity import Similarities, check_source, parse_source
+from .core_settings import Settings as Settings
+from .core_similarity import Similarities as Similarities
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows
@@ -157,9 +147,10 @@ Examples:
 class ChamferDiversity(TextMetric, evaluate.Metric):
     """Mean distance of each text of a set to its nearest neighbour, from sentence embeddings."""
 
-    _items = SETS
-    _bounds = (0.0, 2.0)
-    _parts = ChamferParts
+    items = SETS
+    bounds = (0.0, 2.0)
+    settings = ChamferSettings
+    parts = ChamferParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
@@ -173,133 +164,40 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/2506.00514"],
         )
 
-    def _compute(
-        self,
-        *,
-        predictions: Any,
-        set_size: int | None = None,
-        embeddings: Any = None,
-        similarity: Any = None,
-        quality: Any = None,
-        min_quality: float | None = None,
-        singletons: str = "error",
-        contributions: bool = False,
-        rarefy: int | None = None,
-        confidence: float | None = None,
-        confidence_by: Any = None,
-        model: Any = DEFAULT_MODEL,
-        precision: str | None = None,
-        long_texts: str | None = None,
-        batch_size: int | None = None,
-        device: str | None = None,
-        cache_dir: Any = None,
-        details: bool = False,
-        progress: bool | None = None,
-    ) -> dict[str, Any]:
-        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
-        check_source(embeddings, similarity, encoder)
-        check_rarefy(rarefy, contributions=contributions)
-        parse_choice(singletons, "singletons", ("error", "skip"))
-        level = parse_confidence(confidence, confidence_by)
-        if predictions is NO_TEXTS:
-            encoder.check_found()
-            parse_min_quality(min_quality, None if quality is None else np.empty(0))
-        sets = parse_sets(predictions, set_size)
-        qualities = None if quality is None else parse_values(quality, sets, "quality")
-        counted = parse_min_quality(min_quality, qualities)
-        counts = sets.sizes if counted is None else sum_by_set(counted.astype(np.int64), sets.sizes)
-        k = parse_rarefy(rarefy, counts, least=2)
-        scored = find_scored_sets(sets, singletons, "chamfer_diversity") if k is None else counts >= k
-        units = parse_confidence_by(confidence_by, len(sets.sizes), "set")[scored]
-        compared, settings = parse_source(sets, embeddings, similarity, encoder).compared(sets)
+    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
+        settings = ChamferSettings.read(given, "chamfer_diversity")
+        sets = parse_sets(predictions, settings.set_size)
+        counted = count_texts(sets, settings)
+        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
+        summary = ScoreSummary(counted.scored, units, settings.confidence, self.bounds)
 
-        where = matrix_device(device)
-        # A set of which fewer than two texts count has nothing to compare, and scores 0.
-        several = scored & (counts > 1)
-        texts = np.repeat(several, sets.sizes)
-        rows, sizes = np.flatnonzero(texts if counted is None else texts & counted), counts[several]
-        if len(rows) < len(compared):
-            compared = compared[rows]
-        if k is not None:
-            distances = expected_nearest(compared, sizes, k, device=where)
-        elif isinstance(compared, Similarities):
-            distances, neighbours = nearest_by_similarity(compared, device=where)
-        else:
-            distances, neighbours = nearest_neighbours(compared, sizes, device=where)
+        compared, signed = settings.source(sets).compared(sets)
+        distances = measure(compared, counted, settings)
+        scores = score(distances, counted)
 
-        def of_scored(values: np.ndarray) -> np.ndarray:
-            found = np.zeros(len(sets.sizes))
-            found[several] = values
-            return found[scored]
-
-        if isinstance(compared, Similarities):
-            pairwise = of_scored(compared.mean_pairwise_distances())
-        else:
-            pairwise = of_scored(mean_pairwise_distances(compared, sizes, device=where))
-        scores = of_scored(mean_by_set(distances, sizes))
-
-        result: dict[str, Any] = {
-            "chamfer_diversity": mean_over_sets(scores),
-            "mean_pairwise_distance": mean_over_sets(pairwise),
-            "scores": spread(scores.tolist(), scored),
-        }
-        if level is not None:
-            result["confidence_interval"] = confidence_interval(level, scores, units, self._bounds)
-        if qualities is not None:
-            weighted = of_scored(mean_by_set(distances * qualities[rows], sizes))
-            result["quality_chamfer_diversity"] = mean_over_sets(weighted)
-            result["quality_scores"] = spread(weighted.tolist(), scored)
-            if level is not None:
-                result["quality_confidence_interval"] = confidence_interval(level, weighted, units, self._bounds)
-        if contributions:
-
-            def added(factors: np.ndarray | None, scores: np.ndarray) -> list[list[float | None]]:
-                without = nearest_without(compared, sizes, factors, device=where)
-                return _contributions(spread(scores.tolist(), scored), without, rows, sets.sizes)
-
-            result["contributions"] = added(None, scores)
-            if qualities is not None:
-                result["quality_contributions"] = added(qualities[rows], weighted)
-        if counted is not None:
-            result["n_counted"] = counts.tolist()
-        if singletons == "skip":
+        result = summary.of("chamfer_diversity", scores)
+        result["mean_pairwise_distance"] = mean_over_sets(distances.pairwise[counted.scored])
+        if counted.qualities is not None:
+            weighted = score(distances, counted, counted.qualities)
+            result |= summary.of("quality_chamfer_diversity", weighted, "quality_")
+        if settings.contributions:
+            result["contributions"] = contributions(distances, counted, scores)
+            if counted.qualities is not None:
+                result["quality_contributions"] = contributions(distances, counted, weighted, counted.qualities)
+        if settings.min_quality is not None:
+            result["n_counted"] = counted.counts.tolist()
+        if settings.singletons == "skip":
             result["n_singletons"] = int((sets.sizes == 1).sum())
-        if k is not None:
-            result["n_too_small"] = int((~scored).sum())
-        if details:
-            columns = {
-                "mean_pairwise_distance": spread(pairwise.tolist(), scored),
-                "distances": lists_by_set(distances, sets.sizes, rows),
-            }
-            if k is None:
-                places = np.arange(len(sets.texts)) - np.repeat(np.cumsum(sets.sizes) - sets.sizes, sets.sizes)
-                nearest_rows = rows[np.repeat(np.cumsum(sizes) - sizes, sizes) + neighbours]
-                columns["neighbours"] = lists_by_set(places[nearest_rows], sets.sizes, rows)
-            rows_of_sets = zip(rows_of(columns), scored.tolist(), strict=True)
-            result["details"] = [own if has_score else None for own, has_score in rows_of_sets]
+        if settings.rarefy is not None:
+            result["n_too_small"] = int((~counted.scored).sum())
+        if settings.details:
+            result["details"] = describe_sets(distances, counted)
         result["signature"] = signature(
             "chamfer_diversity",
-            **settings,
+            **signed,
             set_size=format_sizes(sets.sizes),
-            **({} if min_quality is None else {"min_quality": float(min_quality)}),
-            **rarefaction_settings(k, is_exact=True),
-            **confidence_settings(level, confidence_by),
+            **settings.signed("min_quality"),
+            **rarefaction_settings(settings.rarefy, is_exact=True),
+            **confidence_settings(settings.confidence, settings.confidence_by),
         )
         return result
-
-
-def _contributions(
-    scores: list[float | None], without: np.ndarray, rows: np.ndarray, sizes: np.ndarray
-) -> list[list[float | None]]:
-    """Subtract the score of each set without a text from its own: 0 for a text that does not count.
-
-    Parameters
-    ----------
-    without : ndarray of shape (r,), for the texts that are compared, `rows`; NaN where fewer than two are left of those
-        that count: the score is 0 there, unless fewer than two texts are left at all
-    """
-    whole = np.repeat(np.array([0.0 if score is None else score for score in scores]), sizes)
-    rest = whole.copy()
-    rest[rows] = np.nan_to_num(without)
-    is_defined = np.repeat(sizes > 2, sizes)
-    return lists_by_set((whole - rest)[is_defined], sizes, is_defined)

@@ -20,7 +20,7 @@ class ChamferParts(SetParts):
     def part(self, texts: list[str]) -> dict[str, np.ndarray]:
         """Embed some texts: `embeddings`, of shape (n, d), and `sum`, of shape (d,)."""
         embeddings, _ = embed_part(texts, self.settings)
-        return {"embeddings": embeddings, "sum": unit_sum(embeddings, device=matrix_device(self.settings["device"]))}
+        return {"embeddings": embeddings, "sum": unit_sum(embeddings, device=matrix_device(self.settings.device))}
 
     def merge(self, parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
         """Concatenate embeddings and add up sums."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_numbers import parse_count
+from .core_settings import Check, Settings
 
 # Subsets drawn if there are more different ones.
 DRAWS = 200
@@ -36,40 +37,43 @@ class Expected(NamedTuple):
     errors: np.ndarray
 
 
-def parse_rarefy(value: Any, sizes: np.ndarray, least: int = 1) -> int | None:
-    """Read the size of the subsets: an integer, at least `least`; None for the whole sets.
+def subset_size(least: int = 1) -> Check:
+    """Return the check of the size of subsets: an integer, at least `least`."""
 
-    Parameters
-    ----------
-    sizes : ndarray of shape (m,), the number of texts of each set that count
+    def check(value: Any, name: str) -> int:
+        k = parse_count(value, name)
+        if k < least:
+            raise ValueError(f"{name} must be at least {least}: the score is undefined for fewer texts. Got {k}.")
+        return k
+
+    return check
+
+
+def check_rarefy(settings: Settings, *names: str) -> None:
+    """Raise an error if `rarefy` is given with a setting that has no meaning for subsets drawn at random."""
+    passed = settings.passed()
+    for name in names:
+        if "rarefy" in passed and name in passed:
+            raise ValueError(
+                f"{name} cannot be given with rarefy, which scores subsets drawn at random: leave one out."
+            )
+
+
+def large_enough(k: int, sizes: np.ndarray) -> np.ndarray:
+    """Find the sets of at least k texts that count, of sizes (m,): ndarray of shape (m,), bool.
 
     Warns
     -----
     UserWarning
         If sets are smaller, with their number.
     """
-    if value is None:
-        return None
-    k = parse_count(value, "rarefy")
-    if k < least:
-        raise ValueError(f"rarefy must be at least {least}: the score is undefined for fewer texts. Got {k}.")
-    n_small = int((sizes < k).sum())
-    if n_small:
+    large = sizes >= k
+    if not large.all():
         warnings.warn(
-            f"{n_small} of {len(sizes)} sets have fewer than rarefy={k} texts: they have no score.", stacklevel=4
+            f"{int((~large).sum())} of {len(sizes)} sets have fewer than rarefy={k} texts: they have no score.",
+            stacklevel=4,
         )
-    return k
-
-
-def check_rarefy(rarefy: Any, **others: Any) -> None:
-    """Raise an error if the size is none, or a setting is given that has no meaning for subsets drawn at random."""
-    if rarefy is not None:
-        parse_count(rarefy, "rarefy")
-    for name, value in others.items():
-        if rarefy is not None and value is not None and value is not False:
-            raise ValueError(
-                f"{name} cannot be given with rarefy, which scores subsets drawn at random: leave one out."
-            )
+    return large
 
 
 class _Subsets(NamedTuple):

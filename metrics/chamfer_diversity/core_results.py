@@ -108,24 +108,20 @@ def _merge_entries(one: str, other: str) -> str | None:
     return f"{name}:{format_sizes(np.array(bounds))}"
 
 
-def parse_confidence(value: Any, by: Any = None) -> float | None:
-    """Read the level of a confidence interval, in (0, 1); None for no interval.
+def confidence_level(value: Any, name: str = "confidence") -> float:
+    """Read the level of a confidence interval, in (0, 1).
 
     Raises
     ------
     TypeError, ValueError
-        If it is not a number in (0, 1), or there is none although `by` says which items belong together.
+        If it is not a number in (0, 1).
     """
-    if value is None:
-        if by is not None:
-            raise ValueError("confidence_by has no effect without confidence: pass a level, such as confidence=0.95.")
-        return None
     try:
         level = to_float(value)
     except TypeError:
-        raise TypeError(f"confidence must be a number between 0 and 1, such as 0.95. Got {describe(value)}.") from None
+        raise TypeError(f"{name} must be a number between 0 and 1, such as 0.95. Got {describe(value)}.") from None
     if not 0 < level < 1:
-        raise ValueError(f"confidence must be between 0 and 1, such as 0.95. Got {show(value)}.")
+        raise ValueError(f"{name} must be between 0 and 1, such as 0.95. Got {show(value)}.")
     return level
 
 
@@ -305,6 +301,33 @@ def confidence_interval(
     [low, high]; None for fewer than two units, and if the units do not differ
     """
     return mean_estimate(values, units).interval(level, bounds)
+
+
+class ScoreSummary(NamedTuple):
+    """How the scores of a call are summed up.
+
+    scored : ndarray of shape (m,), bool, the items that have a score
+    units : ndarray of shape (m,), equal for items that are not independent
+    level : of the confidence intervals; None for none
+    bounds : range of the score
+    """
+
+    scored: np.ndarray
+    units: np.ndarray
+    level: float | None
+    bounds: tuple[float, float]
+
+    def of(self, name: str, values: np.ndarray, prefix: str = "") -> dict[str, Any]:
+        """Return the mean of the scores, ndarray of shape (m,), under a name, with `scores` and `confidence_interval`.
+
+        prefix : of the names of the last two
+        """
+        own = values[self.scored]
+        result = {name: mean_over_sets(own), f"{prefix}scores": spread(own.tolist(), self.scored)}
+        if self.level is not None:
+            interval = confidence_interval(self.level, own, self.units[self.scored], self.bounds)
+            result[f"{prefix}confidence_interval"] = interval
+        return result
 
 
 def jackknife_estimate(value: float, left_out: np.ndarray) -> Estimate:

@@ -1,7 +1,6 @@
 """A loaded metric as a reward function for reinforcement learning, as GRPOTrainer of TRL calls it."""
 
 import hashlib
-import inspect
 import itertools
 import json
 import math
@@ -47,10 +46,10 @@ class RewardFunction:
         quality: Callable[..., Any] | None,
         settings: dict[str, Any],
     ) -> None:
-        name, scores_texts = metric.name, metric._items == TEXTS
+        name, scores_texts = metric.name, metric.items == TEXTS
         if scores_texts:
             rewards: tuple[str, ...] = (QUALITY,)
-        elif "contributions" in inspect.signature(metric._compute).parameters:
+        elif "contributions" in metric.settings.declared():
             rewards = (CONTRIBUTION, PRODUCT)
         else:
             raise ValueError(f"{name} gives no rewards: it does not score the single texts of a set.")

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from .core_inputs import TextSets, batches_by_size, content_ranks, parse_embeddi
 from .core_numbers import EPSILONS, describe, float_type, parse_matrix
 from .core_rarefaction import content_keys
 from .core_results import given_digest
+from .core_settings import SET, TEXT, setting
 
 # How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
 _TOLERANCE = 1e-4
@@ -268,18 +270,27 @@ class Source(NamedTuple):
         return content_keys(sets.texts, None if self.embeddings is None else parse_embeddings(self.embeddings, sets))
 
 
-def check_source(embeddings: Any, similarity: Any, encoder: EncoderSettings) -> None:
-    """Raise a ValueError if embeddings or settings of an encoder are given beside similarities."""
-    if similarity is None:
-        return
-    if embeddings is not None:
-        raise ValueError("embeddings and similarity are both given: pass one of them.")
-    encoder.check_unused("similarity is given")
+@dataclass(frozen=True, kw_only=True)
+class SourceSettings(EncoderSettings):
+    """Where similarities come from: an encoder, or embeddings or similarities that the caller gives."""
 
+    embeddings: Any = setting(None, given=TEXT)
+    similarity: Any = setting(None, given=SET)
 
-def parse_source(sets: TextSets, embeddings: Any, similarity: Any, encoder: EncoderSettings) -> Source:
-    """Read `similarity=`, if it is given."""
-    return Source(embeddings, None if similarity is None else parse_similarity(similarity, sets), encoder)
+    def check(self) -> None:
+        """Raise an error if embeddings or settings of an encoder are given beside similarities."""
+        super().check()
+        if self.similarity is None:
+            return
+        if self.embeddings is not None:
+            raise ValueError("embeddings and similarity are both given: pass one of them.")
+        self.check_unused("similarity is given")
+
+    def source(self, sets: TextSets) -> Source:
+        """Read `similarity`, if it is given."""
+        return Source(
+            self.embeddings, None if self.similarity is None else parse_similarity(self.similarity, sets), self
+        )
 
 
 def comparison(

@@ -4,8 +4,7 @@ Each different text is encoded once, in order of length over all sets, in batche
 """
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,8 +13,9 @@ import numpy as np
 from .core_cache import TextCache, parse_cache_dir, through_cache
 from .core_inputs import TextSets, parse_embeddings
 from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_device, find_model, load_encoder
-from .core_numbers import describe, float_type, parse_choice, parse_count, parse_matrix
+from .core_numbers import describe, float_type, parse_matrix
 from .core_results import caller_name, given_digest
+from .core_settings import Settings, choice, count, flag, setting
 from .core_tokens import count_tokens, token_batches, warn_of_cut, warn_of_unread
 from .core_windows import split_windows
 
@@ -26,7 +26,7 @@ LONG_TEXTS = ("windows", "cut")
 
 
 @dataclass(frozen=True)
-class EncoderSettings:
+class EncoderSettings(Settings):
     """How to embed texts.
 
     Parameters
@@ -47,22 +47,16 @@ class EncoderSettings:
         If a setting is invalid, or has no effect with an encoder of the caller's.
     """
 
-    model: Any = DEFAULT_MODEL
-    precision: str | None = None
-    batch_size: int | None = None
-    device: str | None = None
-    cache_dir: Any = None
-    progress: bool | None = None
-    long_texts: str | None = None
+    model: Any = setting(DEFAULT_MODEL)
+    precision: str | None = setting(None, choice(*PRECISIONS))
+    batch_size: int | None = setting(None, count())
+    device: str | None = setting(None)
+    cache_dir: Any = setting(None, lambda value, name: parse_cache_dir(value))
+    progress: bool | None = setting(None, flag)
+    long_texts: str | None = setting(None, choice(*LONG_TEXTS))
 
-    def __post_init__(self) -> None:
-        if self.long_texts is not None:
-            parse_choice(self.long_texts, "long_texts", LONG_TEXTS)
-        if self.precision is not None:
-            parse_choice(self.precision, "precision", PRECISIONS)
-        if self.batch_size is not None:
-            object.__setattr__(self, "batch_size", parse_count(self.batch_size, "batch_size"))
-        object.__setattr__(self, "cache_dir", parse_cache_dir(self.cache_dir))
+    def check(self) -> None:
+        """Raise an error for a setting that has no effect with an encoder of the caller's."""
         if self.is_given:
             for name in ("precision", "cache_dir", "long_texts"):
                 self._refuse(name, None, f"model is an encoder of your own ({type(self.model).__name__})")
@@ -171,10 +165,9 @@ def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tu
     return parse_embeddings(matrix, sets, f"the embeddings by model {signed['model']}:"), signed
 
 
-def embed_part(texts: list[str], settings: Mapping[str, Any]) -> tuple[np.ndarray, dict[str, str]]:
-    """Embed some texts of one set, under the settings of a `compute`, as `embed_sets` does."""
-    encoder = EncoderSettings(**{field.name: settings[field.name] for field in fields(EncoderSettings)})
-    return embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)
+def embed_part(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
+    """Embed some texts of one set, as `embed_sets` does."""
+    return embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, settings)
 
 
 def progress_bar(total: int, title: str, unit: str, show: bool | None) -> Any:

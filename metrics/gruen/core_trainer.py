@@ -1,7 +1,6 @@
 """A loaded metric as a `compute_metrics` for the Trainer of `transformers`, whole or batch by batch."""
 
 import hashlib
-import inspect
 import math
 import sys
 from collections.abc import Mapping
@@ -10,14 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_numbers import describe, parse_choice, parse_count
-from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, UnitSums, parse_confidence, result_numbers
+from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, UnitSums, result_numbers
 
 _GROUPS = ("inputs", "labels")
-# Settings for single items, which are not known before training; and `details`, which a log cannot hold.
-_NOT_IN_TRAINING = {
-    *("predictions", "embeddings", "similarity", "weights", "quality", "min_quality", "labels", "details"),
-    *("classes", "contexts", "patience", "contributions", "confidence_by"),
-}
 
 
 class _Group(NamedTuple):
@@ -38,14 +32,14 @@ class _Rows(NamedTuple):
     questions: list[str]
 
 
-def check_settings(metric: Any, settings: Mapping[str, Any], caller: str) -> None:
-    """Raise an error for a setting that the metric does not have, or that needs the texts themselves."""
-    known = inspect.signature(metric._compute).parameters
-    for key in settings:
-        if key not in known:
-            raise TypeError(f"{metric.name} has no argument {key!r}: it has {', '.join(known)}.")
-        if key in _NOT_IN_TRAINING:
-            raise ValueError(f"{key} cannot be given to {caller}: the texts are not there yet.")
+def check_settings(metric: Any, given: Mapping[str, Any], caller: str) -> None:
+    """Raise an error for a setting that the metric does not have, or that cannot be known before training."""
+    declared = metric.settings.declared()
+    for name in given:
+        metric.settings.check_name(name, metric.name)
+        reason = metric.settings.of_items(name) or ("a log holds numbers only" if declared[name].finer else None)
+        if reason is not None:
+            raise ValueError(f"{name} cannot be given to {caller}: {reason}.")
 
 
 class TrainerMetric:
@@ -68,7 +62,7 @@ class TrainerMetric:
         prefix: str | None,
         settings: dict[str, Any],
     ) -> None:
-        items = metric._items
+        items = metric.items
         if not hasattr(tokenizer, "batch_decode"):
             raise TypeError(f"tokenizer must have batch_decode, to turn ids into texts. Got {describe(tokenizer)}.")
         if prefix is not None and not isinstance(prefix, str):
@@ -345,9 +339,9 @@ class TrainerMetric:
     def _score_part(self, groups: Mapping[Any, _Group]) -> None:
         if not groups:
             return
-        self._metric._check_parts(self._settings)
+        self._metric.settings.read(self._settings, self._metric.name).check_batches()
         result = self._score(groups)
-        self._merged.add(result, self._metric._n_items)
+        self._merged.add(result, self._metric.n_items)
         if self._settings.get("confidence") is not None:
             keys = [key for key, group in groups.items() for _ in (group.texts if self._items == TEXTS else [group])]
             for key, score in zip(keys, result["scores"], strict=True):
@@ -357,11 +351,11 @@ class TrainerMetric:
 
     def _finish(self) -> dict[str, Any]:
         result = self._merged.result()
-        level = parse_confidence(self._settings.get("confidence"))
+        level = self._settings.get("confidence")
         if level is not None:
             sums, values = UnitSums(), np.array(list(self._units.values())).reshape(-1, 2)
             sums.add(values[:, 0], values[:, 1])
-            result["confidence_interval"] = sums.estimate().interval(level, self._metric._bounds)
+            result["confidence_interval"] = sums.estimate().interval(level, self._metric.bounds)
         return result
 
     def _named(self, result: Mapping[str, Any]) -> dict[str, float]:

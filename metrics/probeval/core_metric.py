@@ -2,15 +2,15 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 import datasets
 
 from .core_forks import one_thread_in_fork
-from .core_inputs import NO_TEXTS, SettingsCheckedError, parse_sets
-from .core_numbers import parse_flag
+from .core_inputs import parse_sets
+from .core_parts import SetParts
 from .core_rewards import RewardFunction
+from .core_settings import Settings
 from .core_trainer import TrainerMetric
 
 
@@ -24,17 +24,32 @@ class TextMetric:
     It does not subclass `EvaluationModule`: `evaluate.load` takes the first such class that it finds.
     """
 
-    # Defined by each metric.
+    # Defined by each metric: SETS, TEXTS or QUESTIONS of core_results, and the range of the score.
+    items: str
+    bounds: tuple[float, float]
+    settings: type[Settings]
+    parts: type[SetParts] | None = None
     _compute: Callable[..., dict[str, Any]]
-    # SETS, TEXTS or QUESTIONS of core_results.
-    _items: str
-    # Range of the score, which bounds its confidence interval.
-    _bounds: tuple[float, float]
     # Set by evaluate.EvaluationModule.
+    name: str
     writer: Any
     num_process: int
     _feature_names: Callable[[], list[str]]
     selected_feature_format: datasets.Features | None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # evaluate makes a copy of the method for each instance.
+        of_metric: Any = self.compute.__func__  # type: ignore[attr-defined]
+        of_metric.__signature__ = self._signature(inspect.signature(TextMetric.compute))
+
+    def _signature(self, shared: inspect.Signature) -> inspect.Signature:
+        """Return the signature of `compute` with the settings of the metric, which `help` shows."""
+        own = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=self.settings.default(name))
+            for name in self.settings.declared()
+        ]
+        return shared.replace(parameters=[*list(shared.parameters.values())[:-1], *own])
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
         """Score `predictions` together with everything added before.
@@ -54,26 +69,12 @@ class TextMetric:
         if predictions is None and not stored:
             raise ValueError("predictions is None and nothing was added before: there is no text to score.")
         compared = {"references": references} if "references" in self._feature_names() else {}
-        self._check_flags(kwargs)
         with one_thread_in_fork():
             if not stored and self.num_process == 1:
                 return self._compute(predictions=predictions, **compared, **kwargs)
             # evaluate discards what was added once it calls `_compute`, also if that fails.
-            self._check_settings(kwargs)
+            self.settings.read(kwargs, self.name).check_found()
             return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
-
-    def _check_flags(self, settings: Mapping[str, Any]) -> None:
-        """Raise a TypeError for a setting that is neither True nor False, where the default is one of them."""
-        known = inspect.signature(self._compute).parameters
-        for name, value in settings.items():
-            if name in known and (isinstance(known[name].default, bool) or (name == "progress" and value is not None)):
-                parse_flag(value, name)
-
-    def _check_settings(self, settings: Mapping[str, Any]) -> None:
-        """Raise the error of `compute` for settings that are invalid whatever the texts are."""
-        compared = {"references": None} if "references" in self._feature_names() else {}
-        with suppress(SettingsCheckedError):
-            self._compute(predictions=NO_TEXTS, **compared, **settings)
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
         """Keep a batch of texts, or of sets of texts, for a later `compute`.
@@ -166,9 +167,6 @@ class TextMetric:
         """
         return RewardFunction(self, set_size, reward, quality, compute_kwargs)
 
-    def _n_items(self, result: Mapping[str, Any], name: str) -> int:
+    def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
         return sum(score is not None for score in result["scores"])
-
-    def _check_parts(self, settings: Mapping[str, Any]) -> None:
-        """Raise a ValueError for settings under which the scores of parts do not determine that of the whole."""

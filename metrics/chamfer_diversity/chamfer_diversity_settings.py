@@ -1,0 +1,29 @@
+"""The settings of chamfer_diversity."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from .core_rarefaction import check_rarefy, subset_size
+from .core_results import confidence_level
+from .core_settings import SET, TEXT, choice, count, flag, never, number, setting
+from .core_similarity import SourceSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChamferSettings(SourceSettings):
+    """The settings of a call, as the help explains them."""
+
+    set_size: int | None = setting(None, count())
+    quality: Any = setting(None, given=TEXT)
+    min_quality: float | None = setting(None, number(0, 1), needs="quality")
+    singletons: str = setting("error", choice("error", "skip"), merges_parts=never)
+    contributions: bool = setting(False, flag, finer=True)
+    rarefy: int | None = setting(None, subset_size(least=2), merges_parts=never)
+    confidence: float | None = setting(None, confidence_level)
+    confidence_by: Any = setting(None, given=SET, needs="confidence")
+    details: bool = setting(False, flag, finer=True)
+
+    def check(self) -> None:
+        """Raise an error for settings that do not go together."""
+        super().check()
+        check_rarefy(self, "contributions")
