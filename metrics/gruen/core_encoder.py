@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_cache import TextCache, parse_cache_dir, through_cache
+from .core_cache import TextCache, cache_folder, through_cache
 from .core_inputs import TextSets, parse_embeddings
 from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_device, find_model, load_encoder
 from .core_numbers import describe, float_type, parse_matrix
@@ -51,7 +51,7 @@ class EncoderSettings(Settings):
     precision: str | None = setting(None, choice(*PRECISIONS))
     batch_size: int | None = setting(None, count())
     device: str | None = setting(None)
-    cache_dir: Any = setting(None, lambda value, name: parse_cache_dir(value))
+    cache_dir: Any = setting(None, cache_folder)
     progress: bool | None = setting(None, flag)
     long_texts: str | None = setting(None, choice(*LONG_TEXTS))
 

@@ -1,8 +1,6 @@
 """GRUEN: the linguistic quality of a text, without a reference."""
 
-import os
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import datasets
@@ -10,44 +8,30 @@ import evaluate
 import numpy as np
 
 from .core_cache import TextCache as TextCache
-from .core_encoder import EncoderSettings, encode
+from .core_encoder import EncoderSettings as EncoderSettings
 from .core_forks import one_thread_in_fork as one_thread_in_fork
-from .core_inputs import NO_TEXTS, parse_texts
+from .core_inputs import parse_texts
 from .core_metric import TextMetric
-from .core_models import DEFAULT_MODEL
+from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import parse_number as parse_number
-from .core_results import (
-    TEXTS,
-    confidence_interval,
-    confidence_settings,
-    parse_confidence,
-    parse_confidence_by,
-    signature,
-)
+from .core_parts import SetParts as SetParts
+from .core_results import TEXTS, ScoreSummary, confidence_settings, parse_confidence_by, signature
 from .core_rewards import RewardFunction as RewardFunction
+from .core_settings import Settings as Settings
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
-from .core_vectors import load_vectors
+from .core_vectors import load_vectors as load_vectors
 from .core_windows import Windows as Windows
-from .gruen_backbone import Backbone, OrderBackbone
-from .gruen_bert import BertBackbone, BertSettings
+from .gruen_backbone import Backbone
+from .gruen_bert import BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone
-from .gruen_components import (
-    Component,
-    coherence,
-    describe_text,
-    focus_by_embedding,
-    focus_by_word_mover,
-    grammaticality,
-    non_redundancy,
-    total,
-)
-from .gruen_focus import WordMover
+from .gruen_components import describe_text, score_components, total
+from .gruen_focus import WordMover as WordMover
 from .gruen_markup import read_blocks as read_blocks
 from .gruen_redundancy import find_redundancy as find_redundancy
 from .gruen_repeats import find_repeats as find_repeats
-from .gruen_sentences import score_sentences, split
-from .gruen_settings import COMPONENTS, Settings
+from .gruen_sentences import split
+from .gruen_settings import COMPONENTS, GruenSettings
 from .gruen_text import is_mostly_other_script
 from .gruen_weights import bring_weights, check_weights
 
@@ -165,8 +149,9 @@ WEIGHTS_SHA256 = "df58f368d75a42f8c57d4a39b74b8e956184c0aab6a41c66ee0af4a6ae49fb
 class Gruen(TextMetric, evaluate.Metric):
     """Linguistic quality of texts: grammaticality, non-redundancy, focus and coherence."""
 
-    _items = TEXTS
-    _bounds = (0.0, 1.0)
+    items = TEXTS
+    bounds = (0.0, 1.0)
+    settings = GruenSettings
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
@@ -184,80 +169,28 @@ class Gruen(TextMetric, evaluate.Metric):
         # Without them the other backbone and the other components still work: the error comes at use.
         bring_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
 
-    def _compute(
-        self,
-        *,
-        predictions: Any,
-        backbone: str = "compact",
-        components: Sequence[str] | None = None,
-        parity: bool = False,
-        likelihood: str | None = None,
-        lm_model: str | os.PathLike[str] | None = None,
-        cola_model: str | os.PathLike[str] | None = None,
-        sop_model: str | os.PathLike[str] | None = None,
-        markup: str | None = None,
-        focus: str | None = None,
-        focus_threshold: float | None = None,
-        vectors: Any = None,
-        model: Any = DEFAULT_MODEL,
-        precision: str | None = None,
-        batch_size: int | None = None,
-        device: str | None = None,
-        cache_dir: Any = None,
-        confidence: float | None = None,
-        confidence_by: Any = None,
-        details: bool = False,
-        progress: bool | None = None,
-    ) -> dict[str, Any]:
-        level = parse_confidence(confidence, confidence_by)
-        run = EncoderSettings(DEFAULT_MODEL, precision, batch_size, device, cache_dir, progress)
-        bert = BertSettings(likelihood, lm_model, cola_model, sop_model)
-        settings = Settings(backbone, components, parity, bert, focus, focus_threshold, vectors, model, run, markup)
-        if predictions is NO_TEXTS:
-            settings.encoder.check_found()
+    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
+        settings = GruenSettings.read(given, "gruen")
         texts = parse_texts(predictions)
-        units = parse_confidence_by(confidence_by, len(texts), "text")
+        units = parse_confidence_by(settings.confidence_by, len(texts), "text")
         judge = self._load_backbone(settings)
-        mover = WordMover(vectors, load_vectors) if settings.focus_kind == "wms" else None
-        sentences = split(texts, parity, settings.reading)
-        _warn_of_odd_texts(texts, sentences.sizes, parity)
+        sentences = split(texts, settings.parity, settings.reading)
+        _warn_of_odd_texts(texts, sentences.sizes, settings.parity)
 
-        found: dict[str, Component] = {}
-        signed = settings.signed()
-        if judge is not None:
-            signed |= {"backbone": backbone, **judge.identity}
-        if judge is not None and "grammaticality" in settings.scored:
-            scored = score_sentences(judge, sentences.unique, None if parity else run.cache_dir, details)
-            found["grammaticality"] = grammaticality(judge, scored, sentences, parity)
-        if "non_redundancy" in settings.scored:
-            found["non_redundancy"] = non_redundancy(sentences, parity)
-        if settings.focus_kind is not None:
-            signed |= settings.signed_focus()
-        if settings.focus_kind == "embedding":
-            rows = sentences.with_neighbors()
-            # The encoder names itself in the signature, also where no text has two sentences.
-            encoded = encode([sentences.unique[i] for i in rows] or ["-"], settings.encoder)
-            found["focus"] = focus_by_embedding(sentences, rows, encoded.embeddings, settings.threshold)
-            names = {"precision": "focus_precision"}
-            signed |= {names.get(name, name): value for name, value in encoded.signed.items()}
-        elif mover is not None:
-            found["focus"] = focus_by_word_mover(sentences, mover, settings.threshold, parity)
-            signed["vectors"] = mover.identity
-        if isinstance(judge, OrderBackbone) and "coherence" in settings.scored:
-            found["coherence"] = coherence(judge, sentences)
+        components, signed = score_components(sentences, judge, settings)
+        scores = total(components, sentences, settings.parity)
 
-        scores = total(found, sentences, parity)
-        result: dict[str, Any] = {"gruen": float(scores.mean())}
-        result |= {name: float(found[name].points.mean()) if name in found else None for name in COMPONENTS}
-        result |= {"scores": scores.tolist(), "n_sentences": sentences.sizes.tolist(), "n_code": sentences.n_code}
-        if level is not None:
-            result["confidence_interval"] = confidence_interval(level, scores, units, self._bounds)
-        if details:
-            result["details"] = [describe_text(i, found, sentences) for i in range(len(texts))]
-        result["signature"] = signature("gruen", **signed, **confidence_settings(level, confidence_by))
+        all_texts = np.ones(len(texts), dtype=bool)
+        result = ScoreSummary(all_texts, units, settings.confidence, self.bounds).of("gruen", scores)
+        result |= {name: float(components[name].points.mean()) if name in components else None for name in COMPONENTS}
+        result |= {"n_sentences": sentences.sizes.tolist(), "n_code": sentences.n_code}
+        if settings.details:
+            result["details"] = [describe_text(i, components, sentences) for i in range(len(texts))]
+        intervals = confidence_settings(settings.confidence, settings.confidence_by)
+        result["signature"] = signature("gruen", **signed, **intervals)
         return result
 
-    def _load_backbone(self, settings: Settings) -> Backbone | None:
+    def _load_backbone(self, settings: GruenSettings) -> Backbone | None:
         """Load the models that the components need; None if they need none."""
         if not settings.judged:
             return None

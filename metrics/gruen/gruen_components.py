@@ -6,13 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .core_encoder import encode
 from .core_inputs import mean_by_set
+from .core_vectors import load_vectors
 from .gruen_backbone import Backbone, OrderBackbone, SentenceScores
 from .gruen_focus import FocusBreak, WordMover, embedding_breaks
 from .gruen_redundancy import find_redundancy
 from .gruen_repeats import find_repeats, shared_passages
-from .gruen_sentences import Sentences
-from .gruen_settings import COMPONENTS
+from .gruen_sentences import Sentences, score_sentences
+from .gruen_settings import COMPONENTS, GruenSettings
 
 _PENALTY = 0.1
 # Redundant pairs listed for one text; their number grows with the square of its sentences.
@@ -28,6 +30,41 @@ class Component(NamedTuple):
 
     points: np.ndarray
     details: Callable[[int], dict[str, Any]]
+
+
+def score_components(
+    sentences: Sentences, judge: Backbone | None, settings: GruenSettings
+) -> tuple[dict[str, Component], dict[str, object]]:
+    """Score the components that the settings ask for; returns the entries of a signature, too.
+
+    Parameters
+    ----------
+    judge : the backbone; None if no component needs one
+    """
+    parity, components, signed = settings.parity, {}, settings.signed_components()
+    mover = WordMover(settings.vectors, load_vectors) if settings.focus_kind == "wms" else None
+    if judge is not None:
+        signed |= {"backbone": settings.backbone, **judge.identity}
+    if judge is not None and "grammaticality" in settings.scored:
+        scores = score_sentences(judge, sentences.unique, None if parity else settings.run.cache_dir, settings.details)
+        components["grammaticality"] = grammaticality(judge, scores, sentences, parity)
+    if "non_redundancy" in settings.scored:
+        components["non_redundancy"] = non_redundancy(sentences, parity)
+    if settings.focus_kind is not None:
+        signed |= settings.signed_focus()
+    if settings.focus_kind == "embedding":
+        rows = sentences.with_neighbors()
+        # The encoder names itself in the signature, also where no text has two sentences.
+        encoded = encode([sentences.unique[i] for i in rows] or ["-"], settings.encoder)
+        components["focus"] = focus_by_embedding(sentences, rows, encoded.embeddings, settings.threshold)
+        names = {"precision": "focus_precision"}
+        signed |= {names.get(name, name): value for name, value in encoded.signed.items()}
+    elif mover is not None:
+        components["focus"] = focus_by_word_mover(sentences, mover, settings.threshold, parity)
+        signed["vectors"] = mover.identity
+    if isinstance(judge, OrderBackbone) and "coherence" in settings.scored:
+        components["coherence"] = coherence(judge, sentences)
+    return components, signed
 
 
 def grammaticality(judge: Backbone, scores: SentenceScores, sentences: Sentences, parity: bool) -> Component:

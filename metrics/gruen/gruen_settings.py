@@ -1,14 +1,18 @@
 """The settings of gruen: their checks, their defaults, and their entries in the signature."""
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from .core_cache import cache_folder
 from .core_encoder import EncoderSettings
-from .core_models import DEFAULT_MODEL
+from .core_models import DEFAULT_MODEL, PRECISIONS
 from .core_numbers import describe, parse_choice, parse_number
+from .core_results import confidence_level
+from .core_settings import TEXT, Settings, choice, count, flag, setting
 from .gruen_bert import LIKELIHOODS, BertSettings
 from .gruen_compact import CompactBackbone
 from .gruen_focus import FOCUS_RULE, FOCUS_THRESHOLD, WMS_THRESHOLD, refuse_vectors
@@ -24,15 +28,9 @@ _PARITY_COMPONENTS = COMPONENTS[:3]
 _BACKBONE_COMPONENTS = ("grammaticality", "coherence")
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The caller's settings, as `_KWARGS_DESCRIPTION` explains them; all are checked when one is made.
-
-    Parameters
-    ----------
-    bert : the settings that only backbone="bert" has
-    model : of focus="embedding": a sentence-transformers model, or an encoder of the caller's
-    run : precision, batch size, device, cache folder and progress of all models; its model is the default one
+@dataclass(frozen=True, kw_only=True)
+class GruenSettings(Settings):
+    """The settings of a call, as the help explains them.
 
     Raises
     ------
@@ -40,27 +38,51 @@ class Settings:
         If a setting is invalid or has no effect; the message names it.
     """
 
-    backbone: str
-    components: Sequence[str] | None
-    parity: bool
-    bert: BertSettings
-    focus: str | None
-    focus_threshold: float | None
-    vectors: Any
-    model: Any
-    run: EncoderSettings
-    markup: str | None = None
+    backbone: str = setting("compact", choice(*BACKBONES))
+    components: Sequence[str] | None = setting(None)
+    parity: bool = setting(False, flag)
+    likelihood: str | None = setting(None, choice(*LIKELIHOODS))
+    lm_model: str | os.PathLike[str] | None = setting(None)
+    cola_model: str | os.PathLike[str] | None = setting(None)
+    sop_model: str | os.PathLike[str] | None = setting(None)
+    markup: str | None = setting(None, choice(*MARKUPS))
+    focus: str | None = setting(None, choice(*FOCUSES))
+    focus_threshold: float | None = setting(None)
+    vectors: Any = setting(None)
+    model: Any = setting(DEFAULT_MODEL)
+    precision: str | None = setting(None, choice(*PRECISIONS))
+    batch_size: int | None = setting(None, count())
+    device: str | None = setting(None)
+    cache_dir: Any = setting(None, cache_folder)
+    confidence: float | None = setting(None, confidence_level)
+    confidence_by: Any = setting(None, given=TEXT, needs="confidence")
+    details: bool = setting(False, flag, finer=True)
+    progress: bool | None = setting(None, flag)
 
-    def __post_init__(self) -> None:
-        parse_choice(self.backbone, "backbone", BACKBONES)
-        if self.markup is not None:
-            parse_choice(self.markup, "markup", MARKUPS)
-            if self.parity:
-                raise ValueError(f"markup has no effect with parity=True: leave it out. Got {self.markup!r}.")
+    def check(self) -> None:
+        """Raise an error for settings that do not go together."""
+        if self.markup is not None and self.parity:
+            raise ValueError(f"markup has no effect with parity=True: leave it out. Got {self.markup!r}.")
         self._check_components()
         self._check_focus()
         self._check_backbone()
         self._check_models()
+
+    def check_found(self) -> None:
+        """Raise an error for a device, or a model of focus="embedding", that cannot be found; nothing is loaded."""
+        self.encoder.check_found()
+
+    @cached_property
+    def bert(self) -> BertSettings:
+        """The settings that only backbone="bert" has."""
+        return BertSettings(self.likelihood, self.lm_model, self.cola_model, self.sop_model)
+
+    @cached_property
+    def run(self) -> EncoderSettings:
+        """How models run: precision, batch size, device, cache folder and progress; its model is the default one."""
+        return EncoderSettings(
+            DEFAULT_MODEL, self.precision, self.batch_size, self.device, self.cache_dir, self.progress
+        )
 
     @cached_property
     def scored(self) -> tuple[str, ...]:
@@ -106,7 +128,7 @@ class Settings:
         # A sentence that is longer than the encoder reads is cut, as when the thresholds were calibrated.
         return dataclasses.replace(self.run, model=self.model, long_texts=None if self._is_given else "cut")
 
-    def signed(self) -> dict[str, object]:
+    def signed_components(self) -> dict[str, object]:
         """Return the signature's entries on what is scored and how texts are split."""
         splitter = splitter_identity(self.parity)
         entries: dict[str, object] = {"components": "+".join(self.scored), "parity": self.parity, "splitter": splitter}
@@ -140,7 +162,6 @@ class Settings:
 
     def _check_focus(self) -> None:
         if self.focus is not None:
-            parse_choice(self.focus, "focus", FOCUSES)
             if "focus" not in self.scored:
                 raise ValueError(f"focus has no effect where components leaves it out. Got {self.focus!r}.")
             if self.parity and self.focus != "wms":
@@ -158,10 +179,8 @@ class Settings:
                 raise ValueError(f"{name} has no effect with backbone={self.backbone!r}: pass backbone='bert'.")
             if value is not None and part not in self.scored:
                 raise ValueError(f"{name} has no effect where components leaves out {part!r}. Got {describe(value)}.")
-        if self.bert.likelihood is not None:
-            parse_choice(self.bert.likelihood, "likelihood", LIKELIHOODS)
-            if self.parity and self.bert.likelihood != "one-pass":
-                raise ValueError("likelihood must be 'one-pass' with parity=True, as in the original.")
+        if self.likelihood == "pseudo" and self.parity:
+            raise ValueError("likelihood must be 'one-pass' with parity=True, as in the original.")
         missing = [name for name in self.judged if name not in CompactBackbone.components]
         if self.backbone == "compact" and missing:
             raise ValueError(

@@ -253,15 +253,13 @@ def through_cache(
     return values, notes
 
 
-def parse_cache_dir(cache_dir: Any) -> Path | None:
-    """Read the path of the folder of a cache, which need not exist; None for no cache."""
-    if cache_dir is None:
-        return None
-    if not isinstance(cache_dir, (str, os.PathLike)) or not os.fspath(cache_dir):
-        raise TypeError(f"cache_dir must be the path of a folder. Got {describe(cache_dir)}.")
-    path = Path(os.path.expanduser(os.fspath(cache_dir)))
+def cache_folder(value: Any, name: str = "cache_dir") -> Path:
+    """Read the path of the folder of a cache, which need not exist."""
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+        raise TypeError(f"{name} must be the path of a folder. Got {describe(value)}.")
+    path = Path(os.path.expanduser(os.fspath(value)))
     if path.exists() and not path.is_dir():
-        raise ValueError(f"cache_dir must be the path of a folder. Got {str(path)!r}, which is a file.")
+        raise ValueError(f"{name} must be the path of a folder. Got {str(path)!r}, which is a file.")
     return path
 
 

@@ -288,9 +288,8 @@ class SourceSettings(EncoderSettings):
 
     def source(self, sets: TextSets) -> Source:
         """Read `similarity`, if it is given."""
-        return Source(
-            self.embeddings, None if self.similarity is None else parse_similarity(self.similarity, sets), self
-        )
+        matrices = None if self.similarity is None else parse_similarity(self.similarity, sets)
+        return Source(self.embeddings, matrices, self)
 
 
 def comparison(
