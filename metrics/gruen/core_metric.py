@@ -57,7 +57,7 @@ class TextMetric:
         if predictions is None and not stored:
             raise ValueError("predictions is None and nothing was added before: there is no text to score.")
         compared = {"references": references} if "references" in self._feature_names() else {}
-        self._check_flags(kwargs)
+        kwargs = self._with_flags(kwargs)
         with _one_thread_in_fork():
             if not stored and self.num_process == 1:
                 return self._compute(predictions=predictions, **compared, **kwargs)
@@ -65,12 +65,20 @@ class TextMetric:
             self._check_settings(kwargs)
             return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
 
-    def _check_flags(self, settings: Mapping[str, Any]) -> None:
-        """Raise a TypeError for a setting that is neither True nor False, where the default is one of them."""
+    def _with_flags(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings with True and False for flags, which may be numpy's, or 1 and 0.
+
+        Raises
+        ------
+        TypeError
+            For another value of a setting whose default is True or False, or of `progress`, which may be None.
+        """
         known = inspect.signature(self._compute).parameters
+        found = dict(settings)
         for name, value in settings.items():
             if name in known and (isinstance(known[name].default, bool) or (name == "progress" and value is not None)):
-                parse_flag(value, name)
+                found[name] = parse_flag(value, name)
+        return found
 
     def _check_settings(self, settings: Mapping[str, Any]) -> None:
         """Raise the error of `compute` for settings that are invalid whatever the texts are."""
@@ -143,7 +151,7 @@ class TextMetric:
         """
         if tokenizer is None:
             tokenizer = compute_kwargs.pop("tokenizer", None)
-        return TrainerMetric(self, tokenizer, set_size, group_by, prefix, compute_kwargs)
+        return TrainerMetric(self, tokenizer, set_size, group_by, prefix, self._with_flags(compute_kwargs))
 
     def for_rewards(
         self,
@@ -167,7 +175,7 @@ class TextMetric:
             A function of `prompts`, `completions` and further keyword arguments that returns a float for each text.
 
         """
-        return RewardFunction(self, set_size, reward, quality, compute_kwargs)
+        return RewardFunction(self, set_size, reward, quality, self._with_flags(compute_kwargs))
 
     def _n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""

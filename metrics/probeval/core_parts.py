@@ -44,8 +44,9 @@ class SetParts:
 
     def check(self) -> None:
         """Raise a ValueError that names the setting if parts cannot be merged under these settings."""
+        given = self.metric._with_flags(self.given)
         for name in _NOT_FOR_PARTS:
-            if name in self.given:
+            if given.get(name, False) is not False:
                 raise ValueError(f"{name} is not for one set in a file")
 
     def signature(self) -> str:
