@@ -141,7 +141,7 @@ class TextMetric:
         """
         if tokenizer is None:
             tokenizer = compute_kwargs.pop("tokenizer", None)
-        return TrainerMetric(self, tokenizer, set_size, group_by, prefix, compute_kwargs)
+        return TrainerMetric(self, tokenizer, set_size, group_by, prefix, self._with_flags(compute_kwargs))
 
     def for_rewards(
         self,

@@ -165,8 +165,13 @@ def content_keys(texts: list[str], vectors: np.ndarray | None = None) -> np.ndar
         if vectors is not None:
             # No text in UTF-8 holds the byte between them; the sum turns -0 to 0.
             content += b"\xff" + (vectors[i].astype("<f8") + 0.0).tobytes()
-        keys[i] = int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+        keys[i] = to_key(content)
     return keys
+
+
+def to_key(content: bytes) -> int:
+    """Digest bytes to 64 bits, the same on any machine."""
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
 
 
 def different_subsets(multiplicities: tuple[int, ...], k: int) -> tuple[np.ndarray, np.ndarray] | None:

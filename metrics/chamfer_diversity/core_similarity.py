@@ -12,7 +12,7 @@ from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
 from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import TextSets, batches_by_size, content_ranks, parse_embeddings
 from .core_numbers import EPSILONS, describe, float_type, parse_matrix
-from .core_rarefaction import content_keys
+from .core_rarefaction import content_keys, to_key
 from .core_results import given_digest
 from .core_settings import SET, TEXT, setting
 
@@ -88,46 +88,63 @@ class Similarities:
         for size, entries in zip(self.sizes.tolist(), np.split(self._entries, self._corners[1:]), strict=True):
             yield entries.reshape(size, size)
 
-    def ranks(self, texts: list[str]) -> np.ndarray:
-        """Rank the texts of each set by content, equal ones by their similarities: (n,), int64, from 0 in each set.
+    def ranks(self, texts: list[str], qualities: np.ndarray | None = None) -> np.ndarray:
+        """Rank the texts of each set by content, whatever the order of the set: (n,), int64, from 0 in each set.
 
-        The ranks do not depend on the order of the set: texts of one rank would be alike in all respects, and are told
-        apart by their similarities with one of them, which comes first.
+        Texts of equal names are told apart by their similarities, then by their qualities (n,).
         """
         names = np.split(content_ranks(texts), self._ends[:-1])
-        return np.concatenate(
-            [_canonical_ranks(own, square) for own, square in zip(names, self._squares(), strict=True)]
-        )
+        ties = np.split(np.zeros(len(self)) if qualities is None else qualities, self._ends[:-1])
+        return np.concatenate([_canonical_ranks(*own) for own in zip(names, ties, self._squares(), strict=True)])
 
-    def content_keys(self, texts: list[str]) -> np.ndarray:
+    def content_keys(self, texts: list[str], qualities: np.ndarray | None = None) -> np.ndarray:
         """Digest each text with its similarities, as `content_keys` of core_rarefaction does with an embedding: (n,).
 
-        Equal for equal texts of a set whose similarities are equal, too: one may take the place of the other.
+        The digests of two texts of a set are equal if their names and all their similarities are.
         """
         keys = np.empty(len(self), dtype=np.uint64)
-        ends = self._ends.tolist()
-        for end, square, ranks in zip(ends, self._squares(), np.split(self.ranks(texts), self._ends[:-1]), strict=True):
-            order = np.argsort(ranks)
+        ranks = np.split(self.ranks(texts, qualities), self._ends[:-1])
+        for end, own, square in zip(self._ends.tolist(), ranks, self._squares(), strict=True):
+            order = np.argsort(own)
             start = end - len(order)
-            rows = [
-                texts[start + i].encode() + b"\xff" + (square[i, order] + 0.0).astype("<f8").tobytes() for i in order
-            ]
+            rows = [texts[start + i].encode() + b"\xff" + square[i, order].astype("<f8").tobytes() for i in order]
             whole = hashlib.blake2b(b"".join(rows), digest_size=16).digest()
-            digests = [hashlib.blake2b(row, digest_size=8, key=whole).digest() for row in rows]
-            keys[start + order] = [int.from_bytes(digest, "little") for digest in digests]
+            keys[start + order] = [to_key(whole + row) for row in rows]
         return keys
 
+    def _squares(self) -> Iterator[np.ndarray]:
+        """Yield the matrix of each set, in order; 0 has no sign."""
+        for size, entries in zip(self.sizes.tolist(), np.split(self._entries, self._corners[1:]), strict=True):
+            yield entries.reshape(size, size) + 0.0
 
-def _canonical_ranks(names: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Rank the texts (k,) of one set by name, and by similarities (k, k) where names are equal: a permutation."""
-    digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in np.sort(matrix, axis=1) + 0.0]
-    ranks = _ranks(np.array([int.from_bytes(digest, "little") for digest in digests], dtype=np.uint64), names)
-    for place in range(len(ranks)):
-        tied = np.flatnonzero(ranks == place)
-        if len(tied) > 1:
-            first = np.arange(len(ranks)) != tied[0]
-            ranks = _ranks(matrix[tied[0]], first, ranks)
-    return ranks
+
+def _canonical_ranks(names: np.ndarray, ties: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Rank the k texts of a set by name, then by their similarities (k, k), then by `ties`: a permutation.
+
+    Of texts that none of these tells apart, one is put first, and the others are compared with it. This takes for alike
+    what is alike to colour refinement (Weisfeiler and Leman).
+    """
+    if len(np.unique(names)) == len(names):
+        return np.argsort(np.argsort(names))
+    # Texts that are equal in all respects may be in any order.
+    _, first, equal, counts = np.unique(
+        _ranks(ties, _digests(matrix), names), return_index=True, return_inverse=True, return_counts=True
+    )
+    ranks = _ranks(ties[first], counts, _digests(np.sort(matrix, axis=1))[first], names[first])
+    matrix = matrix[np.ix_(first, first)]
+    n_ranks = 0
+    while (now := len(np.unique(ranks))) < len(ranks):
+        if now == n_ranks:
+            values, sharing = np.unique(ranks, return_counts=True)
+            tied = np.flatnonzero(ranks == values[sharing > 1][0])
+            ranks[tied[1:]] += 1
+        order = np.lexsort((matrix, np.broadcast_to(ranks, matrix.shape)))
+        n_ranks, ranks = now, _ranks(_digests(np.take_along_axis(matrix, order, axis=1)), ranks)
+    return np.argsort(np.argsort(ranks[equal], kind="stable"))
+
+
+def _digests(rows: np.ndarray) -> np.ndarray:
+    return np.array([to_key(row.tobytes()) for row in rows], dtype=np.uint64)
 
 
 def _ranks(*keys: np.ndarray) -> np.ndarray:
@@ -263,10 +280,15 @@ class Source(NamedTuple):
             return self.similarity, {"similarity": self.similarity.digest()}
         return embed_sets(sets, self.embeddings, self.encoder)
 
-    def content_keys(self, sets: TextSets) -> np.ndarray:
-        """Digest each text with what the caller gave for it: (n,), as `content_keys` of core_rarefaction."""
+    def content_keys(self, sets: TextSets, qualities: np.ndarray | None) -> np.ndarray:
+        """Digest each text with what the caller gave for it: (n,), as `content_keys` of core_rarefaction.
+
+        Parameters
+        ----------
+        qualities : ndarray of shape (n,), or None, for the order of texts that similarities do not tell apart
+        """
         if self.similarity is not None:
-            return self.similarity.content_keys(sets.texts)
+            return self.similarity.content_keys(sets.texts, qualities)
         return content_keys(sets.texts, None if self.embeddings is None else parse_embeddings(self.embeddings, sets))
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_numbers import describe, parse_choice, parse_count
+from .core_numbers import describe, parse_choice, parse_count, parse_flag
 from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, UnitSums, result_numbers
 
 _GROUPS = ("inputs", "labels")
@@ -120,7 +120,7 @@ class TrainerMetric:
         TypeError, ValueError
             If the predictions are not token ids, do not fit the labels or the sets, or may hold repeated examples.
         """
-        ends = compute_result is not False
+        ends = compute_result is None or parse_flag(compute_result, "compute_result")
         try:
             self._take(self._read(prediction, compute_result))
             done = self._close(everything=ends)

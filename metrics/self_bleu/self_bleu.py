@@ -29,7 +29,7 @@ from .core_ngrams import (
 )
 from .core_numbers import parse_choice, parse_count
 from .core_parts import SetParts as SetParts
-from .core_rarefaction import check_rarefy, content_keys, parse_rarefy, rarefaction_settings
+from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
 from .core_results import (
     SETS,
     Estimate,
@@ -96,9 +96,9 @@ Args:
         arXiv 2403.00553.
     rarefy (`int`, at least 2): return expected scores of this many texts, drawn from each set without replacement, so
         that sets of different sizes can be compared. Distinct-n is the expected number of distinct n-grams, which is
-        exact, over the expected number of n-grams. All other scores are means over all subsets if there are at
-        most 200, and over 200 seeded draws if there are more. A smaller set has no score. Cannot be combined with
-        `aggregate="corpus"`.
+        exact, over the expected number of n-grams. All other scores are means over all different subsets if there are
+        at most 200, and over 200 random ones if there are more, with a seed made from the texts of the set. A smaller
+        set has no score. Cannot be combined with `aggregate="corpus"`.
     confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets: Student's interval,
         corrected for skewness. With `aggregate="corpus"`, the error of the score is that of the jackknife.
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
@@ -228,8 +228,8 @@ class SelfBleu(TextMetric, evaluate.Metric):
                 ratios = columns["compression_ratio"] = compression_ratios(kept.texts, sizes)
                 means["compression_ratio"] = compression_ratio(kept.texts) if pooled else mean_over_sets(ratios)
         else:
-            measure_set = SetMeasure(max_order, aggregate, smoothing, kept.texts if repetition else None)
-            columns, errors = rarefied_columns(tokens, content_keys(kept.texts), sizes, k, measure_set)
+            measure_set = SetMeasure(max_order, aggregate, smoothing, repetition)
+            columns, errors = rarefied_columns(tokens, kept.texts, sizes, k, measure_set)
             means = {name: mean_over_sets(column) for name, column in columns.items()}
 
         result: dict[str, Any] = {"self_bleu": means[f"self_bleu_{max_order}"], **means}

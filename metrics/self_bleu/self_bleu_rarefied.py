@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .core_inputs import mean_by_set, sum_by_set
+from .core_inputs import content_ranks, mean_by_set, sum_by_set
 from .core_ngrams import (
     NgramTable,
     Tokens,
@@ -13,30 +13,27 @@ from .core_ngrams import (
     entropy,
     ngram_tables,
 )
-from .core_rarefaction import expected_distinct, expected_over_subsets
+from .core_rarefaction import content_keys, expected_distinct, expected_over_subsets
 from .self_bleu_repetition import compression_ratios, self_repetition
 
 
 class SetMeasure(NamedTuple):
-    """How a set is measured: as by the arguments of the same names.
-
-    repeating : list of n strings, the texts, to measure their repetition too; None not to
-    """
+    """How a set is measured: as by the arguments of the same names."""
 
     max_order: int
     aggregate: str
     smoothing: str
-    repeating: list[str] | None = None
+    repetition: bool = False
 
 
 def rarefied_columns(
-    tokens: Tokens, contents: np.ndarray, sizes: np.ndarray, k: int, measure: SetMeasure
+    tokens: Tokens, texts: list[str], sizes: np.ndarray, k: int, measure: SetMeasure
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Find the expected scores of each set, by name.
 
     Parameters
     ----------
-    contents : ndarray of shape (n,), of the texts, as by `content_keys`
+    texts : list of n strings, from which the tokens are
     sizes : ndarray of shape (m,), all >= k
     k : at least 2
 
@@ -46,14 +43,14 @@ def rarefied_columns(
         all subsets or a sample of them; each of shape (m,)
     errors : the standard errors of all but Distinct-n, each of shape (m,)
     """
-    max_order, aggregate, smoothing, repeating = measure
+    max_order, aggregate, smoothing, repetition = measure
     ends = np.cumsum(tokens.lengths)
 
     def score(rows: np.ndarray) -> np.ndarray:
-        texts, own_sizes = rows.ravel(), np.full(len(rows), k)
-        lengths = tokens.lengths[texts]
+        drawn_texts, own_sizes = rows.ravel(), np.full(len(rows), k)
+        lengths = tokens.lengths[drawn_texts]
         places = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        ids = tokens.ids[np.repeat(ends[texts] - lengths, lengths) + places]
+        ids = tokens.ids[np.repeat(ends[drawn_texts] - lengths, lengths) + places]
         drawn = Tokens(ids, lengths, tokens.vocabulary_size)
         tables = list(ngram_tables(drawn, own_sizes, max_order))
         statistics = bleu_statistics(tables, lengths, own_sizes)
@@ -62,15 +59,16 @@ def rarefied_columns(
         else:
             by_set = bleu(statistics.pooled(own_sizes), smoothing)
         found = [*by_set, *(entropy(table, own_sizes) for table in tables)]
-        if repeating is not None:
+        if repetition:
             found += [self_repetition(table, own_sizes) for table in tables]
-            found.append(compression_ratios([repeating[i] for i in texts.tolist()], own_sizes))
+            found.append(compression_ratios([texts[i] for i in drawn_texts.tolist()], own_sizes))
         return np.stack(found, axis=1)
 
-    expected = expected_over_subsets(score, contents, sizes, k)
+    # In order of content, on which the compression ratio depends.
+    expected = expected_over_subsets(score, content_keys(texts), sizes, k, content_ranks(texts))
     drawn = _names(max_order, "self_bleu", "entropy")
     order = _names(max_order, "self_bleu", "distinct", "entropy")
-    if repeating is not None:
+    if repetition:
         more = [*_names(max_order, "self_repetition"), "compression_ratio"]
         drawn, order = drawn + more, order + more
     means, errors = (dict(zip(drawn, values.T, strict=False)) for values in expected)

@@ -113,9 +113,10 @@ Args:
     contributions (`bool`, default `False`): also return the contribution of each text: the score of its set minus the
         score of the set without it, at the main order.
     rarefy (`int`): return expected scores of this many texts, drawn from each set without replacement, so that sets of
-        different sizes can be compared. A smaller set has no score. At order 0 of `kernel="classes"` the expectation is
-        exact. Otherwise it is the mean over all subsets if there are at most 200, and over 200 seeded draws if there
-        are more. Cannot be combined with `weights`, `patience` or `contributions`.
+        different sizes can be compared. A smaller set has no score. For `kernel="classes"` the expectation is exact, up
+        to 20 texts at any order and for any number at order 0. Otherwise it is the mean over all different subsets if
+        there are at most 200, and over 200 random ones if there are more, with a seed made from the texts of the set
+        and what is given with them. Cannot be combined with `weights`, `patience` or `contributions`.
     confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets: Student's interval,
         corrected for skewness.
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
@@ -275,9 +276,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             errors = np.zeros_like(by_order)
             quality_scores = None if quality is None else mean_quality(weighting, sets.sizes) * by_order[:, 0]
         else:
-            by_order, errors, quality_scores, is_exact = rarefied(
-                compared, orders, k, source.content_keys(sets), weighting
-            )
+            contents = source.content_keys(sets, weighting.qualities)
+            by_order, errors, quality_scores, is_exact = rarefied(compared, orders, k, contents, weighting)
         scores, scored = by_order[:, 0], ~np.isnan(by_order[:, 0])
 
         names = [format_order(order) for order in orders]

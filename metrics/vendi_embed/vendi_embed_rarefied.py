@@ -126,9 +126,8 @@ def partitions(k: int) -> Partitions:
     """List the partitions of the integers up to k: 5 of 4, 42 of 10 and 627 of 20."""
     of_sum: list[list[tuple[int, ...]]] = [[()]]
     for total in range(1, k + 1):
-        of_sum.append(
-            [(c, *rest) for c in range(1, total + 1) for rest in of_sum[total - c] if max(rest, default=c) <= c]
-        )
+        smaller = ((c, rest) for c in range(1, total + 1) for rest in of_sum[total - c])
+        of_sum.append([(c, *rest) for c, rest in smaller if max(rest, default=c) <= c])
     state = {parts: i for i, parts in enumerate(parts for own in of_sum for parts in own)}
 
     def moves(added: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -67,7 +67,7 @@ class OneSet:
         scorer.check_names()
         try:
             self._parts.check()
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise UsageError(f"--one-set: {error}.") from None
 
     def job(self) -> Job:
