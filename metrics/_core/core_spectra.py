@@ -212,9 +212,7 @@ def noise_level(matrices: torch.Tensor, error: float) -> torch.Tensor:
     return error**2 / ranks.to(matrices.dtype)
 
 
-def vendi_from_matrices(
-    matrices: torch.Tensor, n: int, orders: list[float], error: float = ROW_ERROR
-) -> np.ndarray:
+def vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float], error: float = ROW_ERROR) -> np.ndarray:
     """Vendi scores from matrices (b, r, r) with the eigenvalues of K/n; only the lower half is read."""
 
     def by_entries(q: float) -> bool:
