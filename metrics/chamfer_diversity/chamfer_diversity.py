@@ -81,7 +81,7 @@ Args:
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
-        The signature reports an encoder as `given(<class>)`.
+        The signature reports an encoder as `given(<class>)`, or by its attribute `signature_name`.
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
@@ -122,7 +122,8 @@ Returns:
         `neighbours`: the index within the set, from 0, of each text's nearest neighbour. None for a set that is left
         out, and for a text below `min_quality`. With `rarefy`, the distances are expected ones, and there are no
         `neighbours`.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal, and
+        so is an encoder of yours, of which the signature has only the name.
 
 Raises:
     TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.

@@ -85,7 +85,7 @@ Args:
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): for `"embedding"`: a sentence-transformers model, as
         a name, a folder or an id of the Hugging Face Hub. Or an encoder: any object with a method `encode` that takes
         a list of n strings and returns an array of shape (n, d). The signature reports an encoder as
-        `given(<class>)`.
+        `given(<class>)`, or by its attribute `signature_name`.
     precision (`str`): floating-point type of all models: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. If `model` is an encoder object, it applies to the backbone only.
     batch_size (`int`), device (`str`): batch size and torch device of the models. They change scores by rounding
@@ -122,7 +122,8 @@ Returns:
         `flags` and the passages that are `shared` (at most 10 000 pairs; `n_redundant_pairs` is the full count);
         `focus_breaks`, pairs of adjacent sentences with their `similarity`; and `order`, the `probability` that
         adjacent sentences are in the right order.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal, and
+        so is an encoder, or a mapping of word vectors, of yours, of which the signature has only the name.
 
 Raises:
     TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.

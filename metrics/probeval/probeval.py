@@ -128,7 +128,7 @@ Args:
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
-        The signature reports an encoder as `given(<class>)`.
+        The signature reports an encoder as `given(<class>)`, or by its attribute `signature_name`.
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
@@ -171,7 +171,8 @@ Returns:
         better.
     details (`list[dict]`): only with `details=True`. For each question `id`, `score`, `n_answers`, `coverage`,
         `wrong_rate`, `clusters`, `gold_distribution`, `model_distribution` and `assignments`.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal, and
+        so is an encoder, or a mapping of word vectors, of yours, of which the signature has only the name.
 
 Raises:
     TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.

@@ -88,7 +88,8 @@ Args:
         matching word scores 0. `"none"` leaves zero, and the score is 0. Default: `"method1"` if `aggregate` is
         `"sentence"`, otherwise `"nlg-eval"`.
     tokenizer (`str` or callable, default `"whitespace"`): `"whitespace"`; the name of a sacreBLEU tokenizer (`"13a"`,
-        `"intl"`, `"char"`, `"zh"`, `"ja-mecab"`, ...); or a function from a text to its list of tokens.
+        `"intl"`, `"char"`, `"zh"`, `"ja-mecab"`, ...); or a function from a text to its list of tokens. The signature
+        reports a function as `custom(<name>)`, or by its attribute `signature_name`.
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
     singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has no references. Either raise an error,
         or leave the set out of all means and return None as its score.
@@ -126,7 +127,8 @@ Returns:
     n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
     details (`list[dict]`): only with `details=True`. For each set the values above and, with `aggregate="sentence"`,
         `text_scores`; with `rarefy`, `standard_errors` instead. None for a set that is left out.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal, and
+        so is a tokenizer of yours, of which the signature has only the name.
 
 Raises:
     TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.

@@ -72,23 +72,24 @@ Args:
         consecutive sets. Lists, tuples and numpy arrays are accepted.
     q (`float`, `"inf"` or a list of them, default 1): order of the Rényi entropy, from 0 to infinity. 1 is Shannon
         entropy. Lower orders give more weight to rare texts: order 0 is the rank of the similarity matrix. Higher
-        orders give more weight to common texts: order infinity depends on the largest eigenvalue only. The first
-        order of a list is the main one.
+        orders give more weight to common texts: order infinity depends on the largest eigenvalue only. Eigenvalues
+        that rounding can cause count as 0 at every order. The first order of a list is the main one.
     kernel (`"embedding"`, `"ngram"`, `"classes"` or a callable, default `"embedding"`): similarity of two texts.
         `"embedding"` is the cosine of their embeddings. `"ngram"` is the mean of the cosines of their 1- to 4-gram
         counts: it compares form only and loads no model. `"classes"` is 1 for two texts of one class, which say the
         same, and 0 for others: order 0 is then the number of distinct texts, and order 1 the exponential of the
         discrete semantic entropy. A callable maps the (n, d) embeddings of one set to an (n, n) positive
-        semi-definite matrix with unit diagonal, which is checked.
+        semi-definite matrix with unit diagonal, which is checked as `similarity` is. The signature reports a callable
+        as `custom(<name>)`, or by its attribute `signature_name`.
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
     embeddings (array of shape (n, d)): embeddings of all texts, in the order of the concatenated sets. No encoder
-        runs. Their norms do not matter.
+        runs. Their norms do not matter. The signature has a digest of them.
     similarity (`list` of (k, k) matrices): in place of an encoder, similarities computed elsewhere: a matrix for each
         set, for its k texts in order, or one matrix if `predictions` is one flat set. The texts may then be mere names,
         such as those of molecules or images. Each matrix must be symmetric, with unit diagonal, to within 1e-4, and
-        positive semi-definite, to within 1e-4 of its largest eigenvalue. With `kernel="classes"`, `same` is the
-        similarity from which on two texts are the same, and has no default. Cannot be combined with `embeddings` or
-        with other kernels.
+        positive semi-definite, to within 1e-4 of its largest eigenvalue. The signature has a digest of them. With
+        `kernel="classes"`, `same` is the similarity from which on two texts are the same. Cannot be combined with
+        `embeddings` or with other kernels.
     weights (shaped like `predictions`): probability of each text within its set. Each set sums to 1. Default:
         uniform.
     quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
@@ -101,7 +102,8 @@ Args:
         with a cosine of at least this. A callable: those for which it returns True; it maps two lists of texts to a
         list of booleans, and each pair of different texts is asked about once. `"nli:<model>"`: those that entail
         each other, by a sequence-classification model with a class `entailment`, as an id of the Hugging Face Hub or
-        a folder. The default is calibrated for the default model.
+        a folder. The default is calibrated for the default model, and raises an error with another `model`,
+        `embeddings` or `similarity`.
     grouping (`"complete"` or `"greedy"`, default `"complete"`): for `kernel="classes"`, how pairs make classes.
         `"complete"`: all texts of a class are the same as each other; texts are grouped in order of content, so the
         order of a set does not matter. `"greedy"`: a text joins the first class whose first member is the same, in the
@@ -124,7 +126,7 @@ Args:
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
-        The signature reports an encoder as `given(<class>)`, or by the name in its attribute `signature_name`.
+        The signature reports an encoder as `given(<class>)`, or by its attribute `signature_name`.
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
@@ -168,7 +170,8 @@ Returns:
         non-negative, sum to 1 and are sorted in descending order. With `rarefy`, `standard_errors` at each order in
         place of the eigenvalues. With `kernel="classes"`, `classes`: the class of each text, numbered in order of first
         appearance.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal, and
+        so is an encoder or a function of yours, of which the signature has only the name.
 
 Raises:
     TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.
