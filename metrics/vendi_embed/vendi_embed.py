@@ -20,6 +20,7 @@ from .core_ngrams import Tokens as Tokens
 from .core_numbers import describe
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
+from .core_regrouping import group_without as group_without
 from .core_results import (
     SETS,
     confidence_interval,
