@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.references import classes as reference
@@ -20,9 +20,16 @@ def make(texts, sizes, same, grouping="complete"):
     items = core_classes.distinct_items(core_inputs.content_ranks(texts), sizes, grouping)
     pairs = core_classes.all_pairs(items.sizes)
     kept = [same(*(texts[i] for i in items.first[pair])) for pair in pairs]
-    components = core_classes.link(items.sizes, pairs[np.array(kept, dtype=bool)])
+    chosen = core_classes.selected_pairs(pairs[np.array(kept, dtype=bool)], len(items.first))
+    components = core_classes.link(chosen)
     classes = core_classes.group(items, components, sizes, grouping)
     return classes, core_class_scores.Relation(items, components, grouping)
+
+
+def listed(pairs):
+    """List pairs of items, as (earlier, later)."""
+    later = np.repeat(np.arange(len(pairs.order)), np.diff(pairs.starts))
+    return np.stack([pairs.order[pairs.earlier], pairs.order[later]], axis=1)
 
 
 def all_items(sizes):
@@ -42,7 +49,14 @@ def cases(draw):
     return texts, sizes, lambda a, b: a == b or (a, b) in alike or (b, a) in alike
 
 
-@settings(deadline=None)
+@pytest.fixture(params=[64, 0], ids=["matrices", "items"])
+def large(request, monkeypatch):
+    """Group components as matrices; or all item by item, as large ones are."""
+    monkeypatch.setattr(core_classes, "LARGE", request.param)
+
+
+@pytest.mark.usefixtures("large")
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cases(), st.sampled_from(core_classes.GROUPINGS))
 def test_equals_the_plain_loop(case, grouping):
     texts, sizes, same = case
@@ -134,7 +148,7 @@ def test_the_score_of_many_sets_is_that_of_each(rng):
 def test_similar_pairs_are_those_above_the_threshold(rng, block_rows):
     sizes = np.array([1, 5, 30, 5, 2])
     vectors = rng.standard_normal((sizes.sum(), 3))
-    pairs = core_classes.similar_pairs(vectors, all_items(sizes), 0.6, block_rows=block_rows)
+    pairs = listed(core_classes.similar_pairs(vectors, all_items(sizes), 0.6, block_rows=block_rows))
     set_of = np.repeat(np.arange(len(sizes)), sizes)
     expected = (diversity.cosines(vectors) >= 0.6) & (set_of[:, None] == set_of)
     found = np.zeros_like(expected)
@@ -145,15 +159,15 @@ def test_similar_pairs_are_those_above_the_threshold(rng, block_rows):
 
 def test_blocks_of_a_large_set(rng, monkeypatch):
     vectors = rng.standard_normal((50, 3))
-    whole = core_classes.similar_pairs(vectors, all_items(np.array([50])), 0.5)
+    whole = listed(core_classes.similar_pairs(vectors, all_items(np.array([50])), 0.5))
     monkeypatch.setattr(core_classes, "_ENTRIES", 350)
-    parts = core_classes.similar_pairs(vectors, all_items(np.array([50])), 0.5, block_rows=20)
+    parts = listed(core_classes.similar_pairs(vectors, all_items(np.array([50])), 0.5, block_rows=20))
     assert sorted(map(tuple, parts.tolist())) == sorted(map(tuple, whole.tolist()))
 
 
 def test_equal_rows_are_the_same_at_any_threshold(rng):
     vectors = np.repeat(rng.standard_normal((40, 7)).astype(np.float32), 2, axis=0)
-    pairs = core_classes.similar_pairs(vectors, all_items(np.array([80])), 1.0)
+    pairs = listed(core_classes.similar_pairs(vectors, all_items(np.array([80])), 1.0))
     assert sorted(map(tuple, np.sort(pairs).tolist())) == [(2 * i, 2 * i + 1) for i in range(40)]
 
 
@@ -189,7 +203,8 @@ def test_utility_of_noveltybench_by_hand():
     assert found == pytest.approx([0.2 / 0.488 * (0.9 + 0.64 * 0.5)])
 
 
-@settings(deadline=None)
+@pytest.mark.usefixtures("large")
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cases(), st.sampled_from(core_classes.GROUPINGS), st.sampled_from(ORDERS), st.booleans(), st.data())
 def test_without_each_text_equals_the_plain_loop(case, grouping, q, weighted, data):
     texts, sizes, same = case

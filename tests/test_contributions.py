@@ -4,14 +4,16 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.conftest import SETS
 from tests.references import classes as reference
 from tests.references import diversity
 from tests.test_vendi_classes import first_letter
-from text_metrics.metrics._core import core_contributions, core_neighbours, core_spectra
+from text_metrics.metrics._core import core_contributions, core_neighbours, core_secular, core_spectra
 
 ORDERS = [0, 0.5, 1, 2, float("inf")]
 
@@ -50,6 +52,83 @@ def test_vendi_without_each_text(rng, q, weighted):
     np.testing.assert_allclose(found, expected, rtol=1e-9)
     found = core_contributions.function_without(diversity.cosines, vectors, sizes, q, weights)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("q", ORDERS)
+def test_vendi_of_a_large_set_without_each_text(rng, q, weighted):
+    # From the spectrum of the whole set: more dimensions than texts, fewer, duplicates, and texts without probability.
+    for size, d in ((70, 90), (70, 5), (200, 70)):
+        vectors = rng.standard_normal((size, d)) * np.arange(1, d + 1) ** -1.0
+        vectors[40:50] = vectors[50:60]
+        weights = None
+        if weighted:
+            weights = rng.dirichlet(np.full(size, 0.3))
+            weights[:5] = 0.0
+            weights[60] = 3 * weights.sum()
+            weights /= weights.sum()
+        texts = np.r_[0, 1, 45, 55, 60:64, size - 1]
+        sizes = np.array([size])
+        expected = [
+            diversity.vendi(vectors[rest], q, renormalized(weights, rest))
+            for rest in (np.delete(np.arange(size), i) for i in texts)
+        ]
+        found = core_contributions.embedding_without(vectors, sizes, q, weights)
+        np.testing.assert_allclose(found[texts], expected, rtol=1e-9)
+        found = core_contributions.kernel_without(kernels(vectors, sizes), sizes, q, weights)
+        np.testing.assert_allclose(found[texts], expected, rtol=1e-9)
+
+
+def spread(eigenvalues, rng):
+    axes = np.linalg.qr(rng.standard_normal((len(eigenvalues), len(eigenvalues))))[0]
+    return axes * eigenvalues @ axes.T
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rng: np.eye(40),
+        lambda rng: np.ones((40, 40)),
+        lambda rng: np.kron(np.eye(4), np.ones((10, 10))),
+        lambda rng: spread(rng.standard_normal(60), rng),
+        lambda rng: spread(0.5 ** np.arange(60), rng),
+        lambda rng: spread(np.repeat([1.0, 0.5, 0.5 + 1e-12, 1e-9, 0.0, -1e-5], 10), rng),
+        lambda rng: np.diag(np.arange(30.0)) + 1e-9 * diversity.cosines(rng.standard_normal((30, 4))),
+        lambda rng: diversity.cosines(rng.standard_normal((150, 200))),
+    ],
+)
+def test_the_eigenvalues_of_a_matrix_without_each_row(rng, make):
+    matrix = make(rng)
+    eigenvalues, vectors = np.linalg.eigh(matrix)
+    found = core_secular.eigenvalues_without(torch.from_numpy(eigenvalues), torch.from_numpy(vectors**2)).numpy()
+    for i, own in enumerate(found):
+        expected = np.linalg.eigvalsh(np.delete(np.delete(matrix, i, axis=0), i, axis=1))
+        np.testing.assert_allclose(own, expected, rtol=0, atol=1e-13 * np.abs(eigenvalues).max())
+
+
+class LargestTensor(TorchDispatchMode):
+    """The entries of the largest tensor that is made, and the eigenvalue problems that are solved."""
+
+    entries = decompositions = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        found = function(*args, **(kwargs or {}))
+        for own in found if isinstance(found, (tuple, list)) else [found]:
+            self.entries = max(self.entries, own.numel() if isinstance(own, torch.Tensor) else 0)
+        self.decompositions += "eigh" in str(function)
+        return found
+
+
+def test_one_decomposition_serves_all_texts_and_memory_is_bounded(rng, monkeypatch):
+    monkeypatch.setattr(core_contributions, "_ENTRIES", 2**14)
+    vectors = rng.standard_normal((12_000, 8)).astype(np.float32)
+    largest = []
+    for size in (3_000, 12_000):
+        with LargestTensor() as made:
+            core_contributions.embedding_without(vectors[:size], np.array([size]), 1)
+        assert made.decompositions == 1
+        largest.append(made.entries)
+    assert largest[1] == largest[0]
 
 
 def test_a_kernel_that_depends_on_its_set_is_called_anew(rng):

@@ -5,12 +5,15 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from .core_classes import Classes, Components, Items, group_matrices, same_matrices
+from .core_classes import Classes, Components, Items, group_items, group_matrices, same_matrices
 from .core_inputs import batches_by_size
+from .core_regrouping import Changes, group_without
 from .core_spectra import vendi_from_eigenvalues
 
 # Entries of a matrix held at a time.
 _ENTRIES = 2**22
+# Removals from one component that are followed at a time.
+_REMOVALS = 1024
 
 
 class Relation(NamedTuple):
@@ -120,6 +123,11 @@ class _Sets:
         places = np.where(inside, self._starts[sets][:, None] + columns, 0)
         return np.where(inside, self._by_class[places], 0.0)
 
+    def shares_without(self, text: int, width: int) -> np.ndarray:
+        """Return the shares of the classes of the set of a text, but for its own: (width,)."""
+        own = np.flatnonzero((self.set_of == self.set_of[text]) & (np.arange(len(self.set_of)) != text))
+        return np.bincount(self.classes.of_text[own], weights=self.shares[own], minlength=width)
+
 
 def _score_rest(rest: np.ndarray, order: float) -> np.ndarray:
     """Score shares (b, c), which need not sum to 1: (b,); NaN if all are 0."""
@@ -161,6 +169,56 @@ def _group_anew(scores: np.ndarray, sets: _Sets, order: float, relation: Relatio
             anew = np.bincount(slots.ravel(), weights=weights.ravel(), minlength=len(part) * size)
             rest = np.concatenate([rest, anew.reshape(len(part), size)], axis=1)
             scores[np.take_along_axis(first_texts, out[:, None], axis=1)[:, 0]] = _score_rest(rest, order)
+    for own, earlier in components.large():
+        members = components.order[own]
+        assignment = group_items(earlier, grouping)
+        removed = np.flatnonzero(assignment.decisive & (texts_of_item[members] == 1))
+        columns = sets.classes.of_text[items.first[members[assignment.firsts]]]
+        counts = np.bincount(assignment.labels)
+        for start in range(0, len(removed), _REMOVALS):
+            part = removed[start : start + _REMOVALS]
+            changes = group_without(earlier, assignment, part, grouping)
+            texts = items.first[members[part]]
+            scores[texts] = _score_changes(sets, texts, changes, columns, counts, item_shares[members], order)
+
+
+def _score_changes(
+    sets: _Sets,
+    texts: np.ndarray,
+    changes: Changes,
+    columns: np.ndarray,
+    counts: np.ndarray,
+    shares: np.ndarray,
+    order: float,
+) -> np.ndarray:
+    """Score a set without each of some texts (b,) of a component of c classes: (b,).
+
+    Parameters
+    ----------
+    columns, counts : ndarrays of shape (c,), the number of each class in its set, and of its items
+    shares : ndarray of shape (k,), the probability of each item of the component
+    """
+    owner = sets.set_of[texts[:1]]
+    width = int(sets.classes.counts[owner[0]])
+    # New classes come after the others, numbered by removal.
+    is_new = changes.label >= len(columns)
+    new, inverse = np.unique(np.stack([changes.removal[is_new], changes.label[is_new]]), axis=1, return_inverse=True)
+    number = np.arange(new.shape[1]) - np.searchsorted(new[0], new[0])
+    column = np.empty(len(changes.label), dtype=np.int64)
+    column[~is_new], column[is_new] = columns[changes.label[~is_new]], width + number[inverse.ravel()]
+    rest = np.zeros((len(texts), width + int(number.max(initial=-1)) + 1))
+    rest[:, :width] = sets.shares_by_class(owner, width)
+    members = np.zeros(rest.shape, dtype=np.int64)
+    members[:, :width] = len(shares)
+    members[:, columns] = counts
+    moved = changes.sign * shares[changes.item]
+    # Without a text of most of the probability, the difference would lose digits.
+    for i in np.flatnonzero(sets.shares[texts] > 0.5).tolist():
+        rest[i, :width] = sets.shares_without(int(texts[i]), width)
+        moved[(changes.removal == i) & (shares[changes.item] > 0.5)] = 0.0
+    np.add.at(rest, (changes.removal, column), moved)
+    np.add.at(members, (changes.removal, column), changes.sign)
+    return _score_rest(np.where(members > 0, np.maximum(rest, 0.0), 0.0), order)
 
 
 def utility(classes: Classes, sizes: np.ndarray, quality: np.ndarray, patience: float) -> np.ndarray:

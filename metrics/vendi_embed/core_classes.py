@@ -1,9 +1,12 @@
 """Classes of texts that say the same, found from pairs of texts.
 
 Items are texts, of equal ones mostly the first. Items that are the same, directly or through others, make a component;
-no class reaches beyond one, so components are grouped side by side, in batches of equal size, as sets are elsewhere.
+no class reaches beyond one, so small components are grouped side by side, in batches of equal size, as sets are
+elsewhere, and large ones item by item. Memory grows with the number of pairs that are the same: 4 bytes each, and twice
+as much while components are found.
 """
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -20,7 +23,9 @@ GROUPINGS = ("complete", "greedy")
 # Tolerance of the comparison with a threshold: cosines of equal rows may differ from 1 by rounding.
 _ROUNDING = 1e-9
 # Entries of a matrix held at a time.
-_ENTRIES = 2**22
+_ENTRIES = 2**20
+# Components of more items are grouped item by item: their matrices would grow with the square.
+LARGE = 64
 
 
 class Items(NamedTuple):
@@ -36,17 +41,41 @@ class Items(NamedTuple):
     sizes: np.ndarray
 
 
+class Pairs(NamedTuple):
+    """The pairs of items that are the same.
+
+    order : ndarray of shape (u,), the items in some order, in which those of a set keep theirs
+    starts : ndarray of shape (u + 1,), where the partners of each item begin, and the last end
+    earlier : ndarray of shape (e,), int32: for each item, the positions in `order` of those before it that are the same
+    """
+
+    order: np.ndarray
+    starts: np.ndarray
+    earlier: np.ndarray
+
+
 class Components(NamedTuple):
     """Connected components of the items under the relation "the same".
 
     order : ndarray of shape (u,), the items sorted by component, and within one as they were
     sizes : ndarray of shape (c,), the number of items of each component
-    pairs : ndarray of shape (e, 3), sorted: batch rank of the component, and the positions of both items in it
+    starts : ndarray of shape (u + 1,), where the partners of each item begin, and the last end
+    earlier : ndarray of shape (e,), int32: for each item, the positions in its component of those before it that are
+        the same
     """
 
     order: np.ndarray
     sizes: np.ndarray
-    pairs: np.ndarray
+    starts: np.ndarray
+    earlier: np.ndarray
+
+    def large(self) -> Iterator[tuple[slice, list[np.ndarray]]]:
+        """Yield for each large component its slice of `order`, and for each of its items those of `earlier`."""
+        ends = np.cumsum(self.sizes)
+        for c in np.flatnonzero(self.sizes > LARGE).tolist():
+            begin, end = int(ends[c] - self.sizes[c]), int(ends[c])
+            edges = self.starts[begin : end + 1].tolist()
+            yield slice(begin, end), [self.earlier[i:j] for i, j in itertools.pairwise(edges)]
 
 
 class Classes(NamedTuple):
@@ -86,30 +115,40 @@ def similar_pairs(
     *,
     device: str = "cpu",
     block_rows: int = BLOCK_ROWS,
-) -> np.ndarray:
+) -> Pairs:
     """Find the pairs of items of one set whose similarity is at least a threshold.
 
     Parameters
     ----------
     compared : ndarray of shape (n, d), embeddings of all texts, rows non-zero; or similarities
 
-    Returns
-    -------
-    ndarray of shape (e, 2), int64: items; memory grows with the number of pairs found
     """
-    found = [np.empty((0, 2), dtype=np.int64)]
+    orders, counts, found, n_before = [], [], [np.empty(0, dtype=np.int32)], 0
     for _, rows in batches_by_size(items.sizes, block_rows):
-        k = rows.shape[1]
+        b, k = rows.shape
         step = k if rows.size <= block_rows else max(1, _ENTRIES // k)
         compare = comparison(compared, items.first[rows], device)
         for start in range(0, k, step):
-            part = rows[:, start : start + step]
             # Only rows up to the last of this part, so that each pair is compared once.
             similarities = compare(slice(start, start + step), slice(start + step))
             same = torch.tril(similarities >= threshold - _ROUNDING, diagonal=start - 1)
-            which, i, j = (index.cpu().numpy() for index in torch.nonzero(same, as_tuple=True))
-            found.append(np.stack([part[which, i], rows[which, j]], axis=1))
-    return np.concatenate(found)
+            which, _, j = torch.nonzero(same, as_tuple=True)
+            found.append((which * k + j + n_before).to(torch.int32).cpu().numpy())
+            counts.append(same.sum(-1).flatten().cpu().numpy())
+        orders.append(rows.ravel())
+        n_before += b * k
+    return Pairs(np.concatenate(orders), _starts(np.concatenate(counts)), np.concatenate(found))
+
+
+def selected_pairs(pairs: np.ndarray, n_items: int) -> Pairs:
+    """Return pairs of items (e, 2), of one set each, as `Pairs`."""
+    earlier, later = pairs.min(axis=1, initial=n_items), pairs.max(axis=1, initial=0)
+    counts = np.bincount(later, minlength=n_items)
+    return Pairs(np.arange(n_items), _starts(counts), earlier[np.argsort(later, kind="stable")].astype(np.int32))
+
+
+def _starts(counts: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(counts)])
 
 
 def all_pairs(sizes: np.ndarray) -> np.ndarray:
@@ -121,49 +160,56 @@ def all_pairs(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate(found)
 
 
-def link(sizes: np.ndarray, pairs: np.ndarray) -> Components:
-    """Find the connected components of items that are the same.
-
-    Parameters
-    ----------
-    sizes : ndarray of shape (m,), the number of items of each set
-    pairs : ndarray of shape (e, 2), items of one set that are the same
-    """
+def link(pairs: Pairs) -> Components:
+    """Find the connected components of items that are the same."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
-    n_items = int(sizes.sum())
-    ones = np.ones(len(pairs), dtype=bool)
-    graph = sparse.coo_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n_items, n_items))
-    _, label = connected_components(graph, directed=False)
-    order = np.lexsort((np.arange(n_items), label, np.repeat(np.arange(len(sizes)), sizes)))
-    new = np.flatnonzero(np.diff(label[order], prepend=-1))
-    own_sizes = np.diff(new, append=n_items)
-    position = np.argsort(order)[pairs]
-    component = np.searchsorted(new, position[:, :1], side="right") - 1
-    # The order in which `batches_by_size` yields components.
-    rank = np.argsort(np.argsort(own_sizes, kind="stable"))
-    found = np.concatenate([rank[component], position - new[component]], axis=1)
-    return Components(order, own_sizes, found[np.argsort(found[:, 0], kind="stable")])
+    n_items = len(pairs.order)
+    label = np.arange(n_items)
+    # Parts of about as many pairs as a matrix has entries.
+    edges = np.searchsorted(pairs.starts, np.arange(0, pairs.starts[-1] + 1, _ENTRIES))
+    edges = np.unique([*edges.tolist(), 0, n_items]).tolist()
+    counts = np.diff(pairs.starts)
+    for i, j in itertools.pairwise(edges):
+        own = label[pairs.earlier[pairs.starts[i] : pairs.starts[j]]]
+        later = np.repeat(label[i:j], counts[i:j])
+        graph = sparse.coo_array((np.ones(len(own), dtype=bool), (later, own)), shape=(n_items, n_items))
+        label = connected_components(graph, directed=False)[1][label]
+    label = np.unique(label, return_inverse=True)[1]
+    sizes = np.bincount(label)
+    place = np.argsort(label, kind="stable")
+    position = np.empty(n_items, dtype=np.int32)
+    position[place] = np.arange(n_items) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    starts = _starts(counts[place])
+    earlier = np.empty(len(pairs.earlier), dtype=np.int32)
+    for i, j in itertools.pairwise(edges):
+        moved = np.repeat(pairs.starts[:-1][place[i:j]] - starts[i:j], counts[place[i:j]])
+        moved += np.arange(starts[i], starts[j])
+        earlier[starts[i] : starts[j]] = position[pairs.earlier[moved]]
+    return Components(pairs.order[place], sizes, starts, earlier)
 
 
 def same_matrices(components: Components, max_rows: int = BLOCK_ROWS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Make a matrix for each component of which items are the same.
+    """Make a matrix for each component that is not large of which items are the same.
 
     Yields
     ------
     rows : ndarray of shape (b, k), positions in `components.order`
     same : ndarray of shape (b, k, k), bool, symmetric with a diagonal of ones
     """
-    done, ranks = 0, components.pairs[:, 0]
+    counts = np.diff(components.starts)
     for _, rows in batches_by_size(components.sizes, max_rows):
         b, k = rows.shape
-        start, stop = np.searchsorted(ranks, [done, done + b])
-        which, i, j = components.pairs[start:stop].T
+        if k > LARGE:
+            return
+        flat = rows.ravel()
+        moved = np.repeat(components.starts[flat] - _starts(counts[flat])[:-1], counts[flat])
+        j = components.earlier[moved + np.arange(len(moved))]
+        which, i = np.divmod(np.repeat(np.arange(b * k), counts[flat]), k)
         same = np.zeros((b, k, k), dtype=bool)
         same[:, np.arange(k), np.arange(k)] = True
-        same[which - done, i, j] = same[which - done, j, i] = True
-        done += b
+        same[which, i, j] = same[which, j, i] = True
         yield rows, same
 
 
@@ -203,6 +249,53 @@ def group_matrices(same: np.ndarray, grouping: str) -> tuple[np.ndarray, np.ndar
     return labels, (decisive | is_first) & (members > 1)
 
 
+class Assignment(NamedTuple):
+    """How the k items of a component were assigned to classes, which are numbered in order of their first members.
+
+    labels : ndarray of shape (k,), the class of each item
+    firsts : ndarray of shape (c,), the first member of each class
+    decisive : ndarray of shape (k,), bool, as by `group_matrices`
+    """
+
+    labels: np.ndarray
+    firsts: np.ndarray
+    decisive: np.ndarray
+
+
+def group_items(earlier: list[np.ndarray], grouping: str) -> Assignment:
+    """Assign each item to a class, as `group_matrices` does, from those before it that are the same."""
+    k = len(earlier)
+    labels, firsts = np.zeros(k, dtype=np.int64), np.empty(k, dtype=np.int64)
+    sizes, sums = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
+    decisive, n = np.zeros(k, dtype=bool), 0
+    for i, same in enumerate(earlier):
+        conflicts = class_conflicts(same, labels, firsts[:n], sizes[:n], grouping)
+        fits = np.flatnonzero(conflicts == 0)
+        label = int(fits[0]) if len(fits) else n
+        if grouping == "complete":
+            # If a single conflict keeps an item out of a class, it is with the member that is missing in the sum.
+            alone = np.flatnonzero(conflicts[:label] == 1)
+            missing = sums[alone] - np.bincount(labels[same], weights=same, minlength=n)[alone].astype(np.int64)
+            decisive[missing] = True
+        if label == n:
+            firsts[n], n = i, n + 1
+        labels[i] = label
+        sizes[label] += 1
+        sums[label] += i
+    decisive[firsts[:n]] = True
+    return Assignment(labels, firsts[:n], decisive & (sizes[labels] > 1))
+
+
+def class_conflicts(
+    same: np.ndarray, labels: np.ndarray, firsts: np.ndarray, sizes: np.ndarray, grouping: str
+) -> np.ndarray:
+    """Count the members of each class (c,) that keep an item out, given the earlier items that are the same as it."""
+    if grouping == "greedy":
+        same = same[firsts[labels[same]] == same]
+        sizes = np.ones_like(sizes)
+    return sizes - np.bincount(labels[same], minlength=len(sizes))
+
+
 def group(items: Items, components: Components, n_sets: np.ndarray, grouping: str) -> Classes:
     """Group the items of each component, and return the class of each text.
 
@@ -215,6 +308,8 @@ def group(items: Items, components: Components, n_sets: np.ndarray, grouping: st
     for rows, same in same_matrices(components):
         labels, _ = group_matrices(same, grouping)
         ids[components.order[rows]] = rows[:, :1] + labels
+    for own, earlier in components.large():
+        ids[components.order[own]] = own.start + group_items(earlier, grouping).labels
     return number_classes(ids[items.of_text], n_sets)
 
 

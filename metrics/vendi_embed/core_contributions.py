@@ -1,6 +1,6 @@
 """Leave-one-out Vendi scores: the score of a set without each of its texts, for all texts at once."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -8,8 +8,20 @@ import torch
 
 from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
 from .core_inputs import batches_by_size
-from .core_spectra import kernels_from_function, second_moments, vendi_from_matrices
+from .core_secular import eigenvalues_without
+from .core_spectra import (
+    embedding_matrices,
+    kernels_from_function,
+    second_moments,
+    vendi_from_eigenvalues,
+    vendi_from_matrices,
+    vendi_scores,
+)
 
+# Without a text of more than this share, the spectrum of the rest loses digits, so the rest is scored by itself.
+_MOST = 0.5
+# From this size on, the spectrum of a set without a text is found from that of the whole set.
+_LARGE = 64
 # Entries of the matrices held at a time.
 _ENTRIES = 2**22
 
@@ -42,26 +54,37 @@ def embedding_without(
         size = rows.shape[1]
         if size == 1:
             continue
-        if size <= embeddings.shape[1]:
+        if size < _LARGE:
             vectors = unit_rows(embeddings, rows, device)
             scores[rows] = _without_in_kernels(vectors @ vectors.mT, _shares(weights, rows), order)
             continue
         for row in rows:
-            scores[row] = _without_in_moments(embeddings, row, order, weights, device, block_rows)
+            own, shares = embeddings[row[0] : row[-1] + 1], _shares(weights, row)
+            scores[row] = _without_in_embeddings(own, shares, order, device, block_rows)
+            for i in np.flatnonzero(shares > _MOST).tolist():
+                (rest,), (total,) = _renormalized(np.delete(shares, i)[None])
+                matrices = embedding_matrices(
+                    np.delete(own, i, axis=0), np.array([size - 1]), rest, device=device, block_rows=block_rows
+                )
+                scores[row[i]] = vendi_scores(matrices, 1, [order])[0, 0] if total > 0 else np.nan
     return scores
 
 
 def _shares(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
-    return np.full(rows.shape, 1 / rows.shape[1]) if weights is None else weights[rows]
+    return np.full(rows.shape, 1 / rows.shape[-1]) if weights is None else weights[rows]
 
 
 def _without_in_kernels(kernels: torch.Tensor, shares: np.ndarray, order: float) -> np.ndarray:
     """Score the kernels (b, k, k) of sets of at least two texts without each text: (b, k)."""
     size = kernels.shape[-1]
     scores = np.empty(shares.shape)
-    for i in range(size):
+    if size >= _LARGE:
+        for own, kernel, row in zip(scores, kernels, shares, strict=True):
+            own[:] = _without_in_kernel(kernel, row, order)
+    for i in range(size) if size < _LARGE else np.flatnonzero((shares > _MOST).any(axis=0)).tolist():
         kept = np.delete(np.arange(size), i)
-        scores[:, i] = _score_kernels(kernels[:, kept][:, :, kept], shares[:, kept], order)
+        sets = np.arange(len(shares)) if size < _LARGE else np.flatnonzero(shares[:, i] > _MOST)
+        scores[sets, i] = _score_kernels(kernels[sets][:, kept][:, :, kept], shares[sets][:, kept], order)
     return scores
 
 
@@ -80,29 +103,54 @@ def _renormalized(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.where(total[:, None] > 0, shares / total[:, None], 1 / shares.shape[1]), total
 
 
-def _without_in_moments(
-    embeddings: np.ndarray, row: np.ndarray, order: float, weights: np.ndarray | None, device: str, block_rows: int
+def _without_in_kernel(kernel: torch.Tensor, shares: np.ndarray, order: float) -> np.ndarray:
+    """Score one kernel (k, k) of texts with shares (k,) without each text, from its eigenvalues and eigenvectors."""
+    roots = to_tensor(shares, str(kernel.device)).sqrt()
+    eigenvalues, vectors = torch.linalg.eigh(kernel * roots[:, None] * roots)
+    return _score_without(eigenvalues, lambda part: vectors[part].square(), shares, order)
+
+
+def _without_in_embeddings(
+    embeddings: np.ndarray, shares: np.ndarray, order: float, device: str, block_rows: int
 ) -> np.ndarray:
-    """Score one large set (k,) without each text, by subtracting each from the second moments of all."""
-    size, d = len(row), embeddings.shape[1]
-    shares = _shares(weights, row[None])[0]
-    moments = second_moments(embeddings, row[None], weights, device, block_rows)
-    scores = np.empty(size)
-    step = max(1, _ENTRIES // d**2)
-    for start in range(0, size, step):
+    """Score one large set with the cosine kernel without each text: embeddings (k, d) and shares (k,) to (k,)."""
+    size = len(embeddings)
+    rows = np.arange(size)[None]
+    if size <= embeddings.shape[1]:
+        vectors = unit_rows(embeddings, rows, device)[0]
+        return _without_in_kernel(vectors @ vectors.mT, shares, order)
+    moments = second_moments(embeddings, rows, shares, device, block_rows)[0]
+    eigenvalues, axes = torch.linalg.eigh(moments)
+    # Of the kernel, these are the eigenvalues that are not 0; a text's entries in its eigenvectors follow from them.
+    kept = eigenvalues > size * torch.finfo(eigenvalues.dtype).eps * eigenvalues[-1]
+    eigenvalues, axes = eigenvalues[kept], axes[:, kept]
+
+    def squares(part: slice) -> torch.Tensor:
+        along = (unit_rows(embeddings, rows[:, part], device)[0] @ axes).square()
+        found = to_tensor(shares[part], device)[:, None] * along / eigenvalues
+        return torch.cat([(1 - found.sum(1, keepdim=True)).clamp(min=0), found], dim=1)
+
+    return _score_without(torch.cat([eigenvalues.new_zeros(1), eigenvalues]), squares, shares, order)
+
+
+def _score_without(
+    eigenvalues: torch.Tensor, squares: Callable[[slice], torch.Tensor], shares: np.ndarray, order: float
+) -> np.ndarray:
+    """Score a kernel weighted by shares (k,) without each text: (k,); not of use for one of most of the probability.
+
+    Parameters
+    ----------
+    eigenvalues : tensor of shape (m,), ascending
+    squares : function from some texts to the squares of their entries in the eigenvectors, as for `eigenvalues_without`
+    """
+    scores = np.empty(len(shares))
+    step = max(1, _ENTRIES // len(eigenvalues))
+    for start in range(0, len(shares), step):
         part = slice(start, start + step)
-        vectors = unit_rows(embeddings, row[None, part], device)[0]
-        own = to_tensor(np.minimum(shares[part], 0.5), device)[:, None, None]
-        matrices = (moments - own * vectors.unsqueeze(2) * vectors.unsqueeze(1)) / (1 - own)
-        scores[part] = vendi_from_matrices(matrices, size - 1, [order])[:, 0]
-    # If one text has most of the probability, the difference loses digits.
-    for i in np.flatnonzero(shares > 0.5).tolist():
-        kept = np.delete(row, i)
-        rest, total = _renormalized(shares[None, np.arange(size) != i])
-        renewed = np.zeros(len(embeddings))
-        renewed[kept] = rest[0]
-        matrices = second_moments(embeddings, kept[None], renewed, device, block_rows)
-        scores[i] = vendi_from_matrices(matrices, size - 1, [order])[0, 0] if total[0] > 0 else np.nan
+        rest = to_tensor(1 - np.minimum(shares[part], _MOST), str(eigenvalues.device))
+        spectra = eigenvalues_without(eigenvalues, squares(part)) / rest[:, None]
+        found = vendi_from_eigenvalues(spectra, len(shares) - 1, order)
+        scores[part] = found.clamp(1.0, len(shares) - 1).cpu().numpy()
     return scores
 
 

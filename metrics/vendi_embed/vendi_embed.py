@@ -22,6 +22,7 @@ from .core_ngrams import Tokens as Tokens
 from .core_numbers import describe
 from .core_parts import SetParts as SetParts
 from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
+from .core_regrouping import group_without as group_without
 from .core_results import (
     SETS,
     confidence_interval,
@@ -37,6 +38,7 @@ from .core_results import (
     spread,
 )
 from .core_rewards import RewardFunction as RewardFunction
+from .core_secular import eigenvalues_without as eigenvalues_without
 from .core_similarity import Similarities, Source, check_source, parse_source
 from .core_spectra import parse_orders, row_error
 from .core_tokens import token_batches as token_batches

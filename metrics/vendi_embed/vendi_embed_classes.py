@@ -17,6 +17,7 @@ from .core_classes import (
     link,
     number_classes,
     parse_classes,
+    selected_pairs,
     similar_pairs,
 )
 from .core_encoder import EncoderSettings
@@ -144,9 +145,10 @@ def make_classes(
         if settings.contexts is not None:
             contexts = parse_contexts(settings.contexts, sets)
             texts = [f"{contexts[owner]} {text}" for owner, text in zip(owners.tolist(), texts, strict=True)]
-        pairs, signed = _judge_pairs(items, ranks, texts, settings.same, source.encoder)
+        asked, signed = _judge_pairs(items, ranks, texts, settings.same, source.encoder)
+        pairs = selected_pairs(asked, len(items.first))
         signed = {**signed, "grouping": grouping, **({} if settings.contexts is None else {"contexts": "given"})}
-    components = link(items.sizes, pairs)
+    components = link(pairs)
     classes = group(items, components, present.sizes, grouping)
     return classes, Relation(items, components, grouping), signed
 
