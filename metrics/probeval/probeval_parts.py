@@ -20,13 +20,13 @@ class AnswerParts(SetParts):
 
     def check(self) -> None:
         """Refuse settings under which a score needs more than sums over the answers."""
-        if self.settings["parity"] and self.settings["matcher"] == "wordnet":
+        if self.settings.parity and self.settings.matcher == "wordnet":
             raise ValueError("parity=True with matcher='wordnet' matches answers by one another, and does not merge")
-        if self.settings["rarefy_people"] is not None:
+        if self.settings.rarefy_people is not None:
             raise ValueError("rarefy_people is not for one set in a file")
-        if self.settings["smoothing"] == 0:
+        if self.settings.smoothing == 0:
             raise ValueError("smoothing=0 makes the score of a part that misses a cluster infinite")
-        if self.settings["debias"] is True and self._divides_answers():
+        if self.settings.debias is True and self._divides_answers():
             raise ValueError(
                 "debias leaves out each answer in turn, which needs the degrees of each different answer in soft "
                 "clusters. Pass debias=False, or clusters that do not divide answers, such as clustering='hac'"
@@ -69,11 +69,11 @@ class AnswerParts(SetParts):
         result = self._compute(example, details=True)
         gold, model = sides(result.pop("details")[0])
         model = model._replace(times=merged["counts"], weights=merged["weights"])
-        scored = score_sides(gold, model, merged["reached"], Settings(debias=self.settings["debias"]))
+        scored = score_sides(gold, model, merged["reached"], Settings(debias=self.settings.debias))
         return {**result, **summarize([scored], [n])}
 
     def _by_kind(self, weights: np.ndarray, reach: np.ndarray, counts: np.ndarray, example: str) -> dict[str, Any]:
-        if self.settings["debias"]:
+        if self.settings.debias:
             weights, kinds = np.unique(weights, axis=0, return_inverse=True)
         else:
             total = counts.sum()

@@ -1,58 +1,27 @@
 """Self-BLEU, Distinct-n and Entropy-n: how much the texts of a set repeat each other's words."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import datasets
 import evaluate
-import numpy as np
 
 from .core_forks import one_thread_in_fork as one_thread_in_fork
-from .core_inputs import (
-    find_scored_sets,
-    lists_by_set,
-    mean_by_set,
-    parse_sets,
-    select_sets,
-)
+from .core_inputs import find_scored_sets, parse_sets, select_sets
 from .core_metric import TextMetric
-from .core_ngrams import (
-    SMOOTHINGS,
-    BleuStatistics,
-    bleu,
-    bleu_statistics,
-    default_smoothing,
-    distinct,
-    entropy,
-    ngram_tables,
-    number_tokens,
-)
-from .core_numbers import parse_choice, parse_count
+from .core_ngrams import number_tokens
+from .core_numbers import parse_count as parse_count
 from .core_parts import SetParts as SetParts
-from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
-from .core_results import (
-    SETS,
-    Estimate,
-    confidence_settings,
-    format_sizes,
-    jackknife_estimate,
-    mean_estimate,
-    mean_over_sets,
-    parse_confidence,
-    parse_confidence_by,
-    rows_of,
-    signature,
-    spread,
-)
+from .core_rarefaction import large_enough, rarefaction_settings
+from .core_results import SETS, confidence_settings, format_sizes, parse_confidence_by, signature, spread
 from .core_rewards import RewardFunction as RewardFunction
+from .core_settings import Settings as Settings
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
-from .self_bleu_rarefied import SetMeasure, rarefied_columns
-from .self_bleu_repetition import COMPRESSION, compression_ratio, compression_ratios, self_repetition
+from .self_bleu_rarefied import SetMeasure as SetMeasure
+from .self_bleu_repetition import COMPRESSION
+from .self_bleu_scores import describe_sets, estimate_score, score_sets
+from .self_bleu_settings import SelfBleuSettings
 from .self_bleu_tokenizers import tokenize
-
-# Each order is a pass over all tokens, and three numbers of the result.
-_LONGEST = 100
 
 _DESCRIPTION = """\
 How much do the texts of a set repeat each other's n-grams? Self-BLEU is the BLEU of each text with the other texts of
@@ -152,9 +121,10 @@ Examples:
 class SelfBleu(TextMetric, evaluate.Metric):
     """Self-BLEU of sets of texts, with Distinct-n and Entropy-n."""
 
-    _items = SETS
-    _bounds = (0.0, 1.0)
-    _parts = SelfBleuParts
+    items = SETS
+    bounds = (0.0, 1.0)
+    settings = SelfBleuSettings
+    parts = SelfBleuParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
@@ -168,116 +138,40 @@ class SelfBleu(TextMetric, evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/1802.01886", "https://arxiv.org/abs/2506.00514"],
         )
 
-    def _compute(
-        self,
-        *,
-        predictions: Any,
-        max_order: int = 4,
-        aggregate: str = "set",
-        smoothing: str | None = None,
-        tokenizer: str | Callable[[str], Any] = "whitespace",
-        set_size: int | None = None,
-        singletons: str = "error",
-        repetition: bool = False,
-        rarefy: int | None = None,
-        confidence: float | None = None,
-        confidence_by: Any = None,
-        details: bool = False,
-    ) -> dict[str, Any]:
-        max_order = parse_count(max_order, "max_order", high=_LONGEST)
-        parse_choice(aggregate, "aggregate", ("set", "corpus", "sentence"))
-        if smoothing is None:
-            smoothing = default_smoothing(aggregate)
-        parse_choice(smoothing, "smoothing", SMOOTHINGS)
-        level = parse_confidence(confidence, confidence_by)
-        check_rarefy(rarefy)
-        if rarefy is not None and aggregate == "corpus":
-            raise ValueError(
-                "rarefy has no effect with aggregate='corpus', which pools all sets: leave one of them out."
-            )
-        parse_choice(singletons, "singletons", ("error", "skip"))
-        sets = parse_sets(predictions, set_size)
-        k = parse_rarefy(rarefy, sets.sizes, least=2)
-        scored = find_scored_sets(sets, singletons, "self_bleu") if k is None else sets.sizes >= k
-        units = parse_confidence_by(confidence_by, len(sets.sizes), "set")[scored]
-        kept, rows = select_sets(sets, scored)
-        sizes = kept.sizes
-        words, tokenizer_name = tokenize(kept.texts, tokenizer, lambda i: sets.where(int(rows[i])))
-
-        tokens = number_tokens(words)
-        pooled = aggregate == "corpus" and len(sizes) > 0
-        if k is None:
-            tables = list(ngram_tables(tokens, sizes, max_order))
-            statistics = bleu_statistics(tables, tokens.lengths, sizes)
-            if aggregate == "sentence":
-                by_text = bleu(statistics, smoothing)
-                by_set = mean_by_set(by_text, sizes)
-            else:
-                of_sets = statistics.pooled(sizes)
-                by_set = bleu(of_sets, smoothing)
-            whole = bleu(statistics.pooled(sizes.sum(keepdims=True)), smoothing) if pooled else by_set
-
-            columns = {f"self_bleu_{i}": row for i, row in enumerate(by_set, 1)}
-            means = {f"self_bleu_{i}": mean_over_sets(row) for i, row in enumerate(whole, 1)}
-            measures = {"distinct": distinct, "entropy": entropy}
-            if repetition:
-                measures["self_repetition"] = self_repetition
-            for name, measure in measures.items():
-                for i, table in enumerate(tables, 1):
-                    columns[f"{name}_{i}"] = measure(table, sizes)
-                    means[f"{name}_{i}"] = mean_over_sets(measure(table, sizes, pooled=pooled))
-            if repetition:
-                ratios = columns["compression_ratio"] = compression_ratios(kept.texts, sizes)
-                means["compression_ratio"] = compression_ratio(kept.texts) if pooled else mean_over_sets(ratios)
+    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
+        settings = SelfBleuSettings.read(given, "self_bleu")
+        sets = parse_sets(predictions, settings.set_size)
+        if settings.rarefy is None:
+            scored = find_scored_sets(sets, settings.singletons, "self_bleu")
         else:
-            measure_set = SetMeasure(max_order, aggregate, smoothing, repetition)
-            columns, errors = rarefied_columns(tokens, kept.texts, sizes, k, measure_set)
-            means = {name: mean_over_sets(column) for name, column in columns.items()}
+            scored = large_enough(settings.rarefy, sets.sizes)
+        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")[scored]
 
-        result: dict[str, Any] = {"self_bleu": means[f"self_bleu_{max_order}"], **means}
-        scores = columns[f"self_bleu_{max_order}"]
-        result["scores"] = spread(scores.tolist(), scored)
-        if level is not None:
-            estimate = mean_estimate(scores, units)
-            if pooled and estimate.n > 1:
-                estimate = _corpus_estimate(result["self_bleu"], of_sets, smoothing, units)
-            result["confidence_interval"] = estimate.interval(level, self._bounds)
-        if singletons == "skip":
+        kept, rows = select_sets(sets, scored)
+        words, tokenizer = tokenize(kept.texts, settings.tokenizer, lambda i: sets.where(int(rows[i])))
+        numbers = score_sets(kept, number_tokens(words), settings)
+
+        name = f"self_bleu_{settings.max_order}"
+        result: dict[str, Any] = {"self_bleu": numbers.means[name], **numbers.means}
+        result["scores"] = spread(numbers.columns[name].tolist(), scored)
+        if settings.confidence is not None:
+            estimate = estimate_score(numbers, units, settings)
+            result["confidence_interval"] = estimate.interval(settings.confidence, self.bounds)
+        if settings.singletons == "skip":
             result["n_singletons"] = int((sets.sizes == 1).sum())
-        if k is not None:
+        if settings.rarefy is not None:
             result["n_too_small"] = int((~scored).sum())
-        if details:
-            found: dict[str, list] = {name: column.tolist() for name, column in columns.items()}
-            if k is not None:
-                found["standard_errors"] = rows_of({name: column.tolist() for name, column in errors.items()})
-            elif aggregate == "sentence":
-                found["text_scores"] = lists_by_set(by_text[-1], sizes)
-            result["details"] = spread(rows_of(found), scored)
+        if settings.details:
+            result["details"] = spread(describe_sets(numbers, kept.sizes), scored)
         result["signature"] = signature(
             "self_bleu",
-            order=max_order,
-            aggregate=aggregate,
-            smoothing=smoothing,
-            tokenizer=tokenizer_name,
-            **({"compression": COMPRESSION} if repetition else {}),
+            order=settings.max_order,
+            aggregate=settings.aggregate,
+            smoothing=settings.smoothed_by,
+            tokenizer=tokenizer,
+            **({"compression": COMPRESSION} if settings.repetition else {}),
             set_size=format_sizes(sets.sizes),
-            **rarefaction_settings(k),
-            **confidence_settings(level, confidence_by),
+            **rarefaction_settings(settings.rarefy),
+            **confidence_settings(settings.confidence, settings.confidence_by),
         )
         return result
-
-    def _check_parts(self, settings: Mapping[str, Any]) -> None:
-        if settings.get("aggregate") == "corpus":
-            raise ValueError("aggregate='corpus' pools n-grams over all sets, so parts of them cannot be scored alone.")
-
-
-def _corpus_estimate(score: float, of_sets: BleuStatistics, smoothing: str, units: np.ndarray) -> Estimate:
-    """Estimate the score of all sets together, which is no mean, from that without the sets of each unit."""
-    index = np.unique(units, return_inverse=True)[1]
-
-    def without(statistics: np.ndarray) -> np.ndarray:
-        rows = np.atleast_2d(statistics)
-        of_units = np.stack([np.bincount(index, row) for row in rows])
-        return (of_units.sum(axis=1, keepdims=True) - of_units).reshape(*statistics.shape[:-1], -1)
-
-    return jackknife_estimate(score, bleu(BleuStatistics(*map(without, of_sets)), smoothing)[-1])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_ngrams import BleuStatistics, bleu, closest_other_lengths, default_smoothing, number_tokens, run_starts
+from .core_ngrams import BleuStatistics, bleu, closest_other_lengths, number_tokens, run_starts
 from .core_parts import Arrays, SetParts
 from .self_bleu_tokenizers import tokenize
 
@@ -146,7 +146,7 @@ class SelfBleuParts(SetParts):
 
     def check(self) -> None:
         """Refuse a mean over texts, which needs the matches of each text."""
-        if self.settings["aggregate"] == "sentence":
+        if self.settings.aggregate == "sentence":
             raise ValueError(
                 "aggregate='sentence' needs the matches of each text, which merged tables do not have; 'set' does not"
             )
@@ -156,15 +156,15 @@ class SelfBleuParts(SetParts):
         """Count some texts: `lengths`, of shape (2, k), and `counts_1`, `counts_2`, ..., of dtype COUNTS."""
         # Checks the settings before they are used.
         self.signature()
-        words, _ = tokenize(texts, self.settings["tokenizer"], lambda i: f"text {i}")
-        tables = ngram_counts(words, self.settings["max_order"])
+        words, _ = tokenize(texts, self.settings.tokenizer, lambda i: f"text {i}")
+        tables = ngram_counts(words, self.settings.max_order)
         lengths = np.unique(list(map(len, words)), return_counts=True)
         return {"lengths": np.stack(lengths), **dict(zip(self.tables, tables, strict=True))}
 
     @property
     def tables(self) -> list[str]:
         """The names of the arrays that are tables, one for each order."""
-        return [f"counts_{i}" for i in range(1, self.settings["max_order"] + 1)]
+        return [f"counts_{i}" for i in range(1, self.settings.max_order + 1)]
 
     def merge(self, parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
         """Merge tables and lengths."""
@@ -179,7 +179,7 @@ class SelfBleuParts(SetParts):
             np.array([int(lengths[0] @ lengths[1])]),
             np.array([closest_length_sum(*lengths)]),
         )
-        smoothing = self.settings["smoothing"] or default_smoothing(self.settings["aggregate"])
+        smoothing = self.settings.smoothed_by
         scores = bleu(statistics, smoothing)[:, 0].tolist()
         return {
             "self_bleu": scores[-1],

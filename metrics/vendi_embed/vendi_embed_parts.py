@@ -17,16 +17,16 @@ class VendiParts(SetParts):
 
     def check(self) -> None:
         """Raise a ValueError for other kernels: only that of embeddings is a sum over texts."""
-        if self.settings["kernel"] != "embedding":
+        if self.settings.kernel != "embedding":
             raise ValueError(
-                f"kernel={self.settings['kernel']!r} compares all texts with all, and does not merge; 'embedding' does"
+                f"kernel={self.settings.kernel!r} compares all texts with all, and does not merge; 'embedding' does"
             )
         super().check()
 
     def part(self, texts: list[str]) -> dict[str, np.ndarray]:
         """Sum the outer products of some texts: `sums`, of shape (d, d), and the `error` of the unit rows."""
         embeddings, signed = embed_part(texts, self.settings)
-        sums = gram_sums(embeddings, device=matrix_device(self.settings["device"]))
+        sums = gram_sums(embeddings, device=matrix_device(self.settings.device))
         return {"sums": sums, "error": np.array(row_error(signed.get("precision")))}
 
     def merge(self, parts: Sequence[Arrays]) -> dict[str, np.ndarray]:
@@ -36,7 +36,7 @@ class VendiParts(SetParts):
 
     def score(self, merged: Arrays, n: int) -> dict[str, Any]:
         """Score the set of n texts, as `compute` does."""
-        q = self.settings["q"]
+        q = self.settings.q
         orders = parse_orders(q)
         scores = vendi_from_sums(merged["sums"], n, orders, float(merged["error"])).tolist()
         by_order = dict(zip(map(format_order, orders), scores, strict=True))

@@ -115,7 +115,7 @@ class BlockPass(MergedPass):
         else:
             best = np.lib.format.open_memmap(file, "w+", np.float64, (n,))
             best[:] = -np.inf
-        work = partial(_open_pairs, place.engine.share(blocks), total / n, self.parts.settings["device"])
+        work = partial(_open_pairs, place.engine.share(blocks), total / n, self.parts.settings.device)
         found = place.engine.map(partial(iter, pairs[n_done:]), work)
         bar = tqdm(found, total=len(pairs), initial=n_done, disable=place.quiet, desc="nearest neighbours", unit="pair")
         for n_now, (i, j, left, right) in enumerate(bar, n_done + 1):

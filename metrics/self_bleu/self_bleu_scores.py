@@ -1,0 +1,101 @@
+"""The numbers of self_bleu for each set and over all sets, their interval, and details."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .core_inputs import TextSets, lists_by_set, mean_by_set
+from .core_ngrams import (
+    BleuStatistics,
+    Tokens,
+    bleu,
+    bleu_statistics,
+    distinct,
+    entropy,
+    ngram_tables,
+)
+from .core_results import Estimate, jackknife_estimate, mean_estimate, mean_over_sets, rows_of
+from .self_bleu_rarefied import SetMeasure, rarefied_columns
+from .self_bleu_repetition import compression_ratio, compression_ratios, self_repetition
+from .self_bleu_settings import SelfBleuSettings
+
+
+class Scored(NamedTuple):
+    """The numbers of m sets.
+
+    columns : by name, ndarrays of shape (m,)
+    means : by name, over all sets
+    statistics : of BLEU, with a value for each set; None where there are none
+    text_scores : ndarray of shape (n,), the BLEU of each text; None where there is none
+    errors : with `rarefy`, the standard errors of columns; None without
+    """
+
+    columns: dict[str, np.ndarray]
+    means: dict[str, float | None]
+    statistics: BleuStatistics | None = None
+    text_scores: np.ndarray | None = None
+    errors: dict[str, np.ndarray] | None = None
+
+
+def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Scored:
+    """Score each set, and all of them together."""
+    if settings.rarefy is not None:
+        measure = SetMeasure(settings.max_order, settings.aggregate, settings.smoothed_by, settings.repetition)
+        columns, errors = rarefied_columns(tokens, sets.texts, sets.sizes, settings.rarefy, measure)
+        return Scored(columns, {name: mean_over_sets(column) for name, column in columns.items()}, errors=errors)
+    sizes, smoothing, text_scores = sets.sizes, settings.smoothed_by, None
+    pooled = settings.aggregate == "corpus" and len(sizes) > 0
+    tables = list(ngram_tables(tokens, sizes, settings.max_order))
+    statistics = bleu_statistics(tables, tokens.lengths, sizes)
+    of_sets = statistics.pooled(sizes)
+    if settings.aggregate == "sentence":
+        of_texts = bleu(statistics, smoothing)
+        by_set, text_scores = mean_by_set(of_texts, sizes), of_texts[-1]
+    else:
+        by_set = bleu(of_sets, smoothing)
+    whole = bleu(statistics.pooled(sizes.sum(keepdims=True)), smoothing) if pooled else by_set
+
+    columns = {f"self_bleu_{i}": row for i, row in enumerate(by_set, 1)}
+    means = {f"self_bleu_{i}": mean_over_sets(row) for i, row in enumerate(whole, 1)}
+    measures = {"distinct": distinct, "entropy": entropy}
+    if settings.repetition:
+        measures["self_repetition"] = self_repetition
+    for name, of_table in measures.items():
+        for i, table in enumerate(tables, 1):
+            columns[f"{name}_{i}"] = of_table(table, sizes)
+            means[f"{name}_{i}"] = mean_over_sets(of_table(table, sizes, pooled=pooled))
+    if settings.repetition:
+        ratios = columns["compression_ratio"] = compression_ratios(sets.texts, sizes)
+        means["compression_ratio"] = compression_ratio(sets.texts) if pooled else mean_over_sets(ratios)
+    return Scored(columns, means, of_sets if pooled else None, text_scores)
+
+
+def estimate_score(scored: Scored, units: np.ndarray, settings: SelfBleuSettings) -> Estimate:
+    """Estimate the score over all sets, from independent units, ndarray of shape (m,)."""
+    name = f"self_bleu_{settings.max_order}"
+    estimate, score = mean_estimate(scored.columns[name], units), scored.means[name]
+    if scored.statistics is None or score is None or estimate.n < 2:
+        return estimate
+    return _corpus_estimate(score, scored.statistics, settings.smoothed_by, units)
+
+
+def _corpus_estimate(score: float, of_sets: BleuStatistics, smoothing: str, units: np.ndarray) -> Estimate:
+    """Estimate the score of all sets together, which is no mean, from that without the sets of each unit."""
+    index = np.unique(units, return_inverse=True)[1]
+
+    def without(statistics: np.ndarray) -> np.ndarray:
+        rows = np.atleast_2d(statistics)
+        of_units = np.stack([np.bincount(index, row) for row in rows])
+        return (of_units.sum(axis=1, keepdims=True) - of_units).reshape(*statistics.shape[:-1], -1)
+
+    return jackknife_estimate(score, bleu(BleuStatistics(*map(without, of_sets)), smoothing)[-1])
+
+
+def describe_sets(scored: Scored, sizes: np.ndarray) -> list[dict[str, Any]]:
+    """List for each set what `details` shows."""
+    columns: dict[str, list] = {name: column.tolist() for name, column in scored.columns.items()}
+    if scored.errors is not None:
+        columns["standard_errors"] = rows_of({name: column.tolist() for name, column in scored.errors.items()})
+    if scored.text_scores is not None:
+        columns["text_scores"] = lists_by_set(scored.text_scores, sizes)
+    return rows_of(columns)
