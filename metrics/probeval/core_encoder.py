@@ -4,6 +4,7 @@ Each different text is encoded once, in order of length over all sets, in batche
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,11 +88,12 @@ class EncoderSettings(Settings):
         if not _equal(self.model, DEFAULT_MODEL):
             find_model(self.model)
 
-    def check_unused(self, reason: str) -> None:
-        """Raise an error if a setting asks something of an encoder that does not run."""
+    def check_unused(self, reason: str, but: Sequence[str] = ()) -> None:
+        """Raise an error if a setting, other than some, asks something of an encoder that does not run."""
         defaults = {"model": DEFAULT_MODEL, "precision": None, "cache_dir": None, "long_texts": None}
         for name, default in defaults.items():
-            self._refuse(name, default, reason)
+            if name not in but:
+                self._refuse(name, default, reason)
 
     def _refuse(self, name: str, default: Any, reason: str) -> None:
         value = getattr(self, name)

@@ -1,56 +1,53 @@
 """Vendi score of texts: the effective number of different meanings in a set."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import datasets
 import evaluate
-import numpy as np
 
 from .core_cache import TextCache as TextCache
 from .core_class_scores import Relation as Relation
 from .core_classes import Classes as Classes
 from .core_contributions import embedding_without as embedding_without
 from .core_distances import unit_rows as unit_rows
-from .core_encoder import EncoderSettings, embed_sets
+from .core_encoder import EncoderSettings as EncoderSettings
 from .core_forks import one_thread_in_fork as one_thread_in_fork
-from .core_inputs import NO_TEXTS, TextSets, parse_min_quality, parse_sets
+from .core_inputs import parse_sets
 from .core_metric import TextMetric
-from .core_models import DEFAULT_MODEL, matrix_device
+from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_ngrams import Tokens as Tokens
-from .core_numbers import describe
+from .core_numbers import describe as describe
 from .core_parts import SetParts as SetParts
-from .core_rarefaction import check_rarefy, parse_rarefy, rarefaction_settings
+from .core_rarefaction import rarefaction_settings
 from .core_regrouping import group_without as group_without
 from .core_results import (
     SETS,
-    confidence_interval,
+    ScoreSummary,
     confidence_settings,
-    format_callable,
     format_order,
     format_sizes,
     mean_over_sets,
-    parse_confidence,
     parse_confidence_by,
-    rows_of,
     signature,
-    spread,
 )
 from .core_rewards import RewardFunction as RewardFunction
 from .core_secular import eigenvalues_without as eigenvalues_without
-from .core_similarity import Similarities, Source, check_source, parse_source
-from .core_spectra import parse_orders, row_error
+from .core_settings import Settings as Settings
+from .core_similarity import Similarities as Similarities
+from .core_spectra import parse_orders as parse_orders
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows
-from .vendi_embed_classes import ClassSettings, make_classes
-from .vendi_embed_kernels import ClassKernel, EmbeddingKernel, FunctionKernel, GivenKernel, Kernel, NgramKernel
-from .vendi_embed_kernels import word_kernels as word_kernels
+from .vendi_embed_classes import make_classes as make_classes
+from .vendi_embed_kernels import Kernel as Kernel
+from .vendi_embed_make import make_kernel
 from .vendi_embed_nli import LoadedNli as LoadedNli
 from .vendi_embed_parts import VendiParts
-from .vendi_embed_rarefied import rarefied
-from .vendi_embed_scores import Weighting, by_set, mean_quality, parse_weighting, text_contributions
+from .vendi_embed_rarefied import rarefied as rarefied
+from .vendi_embed_scores import contributions, describe_sets, score_sets, utility
+from .vendi_embed_settings import VendiSettings
+from .vendi_embed_weighting import read_weighting
 
 _DESCRIPTION = """\
 How many different things does a set of texts say? The Vendi score is the effective number of different texts in a
@@ -201,9 +198,10 @@ Examples:
 class VendiEmbed(TextMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
 
-    _items = SETS
-    _bounds = (0.0, math.inf)
-    _parts = VendiParts
+    items = SETS
+    bounds = (0.0, math.inf)
+    settings = VendiSettings
+    parts = VendiParts
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(
@@ -217,154 +215,42 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/2210.02410", "https://arxiv.org/abs/2506.00514"],
         )
 
-    def _compute(
-        self,
-        *,
-        predictions: Any,
-        q: Any = 1.0,
-        kernel: str | Callable[[np.ndarray], Any] = "embedding",
-        set_size: int | None = None,
-        embeddings: Any = None,
-        similarity: Any = None,
-        weights: Any = None,
-        quality: Any = None,
-        min_quality: float | None = None,
-        classes: Any = None,
-        same: Any = None,
-        grouping: str | None = None,
-        contexts: Any = None,
-        patience: float | None = None,
-        contributions: bool = False,
-        rarefy: int | None = None,
-        confidence: float | None = None,
-        confidence_by: Any = None,
-        model: Any = DEFAULT_MODEL,
-        precision: str | None = None,
-        long_texts: str | None = None,
-        batch_size: int | None = None,
-        device: str | None = None,
-        cache_dir: Any = None,
-        details: bool = False,
-        progress: bool | None = None,
-    ) -> dict[str, Any]:
-        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
-        orders = parse_orders(q)
-        if not callable(kernel) and not (isinstance(kernel, str) and kernel in ("embedding", "ngram", "classes")):
-            raise ValueError(f"kernel must be 'embedding', 'ngram', 'classes' or a callable. Got {describe(kernel)}.")
-        check_source(embeddings, similarity, encoder)
-        if similarity is not None and kernel not in ("embedding", "classes"):
-            raise ValueError(
-                f"similarity is given, but kernel={describe(kernel)} makes similarities of its own: pass one or the "
-                "other."
-            )
-        class_settings = ClassSettings(classes, same, grouping, contexts, patience)
-        class_settings.check(kernel, quality)
-        if kernel == "classes":
-            class_settings.check_default(embeddings, similarity, encoder)
-        level = parse_confidence(confidence, confidence_by)
-        check_rarefy(rarefy, weights=weights, contributions=contributions, patience=patience)
-        if predictions is NO_TEXTS:
-            encoder.check_found()
-            parse_min_quality(min_quality, None if quality is None else np.empty(0))
-        sets = parse_sets(predictions, set_size)
-        units = parse_confidence_by(confidence_by, len(sets.sizes), "set")
-        weighting = parse_weighting(sets, weights, quality, min_quality)
-        k = parse_rarefy(rarefy, weighting.sizes(sets.sizes))
-        source = parse_source(sets, embeddings, similarity, encoder)
-        compared, settings = _make_kernel(kernel, sets, weighting, class_settings, source)
+    def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
+        settings = VendiSettings.read(given, "vendi_embed")
+        sets = parse_sets(predictions, settings.set_size)
+        weighting = read_weighting(sets, settings)
+        units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
 
-        eigenvalues: list[np.ndarray] = []
-        is_exact = True
-        if k is None:
-            by_order, eigenvalues = compared.score(orders, weighting.probabilities, details)
-            by_order[weighting.empty] = 0.0
-            errors = np.zeros_like(by_order)
-            quality_scores = None if quality is None else mean_quality(weighting, sets.sizes) * by_order[:, 0]
-        else:
-            contents = source.content_keys(sets, weighting.qualities)
-            by_order, errors, quality_scores, is_exact = rarefied(compared, orders, k, contents, weighting)
-        scores, scored = by_order[:, 0], ~np.isnan(by_order[:, 0])
+        source = settings.source(sets)
+        kernel, signed = make_kernel(sets, weighting, source, settings)
+        scored = score_sets(kernel, sets, weighting, source, settings)
 
-        names = [format_order(order) for order in orders]
-
-        def named(values: np.ndarray) -> list[dict[str, float]]:
-            return [dict(zip(names, row, strict=True)) for row in values.tolist()]
-
-        def of_sets(
-            name: str, values: np.ndarray, prefix: str = "", bounds: tuple[float, float] = self._bounds
-        ) -> dict[str, Any]:
-            found = {name: mean_over_sets(values[scored]), f"{prefix}scores": spread(values[scored].tolist(), scored)}
-            if level is not None:
-                own = values[scored]
-                found[f"{prefix}confidence_interval"] = confidence_interval(level, own, units[scored], bounds)
-            return found
-
-        result = of_sets("vendi_embed", scores)
-        if isinstance(q, (list, tuple, np.ndarray)):
-            result["by_order"] = {
-                name: mean_over_sets(column) for name, column in zip(names, by_order[scored].T, strict=True)
-            }
-        if quality_scores is not None:
-            result |= of_sets("quality_vendi_embed", quality_scores, "quality_")
-        if patience is not None:
-            assert isinstance(compared, ClassKernel)
-            assert weighting.qualities is not None
-            result |= of_sets("utility", compared.utility(weighting.qualities, patience), "utility_", (0.0, 1.0))
-        if contributions:
-            added, quality_added = text_contributions(compared, orders[0], scores, weighting)
-            result["contributions"] = by_set(added, sets.sizes)
-            if quality_added is not None:
-                result["quality_contributions"] = by_set(quality_added, sets.sizes)
-        if weighting.counted is not None:
+        summary = ScoreSummary(scored.has_score, units, settings.confidence, self.bounds)
+        result = summary.of("vendi_embed", scored.main)
+        if settings.has_orders:
+            columns = zip(settings.orders, scored.by_order[scored.has_score].T, strict=True)
+            result["by_order"] = {format_order(order): mean_over_sets(column) for order, column in columns}
+        if scored.with_quality is not None:
+            result |= summary.of("quality_vendi_embed", scored.with_quality, "quality_")
+        if settings.patience is not None:
+            utilities = utility(kernel, weighting, settings.patience)
+            result |= summary._replace(bounds=(0.0, 1.0)).of("utility", utilities, "utility_")
+        if settings.contributions:
+            result |= contributions(kernel, scored, weighting, settings.orders[0])
+        if settings.min_quality is not None:
             result["n_counted"] = weighting.sizes(sets.sizes).tolist()
-        if k is not None:
-            result["n_too_small"] = int((~scored).sum())
-        if details:
-            columns: dict[str, list] = {"size": sets.sizes.tolist(), "by_order": named(by_order)}
-            if k is None:
-                pairs = zip(eigenvalues, weighting.empty, strict=True)
-                columns["eigenvalues"] = [[] if is_empty else own.tolist() for own, is_empty in pairs]
-            else:
-                columns["standard_errors"] = named(errors)
-            if isinstance(compared, ClassKernel):
-                columns["classes"] = compared.labels()
-            rows_of_sets = zip(rows_of(columns), scored.tolist(), strict=True)
-            result["details"] = [own if has_score else None for own, has_score in rows_of_sets]
+        if settings.rarefy is not None:
+            result["n_too_small"] = int((~scored.has_score).sum())
+        if settings.details:
+            result["details"] = describe_sets(scored, kernel, weighting, settings.orders)
         result["signature"] = signature(
             "vendi_embed",
-            q=",".join(names),
-            **settings,
-            weights="uniform" if weights is None else "given",
+            q=",".join(map(format_order, settings.orders)),
+            **signed,
+            weights="uniform" if settings.weights is None else "given",
             set_size=format_sizes(sets.sizes),
-            **({} if min_quality is None else {"min_quality": float(min_quality)}),
-            **({} if patience is None else {"patience": float(patience)}),
-            **rarefaction_settings(k, is_exact),
-            **confidence_settings(level, confidence_by),
+            **settings.signed("min_quality", "patience"),
+            **rarefaction_settings(settings.rarefy, scored.is_exact),
+            **confidence_settings(settings.confidence, settings.confidence_by),
         )
         return result
-
-
-def _make_kernel(
-    kernel: Any, sets: TextSets, weighting: Weighting, classes: ClassSettings, source: Source
-) -> tuple[Kernel, dict[str, Any]]:
-    """Compare the texts as the caller asks; returns the entries of a signature, too."""
-    where = matrix_device(source.encoder.device)
-    if callable(kernel):
-        vectors, signed = embed_sets(sets, source.embeddings, source.encoder)
-        return FunctionKernel(sets.sizes, where, vectors, kernel), {"kernel": format_callable(kernel), **signed}
-    if kernel == "embedding":
-        compared, signed = source.compared(sets)
-        if isinstance(compared, Similarities):
-            return GivenKernel(where, compared.repaired()), signed
-        error = row_error(signed.get("precision"))
-        return EmbeddingKernel(sets.sizes, where, compared, error), {"kernel": "embedding", **signed}
-    if kernel == "classes":
-        rows = weighting.present(sets.sizes)
-        found, relation, signed = make_classes(sets, rows, classes, source)
-        return ClassKernel(sets.sizes, rows, found, relation), {"kernel": "classes", **signed}
-    source.encoder.check_unused("kernel='ngram' compares words")
-    if source.embeddings is not None:
-        raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
-    import nltk
-
-    return NgramKernel(sets, where), {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}

@@ -1,14 +1,12 @@
-"""The settings of kernel="classes", and the classes of texts under them."""
+"""The classes of texts for kernel="classes"."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .core_class_scores import Relation
 from .core_classes import (
-    GROUPINGS,
     Classes,
     Items,
     all_pairs,
@@ -23,86 +21,18 @@ from .core_classes import (
 from .core_encoder import EncoderSettings
 from .core_inputs import TextSets, check_characters, content_ranks
 from .core_models import matrix_device
-from .core_numbers import describe, parse_choice, parse_number, to_array
+from .core_numbers import describe, to_array
 from .core_results import format_callable
 from .core_similarity import Similarities, Source
 from .vendi_embed_nli import mutual_entailment
+from .vendi_embed_settings import DEFAULT_SAME, NLI, VendiSettings
 
-# Chosen by scripts/training/calibrate_classes.py for the default model.
-DEFAULT_SAME = 0.83
-_NLI = "nli:"
 # Pairs that a caller's function sees at a time.
 _PAIRS_AT_ONCE = 10_000
 
 
-@dataclass(frozen=True)
-class ClassSettings:
-    """How two texts are judged to say the same, and how texts are grouped.
-
-    Parameters
-    ----------
-    classes : labels shaped like `predictions`; or None
-    same : a cosine, a callable, "nli:<model>", or None for the default cosine
-    grouping : "complete" or "greedy"; None for the default, "complete"
-    contexts : with "nli:<model>", a text for each set, or None
-    patience : p of the utility, or None for none
-    """
-
-    classes: Any = None
-    same: Any = None
-    grouping: str | None = None
-    contexts: Any = None
-    patience: float | None = None
-
-    def check_default(self, embeddings: Any, similarity: Any, encoder: EncoderSettings) -> None:
-        """Raise a ValueError if the default cosine is used with anything but the model that it is calibrated for."""
-        if not self.by_cosine or self.same is not None:
-            return
-        given = {"embeddings": embeddings is None, "similarity": similarity is None, "model": encoder.is_default}
-        for name, is_default in given.items():
-            if not is_default:
-                raise ValueError(
-                    f"{name} with kernel='classes' needs same: its default, {DEFAULT_SAME}, is for cosines of the "
-                    "default model."
-                )
-
-    def check(self, kernel: Any, quality: Any) -> None:
-        """Raise an error that names the setting that is invalid, or has no effect."""
-        for name in ("classes", "same", "grouping", "contexts", "patience"):
-            if kernel != "classes" and getattr(self, name) is not None:
-                raise ValueError(f"{name} has no effect without kernel='classes'. Got kernel={describe(kernel)}.")
-        if kernel != "classes":
-            return
-        for name in ("same", "grouping"):
-            if self.classes is not None and getattr(self, name) is not None:
-                raise ValueError(f"{name} has no effect where classes are given: leave one of them out.")
-        if self.grouping is not None:
-            parse_choice(self.grouping, "grouping", GROUPINGS)
-        if isinstance(self.same, str):
-            if not self.same.startswith(_NLI) or self.same == _NLI:
-                raise ValueError(f"same must be a number, a callable or 'nli:<model>'. Got {describe(self.same)}.")
-        elif self.same is not None and not callable(self.same):
-            parse_number(self.same, "same", -1, 1)
-        if self.contexts is not None and not self.by_entailment:
-            raise ValueError("contexts has no effect without same='nli:<model>'.")
-        if self.patience is not None:
-            parse_number(self.patience, "patience", 0, 1)
-            if quality is None:
-                raise ValueError("patience needs quality: a number for each text, for the utility of a set.")
-
-    @property
-    def by_entailment(self) -> bool:
-        """Whether a model of entailment compares the texts."""
-        return isinstance(self.same, str)
-
-    @property
-    def by_cosine(self) -> bool:
-        """Whether embeddings are compared."""
-        return self.classes is None and not self.by_entailment and not callable(self.same)
-
-
 def make_classes(
-    sets: TextSets, rows: np.ndarray, settings: ClassSettings, source: Source
+    sets: TextSets, rows: np.ndarray, settings: VendiSettings, source: Source
 ) -> tuple[Classes, Relation | None, dict[str, Any]]:
     """Group texts that say the same into classes.
 
@@ -117,7 +47,6 @@ def make_classes(
     relation : how they were made; None where they were given
     signed : the entries of a signature
     """
-    _check_source(settings, source)
     owners = np.repeat(np.arange(len(sets.sizes)), sets.sizes)[rows]
     counts = np.bincount(owners, minlength=len(sets.sizes))
     present = TextSets([sets.texts[i] for i in rows.tolist()], counts[counts > 0], sets.nested)
@@ -135,7 +64,7 @@ def make_classes(
         else:
             ranks = content_ranks(present.texts, None if source.embeddings is None else compared)
         items = distinct_items(ranks, present.sizes, grouping)
-        threshold = DEFAULT_SAME if settings.same is None else float(settings.same)
+        threshold = DEFAULT_SAME if settings.same is None else settings.same
         pairs = similar_pairs(compared, items, threshold, device=matrix_device(source.encoder.device))
         signed = {"same": threshold, "grouping": grouping, **encoded}
     else:
@@ -151,18 +80,6 @@ def make_classes(
     components = link(pairs)
     classes = group(items, components, present.sizes, grouping)
     return classes, Relation(items, components, grouping), signed
-
-
-def _check_source(settings: ClassSettings, source: Source) -> None:
-    """Raise a ValueError for embeddings, similarities or settings of an encoder that have no effect."""
-    if settings.by_cosine:
-        return
-    who = "classes are given" if settings.classes is not None else "same says which texts are the same"
-    encoder = source.encoder
-    replace(encoder, precision=None if settings.by_entailment else encoder.precision).check_unused(who)
-    for given, name in ((source.embeddings, "embeddings have"), (source.similarity, "similarity has")):
-        if given is not None:
-            raise ValueError(f"{name} no effect where {who}: leave one of the two out.")
 
 
 def _judge_pairs(
@@ -183,7 +100,7 @@ def _judge_pairs(
     asked = [(texts[i], texts[j]) for i, j in items.first[pairs].tolist()]
     signed: dict[str, Any]
     if isinstance(same, str):
-        found, signed = mutual_entailment(asked, same.removeprefix(_NLI), encoder)
+        found, signed = mutual_entailment(asked, same.removeprefix(NLI), encoder)
     else:
         found, signed = _call(same, asked), {"same": format_callable(same)}
     return np.concatenate([equal, pairs[found]]), signed

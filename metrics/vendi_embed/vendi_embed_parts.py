@@ -9,19 +9,11 @@ from .core_encoder import embed_part
 from .core_models import matrix_device
 from .core_parts import Arrays, SetParts
 from .core_results import format_order
-from .core_spectra import gram_sums, parse_orders, row_error, vendi_from_sums
+from .core_spectra import gram_sums, row_error, vendi_from_sums
 
 
 class VendiParts(SetParts):
     """Gram sums of parts of a set."""
-
-    def check(self) -> None:
-        """Raise a ValueError for other kernels: only that of embeddings is a sum over texts."""
-        if self.settings.kernel != "embedding":
-            raise ValueError(
-                f"kernel={self.settings.kernel!r} compares all texts with all, and does not merge; 'embedding' does"
-            )
-        super().check()
 
     def part(self, texts: list[str]) -> dict[str, np.ndarray]:
         """Sum the outer products of some texts: `sums`, of shape (d, d), and the `error` of the unit rows."""
@@ -36,8 +28,7 @@ class VendiParts(SetParts):
 
     def score(self, merged: Arrays, n: int) -> dict[str, Any]:
         """Score the set of n texts, as `compute` does."""
-        q = self.settings.q
-        orders = parse_orders(q)
+        orders = self.settings.orders
         scores = vendi_from_sums(merged["sums"], n, orders, float(merged["error"])).tolist()
         by_order = dict(zip(map(format_order, orders), scores, strict=True))
-        return {"vendi_embed": scores[0], **({"by_order": by_order} if isinstance(q, list) else {})}
+        return {"vendi_embed": scores[0], **({"by_order": by_order} if self.settings.has_orders else {})}

@@ -8,7 +8,7 @@ from .core_class_scores import vendi_from_shares
 from .core_inputs import batches_by_size
 from .core_rarefaction import expected_distinct, expected_over_subsets
 from .vendi_embed_kernels import ClassKernel, Kernel
-from .vendi_embed_scores import Weighting
+from .vendi_embed_weighting import Weighting
 
 # Up to so many texts, all ways in which they may fall into classes are scored: 627 for the largest number.
 LARGEST_EXACT = 20

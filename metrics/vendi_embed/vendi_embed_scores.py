@@ -1,65 +1,97 @@
-"""Weights, quality and contributions in the scores of vendi_embed."""
+"""The scores of sets, with weights and quality; contributions, and details."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import TextSets, lists_by_set, parse_min_quality, parse_probabilities, parse_values, sum_by_set
-from .vendi_embed_kernels import Kernel
+from .core_inputs import TextSets, lists_by_set, sum_by_set
+from .core_rarefaction import large_enough
+from .core_results import format_order, rows_of
+from .core_similarity import Source
+from .vendi_embed_kernels import ClassKernel, Kernel
+from .vendi_embed_rarefied import rarefied
+from .vendi_embed_settings import VendiSettings
+from .vendi_embed_weighting import Weighting, mean_quality
 
 
-class Weighting(NamedTuple):
-    """Weights and quality of n texts.
+class Scored(NamedTuple):
+    """Scores of m sets.
 
-    given : ndarray of shape (n,), the probabilities that the caller gave; None for uniform ones
-    shares : ndarray of shape (n,), probabilities shared out among the texts that count
-    qualities : ndarray of shape (n,), in [0, 1], or None
-    counted : ndarray of shape (n,), bool, the texts of at least `min_quality`; None where all count
-    empty : ndarray of shape (m,), bool: sets of which no text counts; their shares are as they were
+    by_order : ndarray of shape (m, number of orders); NaN for a set without a score
+    with_quality : ndarray of shape (m,), mean quality times the score at the main order; None without quality
+    eigenvalues : of each set, where details show them; else empty
+    errors : ndarray of the shape of `by_order`, the standard errors of rarefied scores; None for whole sets
+    is_exact : whether rarefied scores are exact
     """
 
-    given: np.ndarray | None
-    shares: np.ndarray
-    qualities: np.ndarray | None
-    counted: np.ndarray | None
-    empty: np.ndarray
+    by_order: np.ndarray
+    with_quality: np.ndarray | None
+    eigenvalues: list[np.ndarray]
+    errors: np.ndarray | None = None
+    is_exact: bool = True
 
     @property
-    def probabilities(self) -> np.ndarray | None:
-        """None where all texts of a set are alike."""
-        return None if self.given is None and self.counted is None else self.shares
+    def main(self) -> np.ndarray:
+        """The scores at the main order: (m,)."""
+        return self.by_order[:, 0]
 
-    def sizes(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the number of texts of each set that count: (m,)."""
-        return sizes if self.counted is None else sum_by_set(self.counted.astype(np.int64), sizes)
-
-    def present(self, sizes: np.ndarray) -> np.ndarray:
-        """Find the texts that have some probability: ndarray of indices."""
-        return np.flatnonzero((self.shares > 0) & ~np.repeat(self.empty, sizes))
+    @property
+    def has_score(self) -> np.ndarray:
+        """Whether each set has a score: (m,), bool."""
+        return ~np.isnan(self.main)
 
 
-def parse_weighting(sets: TextSets, weights: Any, quality: Any, min_quality: Any) -> Weighting:
-    """Read weights, quality and min_quality.
-
-    A text of probability 0 adds an eigenvalue of 0: the score is that of the set without it.
-    """
-    given = None if weights is None else parse_probabilities(weights, sets, "weights")
-    qualities = None if quality is None else parse_values(quality, sets, "quality")
-    counted = parse_min_quality(min_quality, qualities)
-    shares = 1 / np.repeat(sets.sizes, sets.sizes) if given is None else given
-    empty = np.zeros(len(sets.sizes), dtype=bool)
-    if counted is not None:
-        left = sum_by_set(shares * counted, sets.sizes)
-        empty = left == 0
-        scale = np.repeat(np.where(empty, 1.0, left), sets.sizes)
-        shares = np.where(np.repeat(empty, sets.sizes), shares, shares * counted / scale)
-    return Weighting(given, shares, qualities, counted, empty)
+def score_sets(kernel: Kernel, sets: TextSets, weighting: Weighting, source: Source, settings: VendiSettings) -> Scored:
+    """Score each set at each order, whole or rarefied."""
+    if settings.rarefy is not None:
+        large_enough(settings.rarefy, weighting.sizes(sets.sizes))
+        contents = source.content_keys(sets, weighting.qualities)
+        found = rarefied(kernel, settings.orders, settings.rarefy, contents, weighting)
+        by_order, errors, with_quality, is_exact = found
+        return Scored(by_order, with_quality, [], errors, is_exact)
+    by_order, eigenvalues = kernel.score(settings.orders, weighting.probabilities, settings.details)
+    by_order[weighting.empty] = 0.0
+    with_quality = None
+    if weighting.qualities is not None:
+        with_quality = mean_quality(weighting, sets.sizes) * by_order[:, 0]
+    return Scored(by_order, with_quality, eigenvalues)
 
 
-def mean_quality(weighting: Weighting, sizes: np.ndarray) -> np.ndarray:
-    """Average the quality of the texts that count: (m,)."""
+def name_orders(values: np.ndarray, orders: list[float]) -> list[dict[str, float]]:
+    """Name the values (k, number of orders) of each row by their orders."""
+    return [dict(zip(map(format_order, orders), row, strict=True)) for row in values.tolist()]
+
+
+def describe_sets(
+    scored: Scored, kernel: Kernel, weighting: Weighting, orders: list[float]
+) -> list[dict[str, Any] | None]:
+    """List for each set what `details` shows; None for a set without a score."""
+    columns: dict[str, list] = {"size": kernel.sizes.tolist(), "by_order": name_orders(scored.by_order, orders)}
+    if scored.errors is None:
+        pairs = zip(scored.eigenvalues, weighting.empty, strict=True)
+        columns["eigenvalues"] = [[] if is_empty else values.tolist() for values, is_empty in pairs]
+    else:
+        columns["standard_errors"] = name_orders(scored.errors, orders)
+    if isinstance(kernel, ClassKernel):
+        columns["classes"] = kernel.labels()
+    rows = zip(rows_of(columns), scored.has_score.tolist(), strict=True)
+    return [row if has_score else None for row, has_score in rows]
+
+
+def utility(kernel: Kernel, weighting: Weighting, patience: float) -> np.ndarray:
+    """Compute the utility of each set to a reader of this patience: (m,)."""
+    assert isinstance(kernel, ClassKernel)
     assert weighting.qualities is not None
-    return sum_by_set(weighting.qualities * weighting.shares, sizes)
+    return kernel.utility(weighting.qualities, patience)
+
+
+def contributions(kernel: Kernel, scored: Scored, weighting: Weighting, order: float) -> dict[str, Any]:
+    """Return `contributions`, and with quality `quality_contributions`, set by set."""
+    added, with_quality = text_contributions(kernel, order, scored.main, weighting)
+    result = {"contributions": by_set(added, kernel.sizes)}
+    if with_quality is not None:
+        result["quality_contributions"] = by_set(with_quality, kernel.sizes)
+    return result
 
 
 def text_contributions(

@@ -1,0 +1,126 @@
+"""The settings of vendi_embed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .core_classes import GROUPINGS
+from .core_numbers import describe, parse_number
+from .core_rarefaction import check_rarefy, subset_size
+from .core_results import confidence_level
+from .core_settings import SET, TEXT, choice, count, flag, never, number, setting
+from .core_similarity import SourceSettings
+from .core_spectra import parse_orders
+
+KERNELS = ("embedding", "ngram", "classes")
+# Of `same`; chosen by scripts/training/calibrate_classes.py for the default model.
+DEFAULT_SAME = 0.83
+NLI = "nli:"
+# The settings of kernel="classes".
+_OF_CLASSES = ("classes", "same", "grouping", "contexts", "patience")
+
+
+def _orders(value: Any, name: str) -> Any:
+    parse_orders(value)
+    return value
+
+
+def _kernel(value: Any, name: str) -> Any:
+    if callable(value) or (isinstance(value, str) and value in KERNELS):
+        return value
+    raise ValueError(f"{name} must be 'embedding', 'ngram', 'classes' or a callable. Got {describe(value)}.")
+
+
+def _same(value: Any, name: str) -> Any:
+    if callable(value) or (isinstance(value, str) and value.startswith(NLI) and value != NLI):
+        return value
+    if isinstance(value, str):
+        raise ValueError(f"{name} must be a number, a callable or 'nli:<model>'. Got {describe(value)}.")
+    return parse_number(value, name, -1, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VendiSettings(SourceSettings):
+    """The settings of a call, as the help explains them."""
+
+    q: Any = setting(1.0, _orders)
+    kernel: str | Callable[[np.ndarray], Any] = setting("embedding", _kernel, merges_parts=never)
+    set_size: int | None = setting(None, count())
+    weights: Any = setting(None, given=TEXT)
+    quality: Any = setting(None, given=TEXT)
+    min_quality: float | None = setting(None, number(0, 1), needs="quality")
+    classes: Any = setting(None, given=TEXT)
+    same: Any = setting(None, _same)
+    grouping: str | None = setting(None, choice(*GROUPINGS))
+    contexts: Any = setting(None, given=SET)
+    patience: float | None = setting(None, number(0, 1), needs="quality")
+    contributions: bool = setting(False, flag, finer=True)
+    rarefy: int | None = setting(None, subset_size(), merges_parts=never)
+    confidence: float | None = setting(None, confidence_level)
+    confidence_by: Any = setting(None, given=SET, needs="confidence")
+    details: bool = setting(False, flag, finer=True)
+
+    def check(self) -> None:
+        """Raise an error for settings that do not go together."""
+        super().check()
+        check_rarefy(self, "weights", "contributions", "patience")
+        if self.kernel == "classes":
+            self._check_classes()
+            return
+        for name in _OF_CLASSES:
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} has no effect without kernel='classes'. Got kernel={describe(self.kernel)}.")
+        if self.kernel == "embedding":
+            return
+        if self.similarity is not None:
+            raise ValueError(
+                f"similarity is given, but kernel={describe(self.kernel)} makes similarities of its own: pass one or "
+                "the other."
+            )
+        if self.kernel == "ngram":
+            self.check_unused("kernel='ngram' compares words")
+            if self.embeddings is not None:
+                raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
+
+    def _check_classes(self) -> None:
+        for name in ("same", "grouping"):
+            if self.classes is not None and getattr(self, name) is not None:
+                raise ValueError(f"{name} has no effect where classes are given: leave one of them out.")
+        if self.contexts is not None and not self.by_entailment:
+            raise ValueError("contexts has no effect without same='nli:<model>'.")
+        given = {"embeddings": self.embeddings, "similarity": self.similarity}
+        if not self.by_cosine:
+            reason = "classes are given" if self.classes is not None else "same says which texts are the same"
+            self.check_unused(reason, but=("precision",) if self.by_entailment else ())
+            for name, value in given.items():
+                if value is not None:
+                    raise ValueError(f"{name} has no effect where {reason}: leave one of the two out.")
+        elif self.same is None:
+            other = [name for name, value in given.items() if value is not None]
+            if other or not self.is_default:
+                raise ValueError(
+                    f"{(other or ['model'])[0]} with kernel='classes' needs same: its default, {DEFAULT_SAME}, is for "
+                    "cosines of the default model."
+                )
+
+    @property
+    def orders(self) -> list[float]:
+        """The orders of the score, the main one first."""
+        return parse_orders(self.q)
+
+    @property
+    def has_orders(self) -> bool:
+        """Whether the orders are a list."""
+        return isinstance(self.q, (list, tuple, np.ndarray))
+
+    @property
+    def by_entailment(self) -> bool:
+        """Whether a model of entailment compares the texts."""
+        return isinstance(self.same, str)
+
+    @property
+    def by_cosine(self) -> bool:
+        """Whether similarities decide which texts are the same."""
+        return self.classes is None and not self.by_entailment and not callable(self.same)
