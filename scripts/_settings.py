@@ -1,7 +1,9 @@
 """Settings of a metric on the command line, as all commands read them."""
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 # The settings of the encoder that a command takes.
@@ -30,3 +32,19 @@ def parse_settings(pairs: Sequence[str], option: str) -> dict[str, Any]:
         except ValueError:
             settings[name] = value
     return settings
+
+
+def paths_of(settings: Mapping[str, Any]) -> list[str]:
+    """List the settings that are paths of what is read, such as a model."""
+    return [
+        value
+        for name, value in settings.items()
+        # A value that is no path, such as that of kernel="ngram", may be the name of a folder.
+        if isinstance(value, str) and name != "cache_dir" and (name.endswith("model") or os.sep in value)
+    ]
+
+
+def cache_of(settings: Mapping[str, Any]) -> Path | None:
+    """Return the folder of the cache; None if there is none."""
+    folder = settings.get("cache_dir")
+    return Path(folder).expanduser() if folder and isinstance(folder, str) else None

@@ -29,7 +29,9 @@ sys.path.insert(0, str(ROOT))
 from metrics._core.core_results import confidence_interval, merge_signatures, parse_confidence  # noqa: E402
 from scripts._command import command, drawn  # noqa: E402
 from scripts._files import read_jsonl, write_text  # noqa: E402
-from scripts._settings import parse_settings  # noqa: E402
+from scripts._outputs import check_outputs  # noqa: E402
+from scripts._pages import save_figure  # noqa: E402
+from scripts._settings import cache_of, parse_settings, paths_of  # noqa: E402
 from scripts._statistics import RESAMPLES, randomization_p  # noqa: E402
 
 
@@ -180,8 +182,7 @@ def plot(differences: np.ndarray, result: dict[str, Any], path: Path) -> None:
     right.hist(differences, bins="auto", orientation="horizontal", color="tab:gray")
     right.set_xlabel("items")
     figure.suptitle(f"mean difference {own['mean']:.4f}, p = {result['p']:.4f}", fontsize=10)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    save_figure(figure, path)
 
 
 @command
@@ -201,6 +202,8 @@ def main() -> int:
     arguments = parser.parse_args()
     level = parse_confidence(arguments.confidence)
     settings = parse_settings(arguments.setting, "--setting")
+    reads = [arguments.a, arguments.b, arguments.references, *paths_of({**settings, "metric": arguments.metric})]
+    check_outputs(reads, [arguments.json, arguments.plot, cache_of(settings)])
     one, other, names = pair_up(arguments.a, arguments.b, arguments.text_key, arguments.id_key)
     if arguments.references:
         settings["references"] = [value for _, value in read_jsonl(arguments.references)]

@@ -41,6 +41,7 @@ from scripts._files import read_objects, read_text_lines, read_texts, read_topic
 from scripts._meta_eval.agreement import Draws, balanced_accuracy, compare  # noqa: E402
 from scripts._meta_eval.pairs import read_verdict, read_votes  # noqa: E402
 from scripts._meta_eval.rows import rule_rows  # noqa: E402
+from scripts._outputs import check_outputs  # noqa: E402
 from scripts._pages import markdown_table, put_between  # noqa: E402
 
 PAIRS = {
@@ -202,6 +203,7 @@ def main() -> int:
         parser.error(f"--rounds must give one number for each of --sizes. Got {arguments.rounds}, {arguments.sizes}.")
     torch.set_num_threads(1)
     data = Path(os.environ["METRICS_TEST_DATA"]) / "data"
+    check_outputs([data], [arguments.write])
     captions = read_text_lines(data / "text" / "coco_captions_20k.txt")
     with tempfile.TemporaryDirectory() as scratch:
         models, made = make(list(dict.fromkeys(["default", *arguments.only])), Path(scratch))

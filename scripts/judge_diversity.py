@@ -26,10 +26,20 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts._chat import Journal, Request, add_arguments, ask_all, open_endpoint, report  # noqa: E402
+from scripts._chat import (  # noqa: E402
+    Journal,
+    Request,
+    add_arguments,
+    ask_all,
+    journal_files,
+    journal_of,
+    open_endpoint,
+    report,
+)
 from scripts._command import command  # noqa: E402
 from scripts._files import read_objects, read_texts, read_topic, write_jsonl  # noqa: E402
 from scripts._meta_eval.pairs import is_vague  # noqa: E402
+from scripts._outputs import check_outputs  # noqa: E402
 
 SAMPLES = 5
 LOWEST, HIGHEST = 1, 5
@@ -166,6 +176,8 @@ def main() -> int:
 
     if arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
+    path = journal_of(arguments.judged)
+    check_outputs([arguments.pairs], [arguments.judged, *journal_files(path)])
     keys = QUALITY_KEYS if arguments.quality else KEYS
     parse = partial(parse_ratings, keys=keys)
     records, requests = [], []
@@ -180,7 +192,6 @@ def main() -> int:
             numbers = repeats.setdefault(json.dumps(asked), itertools.count())
             requests += [Request(where, asked, parse, next(numbers)) for _ in range(arguments.samples)]
     endpoint = open_endpoint(arguments)
-    path = arguments.judged.with_name(f"{arguments.judged.name}.journal")
     with Journal(path) as journal:
         outcome = ask_all(endpoint, requests, journal)
 

@@ -22,6 +22,7 @@ from metrics._core.core_encoder import LONG_TEXTS, EncoderSettings, encode  # no
 from metrics._core.core_results import confidence_interval  # noqa: E402
 from scripts._command import command  # noqa: E402
 from scripts._files import read_archive  # noqa: E402
+from scripts._outputs import check_outputs  # noqa: E402
 from scripts._pages import markdown_table, put_between  # noqa: E402
 
 # Texts that are compared with each other: one is right, 200 are wrong.
@@ -104,6 +105,7 @@ def main() -> int:
     if arguments.data is None:
         parser.error("--data is missing, and METRICS_TEST_DATA is not set")
     folder = Path(arguments.data) / "data" / "text"
+    check_outputs([folder], [arguments.write])
     header = ["texts", "words of a half, median", '"cut", %', '"windows", %', "difference, points", "rule: length, %"]
     speeches = [section for text in read_zip(folder / "state_union.zip") for section in sections(text)]
     rows = [

@@ -67,7 +67,7 @@ def run(command: Command) -> int:
     source.check_columns(command.text_key, command.group_key, command.reference_key, command.similarity_key)
     task = OneSet(command, scorer, source) if command.one_set else ByRow(command, scorer, source)
     out = command.output(name)
-    files = Files(out, out if command.one_set else None, command.decisive(name, command.score_key or name))
+    files = Files(out, out if command.one_set else None, command.decisive(name, command.score_key or name), command)
     summary = files.finished(command.restart)
     if summary is not None:
         return show(summary)

@@ -20,6 +20,7 @@ judgements.
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -28,10 +29,12 @@ sys.path.insert(0, str(ROOT))
 
 from metrics.gruen.gruen_compact import WEIGHTS_FILE  # noqa: E402
 from scripts._command import command  # noqa: E402
+from scripts._files import written_whole  # noqa: E402
 from scripts._gruen_training.corpus import read_corpus  # noqa: E402
 from scripts._gruen_training.finishing import calibrate, count_tokens, fit_log_total, save  # noqa: E402
 from scripts._gruen_training.judging import teach  # noqa: E402
 from scripts._gruen_training.trainer import Stage, Trainer  # noqa: E402
+from scripts._outputs import check_outputs  # noqa: E402
 
 # The shares of names made of common words in the runs that are averaged.
 MADE_NAMES = (0.0, 0.15)
@@ -72,7 +75,7 @@ def train_all(trainer: Trainer, teacher: str, seed: int, checkpoints: Path | Non
         print(f"stage {number + 1}, {made:.0%} of names made of common words: {STAGES[number]}", flush=True)
         trainer.train(STAGES[number], seed + number, made)
         if path:
-            torch.save(trainer.model.state_dict(), path)
+            save_tensors(trainer.model.state_dict(), path)
 
     def weights() -> dict[str, torch.Tensor]:
         return {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
@@ -84,7 +87,7 @@ def train_all(trainer: Trainer, teacher: str, seed: int, checkpoints: Path | Non
     else:
         trainer.judged = teach(trainer, teacher, seed)
         if kept:
-            torch.save(trainer.judged, kept)
+            save_tensors(trainer.judged, kept)
     for stages in ROUNDS:
         begun, ends = weights(), []
         for made in MADE_NAMES:
@@ -93,6 +96,13 @@ def train_all(trainer: Trainer, teacher: str, seed: int, checkpoints: Path | Non
                 run(number, made, f"stage{number + 1}_names{made}.pt")
             ends.append(weights())
         trainer.model.load_state_dict({name: torch.stack([end[name] for end in ends]).mean(0) for name in begun})
+
+
+def save_tensors(value: Any, path: Path) -> None:
+    """Write what `torch.load` reads, atomically."""
+    # Given a path, torch's error has no name and no reason.
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+        torch.save(value, file)
 
 
 @command
@@ -112,6 +122,8 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    reads = [arguments.text, arguments.cola, arguments.teacher]
+    check_outputs(reads, [arguments.out, arguments.checkpoints])
     # The rounding of sums depends on the number of threads.
     torch.set_num_threads(1)
     trainer = Trainer(read_corpus(arguments.text, arguments.cola), arguments.seed)

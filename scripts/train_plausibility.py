@@ -32,6 +32,7 @@ from scripts._gruen_training.corpora import split_words  # noqa: E402
 from scripts._gruen_training.corpus import read_corpus  # noqa: E402
 from scripts._gruen_training.sense import SenseCorruptor, noun_classes  # noqa: E402
 from scripts._gruen_training.trainer import SCALE, Stage, Trainer  # noqa: E402
+from scripts._outputs import check_outputs  # noqa: E402
 from scripts.rate_quality import read_lines  # noqa: E402
 
 LONGEST = 20
@@ -83,6 +84,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    check_outputs([arguments.text, arguments.cola, arguments.rate], [arguments.out])
     torch.set_num_threads(1)
     corpus = read_corpus(arguments.text, arguments.cola)
     lines = (arguments.text / "coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()

@@ -30,6 +30,7 @@ sys.path.insert(0, str(ROOT))
 from metrics._core.core_models import DEFAULT_MODEL, find_model  # noqa: E402
 from metrics._core.core_results import confidence_interval  # noqa: E402
 from scripts._command import command, drawn  # noqa: E402
+from scripts._pages import save_figure  # noqa: E402
 
 _VALID = (
     "I read a long novel on the sofa.",
@@ -133,7 +134,7 @@ def plot(courses: dict[str, dict[str, Course]], path: Path) -> None:
                 axis.plot(getattr(course, name).mean(1), label=label)
             axis.set(title=f"start: {start}; {title}", xlabel="step", ylim=(0, top * 1.05))
     figure.legend(*axes[0, 1].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(path, metadata={"Date": None})
+    save_figure(figure, path, metadata={"Date": None})
 
 
 def run_training(n_seeds: int, path: Path | None) -> None:

@@ -26,6 +26,7 @@ from scripts._command import command  # noqa: E402
 from scripts._files import read_csv, read_json, read_part, write_text  # noqa: E402
 from scripts._gruen_training.corpora import documents  # noqa: E402
 from scripts._gruen_training.corpus import read_cola, read_corpus  # noqa: E402
+from scripts._outputs import check_outputs  # noqa: E402
 from scripts._pages import Table, markdown_table  # noqa: E402
 
 SEED = 99
@@ -157,6 +158,7 @@ def main() -> None:
     parser.add_argument("--cola", type=Path, nargs="*", help="CoLA files to judge by; default: the development set")
     parser.add_argument("--report", type=Path)
     arguments = parser.parse_args()
+    check_outputs([arguments.text, arguments.gruen, *(arguments.cola or [])], [arguments.report])
     metric = evaluate.load(str(ROOT / "metrics/gruen"))
     signature = metric.compute(predictions=["It works."])["signature"]
     with warnings.catch_warnings():

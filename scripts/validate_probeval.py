@@ -47,7 +47,8 @@ from metrics.probeval.probeval_vectors import Embeddings, average_word_vectors  
 from metrics.probeval.probeval_wordnet import load_wordnet  # noqa: E402
 from scripts._command import command, drawn  # noqa: E402
 from scripts._files import write_text  # noqa: E402
-from scripts._pages import markdown_table  # noqa: E402
+from scripts._outputs import check_outputs  # noqa: E402
+from scripts._pages import markdown_table, save_figure  # noqa: E402
 from scripts._validate_probeval.pools import VIEWS, Pool, read  # noqa: E402
 from scripts._validate_probeval.schemes import SCHEMES, draw  # noqa: E402
 
@@ -190,7 +191,7 @@ def plot_scatter(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], title: 
     figure.suptitle(title, fontsize=9)
     figure.supxlabel("KL by people's clusters and labels, nats", fontsize=8)
     figure.supylabel("score of the pipeline; of ProtoQA's rules, the negative", fontsize=8)
-    figure.savefig(path, dpi=120)
+    save_figure(figure, path, dpi=120)
 
 
 def plot(tables: dict[str, dict[str, np.ndarray]], path: Path) -> None:
@@ -212,7 +213,7 @@ def plot(tables: dict[str, dict[str, np.ndarray]], path: Path) -> None:
         panel.grid(axis="x", alpha=0.3)
     axes[0][0].invert_yaxis()
     figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    save_figure(figure, path, dpi=120)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -236,6 +237,8 @@ def parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.sets < 1:
         parser.error(f"--sets must be at least 1. Got {arguments.sets}.")
+    reads = [arguments.targets, arguments.predictions, arguments.assessments, arguments.model, arguments.vectors]
+    check_outputs(reads, [arguments.report, arguments.plot, arguments.scatter])
     return arguments
 
 

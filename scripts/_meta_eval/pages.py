@@ -10,6 +10,8 @@ from scripts._meta_eval.blocks import wrap
 from scripts._meta_eval.report import MARK, NOTE, TRAINING, WORSE, sections
 from scripts._pages import Table, html_page, html_picture, html_table, markdown_table
 
+# The pictures that a report can have.
+PICTURES = ("qualities", "people", "agreement", "kappa", "labels")
 TITLE = "Evaluation of diversity metrics"
 INTRODUCTION = (
     "Each metric is an annotator that says which of two sets of texts is more diverse. It is compared with a judge, "

@@ -11,7 +11,7 @@ from metrics.probeval.probeval_pipeline import score
 from metrics.probeval.probeval_scores import kl_divergence, smooth
 from scripts._pages import markdown_table
 from scripts._probe.files import read_references
-from scripts._probe.output import add_outputs, write_outputs
+from scripts._probe.output import add_outputs, check_report, write_outputs
 from scripts._probe.pictures import draw_annotators
 from scripts._probe.report import add_pipeline, parse_pipeline
 from scripts._probe.scoring import Scorer
@@ -163,6 +163,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"--{name} must be between 0 and 1. Got {getattr(arguments, name)}.")
     if min(arguments.sizes) < 1 or min(arguments.divergences) <= 0 or arguments.draws < 2:
         raise ValueError("--sizes must be at least 1, --divergences above 0 and --draws at least 2.")
+    check_report(arguments, [arguments.targets])
     found = measure(Scorer(read_references(arguments.targets), {}, *parse_pipeline(arguments.setting)), arguments)
     write_outputs(arguments, "probe annotators", "\n".join(lines(found)) + "\n", found, draw_annotators)
     return 0

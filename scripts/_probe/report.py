@@ -15,7 +15,7 @@ from scripts._command import drawn
 from scripts._files import write_text
 from scripts._probe.comparing import PEOPLE, RULES, Comparing, against_people, describe_second, pairs, rows
 from scripts._probe.files import clean_counts, read_counts, read_references
-from scripts._probe.output import add_outputs, write_outputs
+from scripts._probe.output import add_outputs, check_report, write_outputs
 from scripts._probe.pictures import draw_report
 from scripts._probe.scoring import Scorer
 from scripts._probe.tables import html, markdown
@@ -84,8 +84,11 @@ def run(arguments: argparse.Namespace) -> int:
     assert level is not None
     if arguments.rounds < 1:
         raise ValueError(f"--rounds must be at least 1. Got {arguments.rounds}.")
+    paths = _paths(arguments.answers)
+    reads = [arguments.targets, arguments.people, *paths.values()]
+    check_report(arguments, reads, arguments.markdown, arguments.html)
     references = read_references(arguments.targets)
-    files = _read_files(arguments.answers)
+    files = {name: read_counts(path) for name, path in paths.items()}
     people = read_counts(arguments.people) if arguments.people else None
     how = Comparing(level, arguments.rounds, arguments.seed, not arguments.raw)
     report = make_report(references, files, people, parse_pipeline(arguments.setting), how)
@@ -152,13 +155,14 @@ def make_report(
     }
 
 
-def _read_files(given: list[str]) -> dict[str, dict[str, Counter[str]]]:
-    files: dict[str, dict[str, Counter[str]]] = {}
+def _paths(given: list[str]) -> dict[str, Path]:
+    """Read the files of answers by their names."""
+    paths: dict[str, Path] = {}
     for value in given:
         name, equals, path = value.partition("=")
         if not equals:
             name, path = Path(value).stem, value
-        if not name or name in files or name in (PEOPLE, *RULES):
+        if not name or name in paths or name in (PEOPLE, *RULES):
             raise ValueError(f"each file of answers needs a name of its own. Got {name!r} for {path}: pass NAME=FILE.")
-        files[name] = read_counts(Path(path))
-    return files
+        paths[name] = Path(path)
+    return paths

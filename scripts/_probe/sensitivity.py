@@ -11,7 +11,7 @@ from metrics.probeval.probeval_pipeline import Clusters
 from metrics.probeval.probeval_protoqa import ranked_scores
 from scripts._pages import markdown_table
 from scripts._probe.files import read_references
-from scripts._probe.output import add_outputs, write_outputs
+from scripts._probe.output import add_outputs, check_report, write_outputs
 from scripts._probe.pictures import draw_sensitivity
 from scripts._probe.report import add_pipeline, parse_pipeline
 from scripts._probe.scoring import Scorer
@@ -151,6 +151,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
+    check_report(arguments, [arguments.targets])
     found = measure(Scorer(read_references(arguments.targets), {}, *parse_pipeline(arguments.setting)))
     write_outputs(arguments, "probe sensitivity", "\n".join(lines(found)) + "\n", found, draw_sensitivity)
     return 0

@@ -10,10 +10,11 @@ import numpy as np
 
 from metrics._core.core_parts import Arrays
 from metrics._core.core_results import TEXTS, MergedResult, merge_signatures
+from scripts._files import written_whole
 from scripts._score.command import Command, UsageError
 from scripts._score.rows import Source
 from scripts._score.second_pass import PASSES, Place, StoredArrays
-from scripts._score.store import State, Store, written_whole
+from scripts._score.store import State, Store
 from scripts._score.units import Job, Reader, Unit
 from scripts._score.work import Batch, Engine, Scorer, score_batch
 

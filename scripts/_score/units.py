@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from metrics._core.core_inputs import check_characters
 from metrics._core.core_numbers import describe
 from metrics._core.core_results import TEXTS
+from scripts._files import to_plain
 from scripts._score.command import Command, UsageError
 from scripts._score.rows import SHOWN, Row, Source
 
@@ -80,7 +81,7 @@ class Reader:
 
     @staticmethod
     def _set_aside(row: Row, problem: str) -> Row:
-        raw = row.raw if row.values is None else json.dumps(row.values, default=str)[:SHOWN]
+        raw = row.raw if row.values is None else json.dumps(row.values, default=to_plain)[:SHOWN]
         return row._replace(error=problem, raw=raw)
 
     def _belongs(self, good: list[Row], row: Row) -> bool:

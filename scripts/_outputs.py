@@ -1,0 +1,59 @@
+"""What a command writes is never what it reads."""
+
+import os
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+
+from scripts._files import temporary_name
+
+
+def check_outputs(
+    reads: Iterable[str | Path | None], writes: Iterable[Path | None], folders: Iterable[Path] = ()
+) -> None:
+    """Check that no output is a file that is read, by any path or link, and that no two outputs are one file.
+
+    Parameters
+    ----------
+    reads : files, and folders into which nothing may be written; what does not exist, such as an id of the Hub, is
+        skipped, and so is None
+    writes : files, and folders to which files are added; None is skipped
+    folders : folders that the command makes and removes, so that nothing in them may be read
+
+    Raises
+    ------
+    ValueError
+        If one is the other; it names both.
+    """
+    inputs = [path for path in reads if path is not None and os.path.exists(path)]
+    outputs = [path for path in writes if path is not None]
+    taken: list[tuple[Path, Path]] = []
+    for output in outputs:
+        places = (output, temporary_name(output))
+        for place, path in product(places, inputs):
+            if _is_same(place, path):
+                raise _refused(output, f"the same file as {path}, which is read")
+            if any(_is_same(parent, path) for parent in _parents(place)):
+                raise _refused(output, f"in the folder {path}, which is read")
+        for place, (other_place, other) in product(places, taken):
+            if _is_same(place, other_place):
+                raise _refused(output, f"the same file as {other}, another output")
+        taken += [(place, output) for place in places]
+    for folder, path in product(folders, inputs):
+        if any(_is_same(folder, place) for place in [path, *_parents(path)]):
+            raise _refused(folder, f"a folder that is removed at the end, and {path}, which is read, is in it")
+
+
+def _refused(output: Path, reason: str) -> ValueError:
+    return ValueError(f"{output} cannot be written, for it is {reason}: choose another output.")
+
+
+def _parents(path: str | Path) -> Iterable[Path]:
+    return Path(os.path.realpath(path)).parents
+
+
+def _is_same(first: str | Path, second: str | Path) -> bool:
+    if os.path.exists(first) and os.path.exists(second):
+        # Devices, such as /dev/null, may be given more than once.
+        return os.path.samefile(first, second) and (os.path.isfile(first) or os.path.isdir(first))
+    return os.path.realpath(first) == os.path.realpath(second)
