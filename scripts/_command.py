@@ -1,5 +1,6 @@
 """How a command ends if what it was given is wrong: a sentence on stderr, and exit code 2."""
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 # Libraries that a command imports only if it needs them, and the extras that bring them.
 _EXTRAS = {"matplotlib": "plots", "openai": "judge"}
+_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
 
 
 def command(main: Callable[..., int | None]) -> Callable[..., int]:
@@ -36,16 +38,17 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
 
 
 def describe_os_error(error: OSError) -> str:
-    """Describe what the system refused, with the name of the file; without one, see whether it is stdout."""
+    """Describe what the system refused, with the name of the file: every error of writing has one, except stdout's."""
     if error.filename is not None:
         return f"{error.filename} cannot be used: {error.strerror}."
+    if error.errno not in _WRITING:
+        return str(error)
     try:
         sys.stdout.flush()
     except OSError:
         # Python would try again at its end, and fail with another message.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return f"The standard output cannot be written: {error.strerror or error}."
-    return str(error)
+    return f"The standard output cannot be written: {error.strerror}."
 
 
 def drawn(path: str) -> Path:

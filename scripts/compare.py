@@ -1,13 +1,14 @@
 """Compare the outputs of two systems item by item, by any metric, and test whether the difference is chance.
 
     python scripts/compare.py a.jsonl b.jsonl --metric vendi_embed
-    python scripts/compare.py a.jsonl b.jsonl --metric gruen --text-key output --plot differences.svg
+    python scripts/compare.py a.jsonl b.jsonl --metric gruen --text-key output --id-key id --plot differences.svg
     python scripts/compare.py a.jsonl b.jsonl --metric vendi_embed --setting q=0.5 --json comparison.json
     python scripts/compare.py a.jsonl b.jsonl --metric probeval --references people.jsonl
     python scripts/compare.py a.jsonl b.jsonl --metric vendi_embed --setting rarefy=4
 
 An item is a JSON value on its own line: a text, a list of texts if the metric scores sets, or an object that holds
-either under --text-key. The items of the two files are paired line by line, or by --id-key. The metric is one of this
+either under --text-key. The items of the two files are paired line by line, or by --id-key. If another key, such as a
+prompt, has the same values in both files in different orders, the command stops and says so. The metric is one of this
 repository, or the path of any module of `evaluate` whose result has `scores`, one for each item.
 
 Prints both means and the mean difference, each with a bootstrap interval, and the p-value of a paired approximate
@@ -18,7 +19,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import evaluate
 import numpy as np
@@ -31,49 +32,63 @@ from scripts._command import command, drawn  # noqa: E402
 from scripts._files import read_jsonl, write_text  # noqa: E402
 from scripts._outputs import check_outputs  # noqa: E402
 from scripts._pages import save_figure  # noqa: E402
+from scripts._pairing import Row, check_order, order_by_id, places_by_id  # noqa: E402
 from scripts._settings import cache_of, parse_settings, paths_of  # noqa: E402
 from scripts._statistics import RESAMPLES, randomization_p  # noqa: E402
 
 
-def read_items(path: Path, text_key: str | None, id_key: str | None) -> tuple[list[Any], list[Any]]:
-    """Read the items of a system, and their ids: line numbers if there is no id key."""
-    items: list[Any] = []
-    names: dict[Any, None] = {}
-    for where, value in read_jsonl(path):
-        name: Any = len(names)
-        if id_key is not None:
-            if not isinstance(value, dict) or id_key not in value:
-                raise ValueError(f"{where} has no {id_key!r}.")
-            name = value[id_key]
-            if not isinstance(name, (str, int)):
-                raise ValueError(f"{where}: {id_key} must be a string or an integer. Got {name!r:.80}.")
-            if name in names:
-                raise ValueError(f"{where}: {id_key} {name!r} comes twice.")
-        if text_key is not None:
-            if not isinstance(value, dict) or text_key not in value:
-                raise ValueError(f"{where} has no {text_key!r}.")
-            value = value[text_key]
-        items.append(value)
-        names[name] = None
-    return items, list(names)
+class Pairing(NamedTuple):
+    """How items of two files are paired.
+
+    text_key : the key of the item; None where a line is the item
+    id_key : the key that pairs them; None for the line
+    by_line : whether to pair by the line though a column shows another order
+    """
+
+    text_key: str | None = None
+    id_key: str | None = None
+    by_line: bool = False
 
 
-def pair_up(first: Path, second: Path, text_key: str | None, id_key: str | None) -> tuple[list, list, list]:
-    """Read both files and pair their items; returns the items of each, and the ids."""
-    one, names = read_items(first, text_key, id_key)
-    other, other_names = read_items(second, text_key, id_key)
-    if id_key is None:
-        if len(one) != len(other):
-            raise ValueError(
-                f"Both files must have as many items, for they are compared line by line. {first} has {len(one)}, "
-                f"{second} has {len(other)}. Pass --id-key if they belong together by an id."
-            )
-        return one, other, names
-    places = {name: i for i, name in enumerate(other_names)}
-    alone = [name for name in names if name not in places] or [name for name in other_names if name not in set(names)]
-    if alone:
-        raise ValueError(f"{id_key} {alone[0]!r} is in only one of {first} and {second}.")
-    return one, [other[places[name]] for name in names], names
+ADVICE = "Pass --id-key with a key that no two lines share (is it {key}?), or --by-line if equal lines belong together."
+
+
+def read_items(rows: list[Row], text_key: str | None) -> list[Any]:
+    """Return the items of rows."""
+    for where, value in rows:
+        if text_key is not None and (not isinstance(value, dict) or text_key not in value):
+            raise ValueError(f"{where} has no {text_key!r}.")
+    return [value if text_key is None else value[text_key] for _, value in rows]
+
+
+def pair_up(first: Path, second: Path, references: Path | None, how: Pairing) -> tuple[list, list, list, list | None]:
+    """Read the files and pair their items; returns the items of each, the ids, and the references if there are any.
+
+    Raises
+    ------
+    ValueError
+        If a file cannot be read, lines have no partner, or a column shows that the files are in different orders.
+    """
+    rows, others = list(read_jsonl(first)), list(read_jsonl(second))
+    places = dict.fromkeys(range(len(rows))) if how.id_key is None else places_by_id(rows, how.id_key)
+    if how.id_key is not None:
+        others = [others[i] for i in order_by_id(places, others, how.id_key, f"{first} and {second}")]
+    elif len(rows) != len(others):
+        raise ValueError(
+            f"Both files must have as many items, for they are compared line by line. {first} has {len(rows)}, "
+            f"{second} has {len(others)}. Pass --id-key if they belong together by an id."
+        )
+    elif not how.by_line:
+        check_order(rows, others, how.text_key, ADVICE)
+    given = None
+    if references is not None:
+        people = list(read_jsonl(references))
+        if how.id_key is not None and any(isinstance(value, dict) and how.id_key in value for _, value in people):
+            people = [people[i] for i in order_by_id(places, people, how.id_key, f"{first} and {references}")]
+        elif len(people) == len(rows) and not how.by_line:
+            check_order(rows, people, how.text_key, ADVICE)
+        given = [value for _, value in people]
+    return read_items(rows, how.text_key), read_items(others, how.text_key), list(places), given
 
 
 def load(name: str) -> Any:
@@ -193,7 +208,9 @@ def main() -> int:
     parser.add_argument("b", type=Path)
     parser.add_argument("--metric", required=True, help="name of a metric here, or the path of a module")
     parser.add_argument("--text-key", help="the key of the item, where lines are objects")
-    parser.add_argument("--id-key", help="the key that pairs the items; by default, the line")
+    pairing = parser.add_mutually_exclusive_group()
+    pairing.add_argument("--id-key", help="the key that pairs the items, and the references if they have it")
+    pairing.add_argument("--by-line", action="store_true", help="pair line by line, though a key is in another order")
     parser.add_argument("--references", type=Path, help="a reference for each item of A, as JSON lines")
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals")
@@ -204,9 +221,10 @@ def main() -> int:
     settings = parse_settings(arguments.setting, "--setting")
     reads = [arguments.a, arguments.b, arguments.references, *paths_of({**settings, "metric": arguments.metric})]
     check_outputs(reads, [arguments.json, arguments.plot, cache_of(settings)])
-    one, other, names = pair_up(arguments.a, arguments.b, arguments.text_key, arguments.id_key)
-    if arguments.references:
-        settings["references"] = [value for _, value in read_jsonl(arguments.references)]
+    how = Pairing(arguments.text_key, arguments.id_key, arguments.by_line)
+    one, other, names, references = pair_up(arguments.a, arguments.b, arguments.references, how)
+    if references is not None:
+        settings["references"] = references
     metric = load(arguments.metric)
     scores, signature = score(metric, one, settings, arguments.a)
     other_scores, other_signature = score(metric, other, settings, arguments.b)

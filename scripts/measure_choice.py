@@ -22,7 +22,7 @@ from metrics._core.core_encoder import encode  # noqa: E402
 from metrics._core.core_inputs import content_ranks  # noqa: E402
 from scripts._choose.greedy import choose, choose_best, subset_score  # noqa: E402
 from scripts._command import command  # noqa: E402
-from scripts._files import read_objects, read_text_lines, read_texts  # noqa: E402
+from scripts._files import read_objects, read_text_lines, read_texts, read_topic  # noqa: E402
 
 _GROUPS = 200
 _CAPTIONS = 2000
@@ -32,16 +32,17 @@ _SEED = 0
 def read_groups(folder: Path) -> list[list[str]]:
     """Read the different sentences about each of some sets of concepts."""
     names = ("original", "para_a", "para_b", "para_c")
-    files = [
-        [
-            read_texts(record, "sentences", where)
-            for where, record in islice(read_objects(folder / f"{name}.jsonl"), _GROUPS)
-        ]
-        for name in names
-    ]
+    files = [list(islice(read_objects(folder / f"{name}.jsonl"), _GROUPS)) for name in names]
     if len(set(map(len, files))) > 1:
         raise ValueError(f"{folder}: the files must have as many lines each. Got {[len(lines) for lines in files]}.")
-    return [list(dict.fromkeys(text for own in row for text in own)) for row in zip(*files, strict=True)]
+    groups = []
+    for row in zip(*files, strict=True):
+        topics = {read_topic(record) for _, record in row}
+        if len(topics) > 1:
+            raise ValueError(f"{row[0][0]}: the other files have another src there. Got {sorted(topics)}.")
+        texts = [text for where, record in row for text in read_texts(record, "sentences", where)]
+        groups.append(list(dict.fromkeys(texts)))
+    return groups
 
 
 def measure(texts: list[str], quality: np.ndarray, keep: int, try_all: bool) -> list[float]:
