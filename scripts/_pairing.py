@@ -58,42 +58,54 @@ def order_by_id(names: Mapping[str | int, int], rows: Sequence[Row], id_key: str
     return [places[name] for name in names]
 
 
-def check_order(first: Sequence[Row], second: Sequence[Row], leave_out: str | None, advice: str) -> None:
-    """Raise a ValueError if a column shows that the rows of two files are in different orders.
+def check_order(first: Sequence[Row], second: Sequence[Row], leave_out: str | None, advice: str) -> list[str]:
+    """Check by their columns that as many rows of two files are in the same order.
 
-    Such a column has the same values in both files, as often each; or more than half of its values come once in each
-    file. And one of these values is on another line. Columns of only true, false and null are not looked at.
+    A column shows the order if it has the same values in both files, as often each; or if more than half of its values
+    come once in each file. Columns of only true, false and null do not.
 
     Parameters
     ----------
     leave_out : a column that says nothing of the order, such as that of the texts
-    advice : what to do about it, with {key} for the column
+    advice : what to do about other orders, with {key} for the column
+
+    Returns
+    -------
+    a sentence for each such column in which some lines have values that the other file does not have
+
+    Raises
+    ------
+    ValueError
+        If a value of such a column is on another line of the other file.
     """
+    notes = []
     values = [[value for _, value in rows] for rows in (first, second)]
     if not all(isinstance(value, dict) for own in values for value in own):
-        return
+        return notes
     shared = set.intersection(*(set().union(*own) for own in values)) - {leave_out}
     for key in sorted(shared):
         columns = [[json.dumps(value.get(key), sort_keys=True) for value in own] for own in values]
-        moved = _moved(*columns)
-        if moved is not None:
-            i, j = moved
-            raise ValueError(
-                f"{first[i][0]} has the {key!r} of {second[j][0]}: the files are in different orders. "
-                f"{advice.format(key=key)}"
-            )
+        names = _names(*columns)
+        apart = [i for i, (one, other) in enumerate(zip(*columns, strict=True)) if one != other]
+        for i in apart:
+            if columns[0][i] in names:
+                j = columns[1].index(columns[0][i])
+                raise ValueError(
+                    f"{first[i][0]} has the {key!r} of {second[j][0]}: the files are in different orders. "
+                    f"{advice.format(key=key)}"
+                )
+        if names and apart:
+            i = apart[0]
+            notes.append(f"{len(apart)} pairs differ in {key!r}, such as {first[i][0]} and {second[i][0]}.")
+    return notes
 
 
-def _moved(first: list[str], second: list[str]) -> tuple[int, int] | None:
-    """Find a value of a column, as JSON, and its place in both files, if the column shows different orders."""
+def _names(first: list[str], second: list[str]) -> set[str]:
+    """Find the values of a column, as JSON, that show where a row of one file is in the other."""
     counts, others = Counter(first), Counter(second)
     if set(counts) <= {"true", "false", "null"}:
-        return None
-    shown = {value for value in counts if counts[value] == others[value] == 1}
+        return set()
     if counts == others:
-        shown = set(counts)
-    elif 2 * len(shown) <= len(first):
-        return None
-    moved = (i for i, value in enumerate(first) if value in shown and value != second[i])
-    i = next(moved, None)
-    return None if i is None else (i, second.index(first[i]))
+        return set(counts)
+    once = {value for value in counts if counts[value] == others[value] == 1}
+    return once if 2 * len(once) > len(first) else set()

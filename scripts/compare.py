@@ -69,6 +69,7 @@ def pair_up(first: Path, second: Path, references: Path | None, how: Pairing) ->
     ValueError
         If a file cannot be read, lines have no partner, or a column shows that the files are in different orders.
     """
+    notes: list[str] = []
     rows, others = list(read_jsonl(first)), list(read_jsonl(second))
     places = dict.fromkeys(range(len(rows))) if how.id_key is None else places_by_id(rows, how.id_key)
     if how.id_key is not None:
@@ -79,15 +80,17 @@ def pair_up(first: Path, second: Path, references: Path | None, how: Pairing) ->
             f"{second} has {len(others)}. Pass --id-key if they belong together by an id."
         )
     elif not how.by_line:
-        check_order(rows, others, how.text_key, ADVICE)
+        notes += check_order(rows, others, how.text_key, ADVICE)
     given = None
     if references is not None:
         people = list(read_jsonl(references))
         if how.id_key is not None and any(isinstance(value, dict) and how.id_key in value for _, value in people):
             people = [people[i] for i in order_by_id(places, people, how.id_key, f"{first} and {references}")]
         elif len(people) == len(rows) and not how.by_line:
-            check_order(rows, people, how.text_key, ADVICE)
+            notes += check_order(rows, people, how.text_key, ADVICE)
         given = [value for _, value in people]
+    for note in notes:
+        print(note, file=sys.stderr)
     return read_items(rows, how.text_key), read_items(others, how.text_key), list(places), given
 
 

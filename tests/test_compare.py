@@ -113,29 +113,34 @@ SHUFFLED = {
 
 
 @pytest.mark.parametrize("case", SHUFFLED)
-def test_prompts_in_another_order_are_not_paired_by_line(run, files, rng, case):
-    """In 17 prompts A repeats itself and B does not; paired by line, the count is that of chance."""
-    alike = {prompt: i < 17 for i, prompt in enumerate([*PROMPTS, "a new prompt"])}
-    a = files("a.jsonl", rows_of(PROMPTS, alike))
-    b = files("b.jsonl", rows_of(SHUFFLED[case], dict.fromkeys(SHUFFLED[case], False)))
+def test_prompts_in_another_order_are_not_paired_by_line(run, files, case):
+    """In 17 prompts A repeats itself and B does not; paired by line, it is more."""
+    places = {prompt: i for i, prompt in enumerate([*PROMPTS, "a new prompt"])}
+    a = files("a.jsonl", rows_of(PROMPTS, {prompt: i < 57 for prompt, i in places.items()}))
+    b = files("b.jsonl", rows_of(SHUFFLED[case], {prompt: i < 40 for prompt, i in places.items()}))
     arguments = (a, b, "--metric", "self_bleu", "--setting", "max_order=1", "--text-key", "texts")
     code, out, shown = run(*arguments)
-    if case == "one prompt twice":
-        # The column names no lines, and has other values in both files: nothing can be said.
-        assert code == 0
-    else:
-        assert code == 2
-        assert re.search(
-            r"a.jsonl, line \d+ has the 'prompt' of .*b.jsonl, line \d+: the files are in different", shown
-        )
-        assert "Pass --id-key" in shown
-        assert not out
+    assert code == 2
+    assert re.search(r"a.jsonl, line \d+ has the 'prompt' of .*b.jsonl, line \d+: the files are in different", shown)
+    assert "Pass --id-key" in shown
+    assert not out
     code, out, shown = run(*arguments, "--id-key", "prompt")
     if case in ("all, in another order", "two swapped"):
         assert "A is higher 17 times, B 0 times, equal 183 times" in out
     else:
         assert code == 2
         assert "comes twice" in shown or "is in only one of" in shown
+    if case == "all, in another order":
+        assert "A is higher 57 times" in run(*arguments, "--by-line")[1]
+
+
+def test_pairs_with_different_prompts_are_named(run, files):
+    rows = [{"prompt": f"p{i}", "texts": ["a b", "c d"]} for i in range(6)]
+    a, b = files("a.jsonl", rows), files("b.jsonl", [*rows[:2], {**rows[2], "prompt": "P2"}, *rows[3:]])
+    code, _, shown = run(a, b, "--metric", "self_bleu", "--text-key", "texts")
+    assert code == 0
+    assert "1 pairs differ in 'prompt', such as " in shown
+    assert "a.jsonl, line 3 and " in shown
 
 
 @pytest.mark.parametrize(
