@@ -247,30 +247,28 @@ def to_plain(value: Any) -> str:
 
 
 def temporary_name(path: Path) -> Path:
-    """Return the name that a file has until it is complete."""
-    return path.with_name(f"{path.name}.tmp")
+    """Return the name that a file has until it is complete; its own if it is no file, such as /dev/stdout."""
+    is_special = path.exists() and not path.is_file()
+    return path if is_special else path.with_name(f"{path.name}.tmp")
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """Yield a name to write a file under; it is renamed to `path` once it is complete.
 
-    What is no file, such as /dev/stdout, is written to directly.
-
     Raises
     ------
     OSError
         If it cannot be written; its `filename` is `path`.
     """
-    is_special = path.exists() and not path.is_file()
-    temporary = path if is_special else temporary_name(path)
+    temporary = temporary_name(path)
     try:
         with named_writing(path, temporary):
             yield temporary
-            if not is_special:
+            if temporary != path:
                 put(temporary, path)
     except BaseException:
-        if not is_special:
+        if temporary != path:
             temporary.unlink(missing_ok=True)
         raise
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,8 @@ class OneSet:
         stem = f"arrays-{len(store.parts):08d}"
         for name, array in arrays.items():
             with written_whole(store.folder / f"{stem}.{name}.npy") as temporary, temporary.open("wb") as file:
-                np.save(file, array)
+                # Into a file itself, numpy writes by `tofile`, whose errors do not say why.
+                np.save(SimpleNamespace(write=file.write), array)
         store.append([], replace(state, arrays=list(arrays)))
         if not self._parts.replaces:
             return []
