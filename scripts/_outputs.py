@@ -7,6 +7,9 @@ from pathlib import Path
 
 from scripts._files import temporary_name
 
+# A model has its configuration and its tokenizer beside its weights.
+_MODULE_FILES = (".py", ".safetensors", ".bin", ".pt", ".gguf", ".onnx", ".json", ".txt", ".model")
+
 
 def check_outputs(
     reads: Iterable[str | Path | None], writes: Iterable[Path | None], folders: Iterable[Path] = ()
@@ -42,6 +45,14 @@ def check_outputs(
     for folder, path in product(folders, inputs):
         if any(_is_same(folder, place) for place in [path, *_parents(path)]):
             raise _refused(folder, f"a folder that is removed at the end, and {path}, which is read, is in it")
+
+
+def module_files(name: str | Path | None) -> list[str | Path]:
+    """List the files of a model or of a metric, where the name is a path; other files may be beside them."""
+    if name is None or not os.path.isdir(name):
+        return [] if name is None else [name]
+    found = [*Path(name).glob("*"), *Path(name).glob("*/*")]
+    return [path for path in found if path.suffix in _MODULE_FILES]
 
 
 def _refused(output: Path, reason: str) -> ValueError:

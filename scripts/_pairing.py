@@ -78,7 +78,7 @@ def check_order(first: Sequence[Row], second: Sequence[Row], leave_out: str | No
     ValueError
         If a value of such a column is on another line of the other file.
     """
-    notes = []
+    notes: list[str] = []
     values = [[value for _, value in rows] for rows in (first, second)]
     if not all(isinstance(value, dict) for own in values for value in own):
         return notes

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scripts._outputs import module_files
+
 # The settings of the encoder that a command takes.
 ENCODER = ("model", "precision", "long_texts", "batch_size", "device", "cache_dir")
 
@@ -34,13 +36,14 @@ def parse_settings(pairs: Sequence[str], option: str) -> dict[str, Any]:
     return settings
 
 
-def paths_of(settings: Mapping[str, Any]) -> list[str]:
-    """List the settings that are paths of what is read, such as a model."""
+def paths_of(settings: Mapping[str, Any]) -> list[str | Path]:
+    """List the files that settings name, such as those of a model."""
     return [
-        value
+        path
         for name, value in settings.items()
         # A value that is no path, such as that of kernel="ngram", may be the name of a folder.
         if isinstance(value, str) and name != "cache_dir" and (name.endswith("model") or os.sep in value)
+        for path in module_files(value)
     ]
 
 

@@ -24,7 +24,7 @@ from scripts._files import read_text, write_text  # noqa: E402
 from scripts._gruen_calibration import tables  # noqa: E402
 from scripts._gruen_calibration.corpora import SIZES, Part, read_parts  # noqa: E402
 from scripts._gruen_calibration.rates import Embeddings, focus_rows, redundancy_rows  # noqa: E402
-from scripts._outputs import check_outputs  # noqa: E402
+from scripts._outputs import check_outputs, module_files  # noqa: E402
 from scripts._pages import Table, markdown_table  # noqa: E402
 
 BEGIN, END = "<!-- calibrate_gruen.py -->", "<!-- end of calibrate_gruen.py -->"
@@ -87,7 +87,7 @@ def main() -> None:
     if not os.environ.get("METRICS_TEST_DATA"):
         parser.error("METRICS_TEST_DATA is not set: it names the folder with data/text")
     folder = Path(os.environ["METRICS_TEST_DATA"]) / "data" / "text"
-    check_outputs([folder, arguments.model], [arguments.card])
+    check_outputs([folder, *module_files(arguments.model)], [arguments.card])
     card = read_text(arguments.card) if arguments.card else BEGIN + END
     if card.count(BEGIN) != 1 or card.count(END) != 1 or card.index(BEGIN) > card.index(END):
         raise ValueError(f"{arguments.card} must hold {BEGIN} and {END}, once each.")

@@ -71,8 +71,9 @@ def pair_up(first: Path, second: Path, references: Path | None, how: Pairing) ->
     """
     notes: list[str] = []
     rows, others = list(read_jsonl(first)), list(read_jsonl(second))
-    places = dict.fromkeys(range(len(rows))) if how.id_key is None else places_by_id(rows, how.id_key)
+    places: dict[str | int, int] = {i: i for i in range(len(rows))}
     if how.id_key is not None:
+        places = places_by_id(rows, how.id_key)
         others = [others[i] for i in order_by_id(places, others, how.id_key, f"{first} and {second}")]
     elif len(rows) != len(others):
         raise ValueError(

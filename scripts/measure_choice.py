@@ -32,16 +32,21 @@ _SEED = 0
 def read_groups(folder: Path) -> list[list[str]]:
     """Read the different sentences about each of some sets of concepts."""
     names = ("original", "para_a", "para_b", "para_c")
-    files = [list(islice(read_objects(folder / f"{name}.jsonl"), _GROUPS)) for name in names]
+    files = [
+        [
+            (where, read_topic(record), read_texts(record, "sentences", where))
+            for where, record in islice(read_objects(folder / f"{name}.jsonl"), _GROUPS)
+        ]
+        for name in names
+    ]
     if len(set(map(len, files))) > 1:
         raise ValueError(f"{folder}: the files must have as many lines each. Got {[len(lines) for lines in files]}.")
     groups = []
     for row in zip(*files, strict=True):
-        topics = {read_topic(record) for _, record in row}
+        topics = {topic for _, topic, _ in row}
         if len(topics) > 1:
             raise ValueError(f"{row[0][0]}: the other files have another src there. Got {sorted(topics)}.")
-        texts = [text for where, record in row for text in read_texts(record, "sentences", where)]
-        groups.append(list(dict.fromkeys(texts)))
+        groups.append(list(dict.fromkeys(text for _, _, own in row for text in own)))
     return groups
 
 

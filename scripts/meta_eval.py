@@ -46,9 +46,8 @@ from scripts._meta_eval.people import people_agreement  # noqa: E402
 from scripts._meta_eval.pooling import POOLINGS  # noqa: E402
 from scripts._meta_eval.raters import rate_raters, shortness_rater  # noqa: E402
 from scripts._meta_eval.rows import Scoring, all_rows, load_module  # noqa: E402
-from scripts._outputs import check_outputs  # noqa: E402
+from scripts._outputs import check_outputs, module_files  # noqa: E402
 from scripts._pages import picture_files  # noqa: E402
-from scripts._settings import paths_of  # noqa: E402
 
 CONCEPTS = 300
 
@@ -149,8 +148,9 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
 def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
-    own = paths_of({path: path for path in [*arguments.metric, *arguments.metric_lower]})
-    reads = [*arguments.files, arguments.sets, *arguments.quality, arguments.append, arguments.model, *own]
+    modules = [arguments.model, *arguments.metric, *arguments.metric_lower]
+    reads = [*arguments.files, arguments.sets, *arguments.quality, arguments.append]
+    reads += [path for name in modules for path in module_files(name)]
     reports = [arguments.markdown, arguments.json, arguments.html, arguments.list_texts]
     pictures = picture_files(arguments.pictures, pages.PICTURES)
     check_outputs(reads, [*reports, arguments.cache, arguments.pictures, *pictures])

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from metrics._core.core_results import VERSION  # noqa: E402
 from scripts._command import command  # noqa: E402
 from scripts._files import read_jsonl, write_jsonl  # noqa: E402
-from scripts._outputs import check_outputs  # noqa: E402
+from scripts._outputs import check_outputs, module_files  # noqa: E402
 from scripts._rate_quality.likelihood import LanguageModel  # noqa: E402
 from scripts._rate_quality.rating import Reference, per_token  # noqa: E402
 
@@ -50,7 +50,7 @@ def main() -> int:
     parser.add_argument("--start", metavar="TOKEN", help="the token before each text; the model's own by default")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="good texts of the same kind")
     arguments = parser.parse_args()
-    check_outputs([arguments.texts, arguments.reference, arguments.model], [arguments.rated])
+    check_outputs([arguments.texts, arguments.reference, *module_files(arguments.model)], [arguments.rated])
     texts = read_lines(arguments.texts)
     known = read_lines(arguments.reference) if arguments.reference else []
     model = LanguageModel(arguments.model, arguments.start)

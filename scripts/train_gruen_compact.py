@@ -34,7 +34,7 @@ from scripts._gruen_training.corpus import read_corpus  # noqa: E402
 from scripts._gruen_training.finishing import calibrate, count_tokens, fit_log_total, save  # noqa: E402
 from scripts._gruen_training.judging import teach  # noqa: E402
 from scripts._gruen_training.trainer import Stage, Trainer  # noqa: E402
-from scripts._outputs import check_outputs  # noqa: E402
+from scripts._outputs import check_outputs, module_files  # noqa: E402
 
 # The shares of names made of common words in the runs that are averaged.
 MADE_NAMES = (0.0, 0.15)
@@ -122,7 +122,7 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    reads = [arguments.text, arguments.cola, arguments.teacher]
+    reads = [arguments.text, arguments.cola, *module_files(arguments.teacher)]
     check_outputs(reads, [arguments.out, arguments.checkpoints])
     # The rounding of sums depends on the number of threads.
     torch.set_num_threads(1)

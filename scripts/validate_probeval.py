@@ -47,7 +47,7 @@ from metrics.probeval.probeval_vectors import Embeddings, average_word_vectors  
 from metrics.probeval.probeval_wordnet import load_wordnet  # noqa: E402
 from scripts._command import command, drawn  # noqa: E402
 from scripts._files import write_text  # noqa: E402
-from scripts._outputs import check_outputs  # noqa: E402
+from scripts._outputs import check_outputs, module_files  # noqa: E402
 from scripts._pages import markdown_table, save_figure  # noqa: E402
 from scripts._validate_probeval.pools import VIEWS, Pool, read  # noqa: E402
 from scripts._validate_probeval.schemes import SCHEMES, draw  # noqa: E402
@@ -237,7 +237,8 @@ def parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.sets < 1:
         parser.error(f"--sets must be at least 1. Got {arguments.sets}.")
-    reads = [arguments.targets, arguments.predictions, arguments.assessments, arguments.model, arguments.vectors]
+    reads = [arguments.targets, arguments.predictions, arguments.assessments]
+    reads += [*module_files(arguments.model), *module_files(arguments.vectors)]
     check_outputs(reads, [arguments.report, arguments.plot, arguments.scatter])
     return arguments
 

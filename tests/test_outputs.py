@@ -27,6 +27,7 @@ LINE = {
     **{"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "answers": ["dog"], "answer": "dog", "quality": 1},
 }
 LINES = ("data.jsonl", "other.jsonl", "third.jsonl", "fourth.jsonl", "model.gguf")
+METRIC, MODEL = "folder/metric.py", "folder2/weights.safetensors"
 FOLDERS = ("folder", "folder2", "data/text")
 CHAT = ["--model", "m", "--base-url", "http://[::1]:9"]
 SCORE = ["score", "data.jsonl", "--metric", "self_bleu", "--text-key", "texts", "--quiet", "--restart"]
@@ -56,11 +57,11 @@ COMMANDS = {
     "score, cache_dir": (["data.jsonl"], [*EMBED, "--setting", "cache_dir="]),
     "choose": (["data.jsonl"], [*CHOOSE, "--out"]),
     **{
-        f"compare {option}": ([*LINES[:3], "model.gguf", "folder", "folder2"], [*COMPARE, *option.split()])
+        f"compare {option}": ([*LINES[:3], "model.gguf", METRIC, MODEL], [*COMPARE, *option.split()])
         for option in ("--json", "--plot", "--setting cache_dir=")
     },
     **{
-        f"meta_eval {option}": ([*LINES[:4], "folder", "folder2"], [*META_EVAL, option])
+        f"meta_eval {option}": ([*LINES[:4], "folder", MODEL], [*META_EVAL, option])
         for option in ("--markdown", "--json", "--html", "--pictures", "--cache", "--list-texts")
     },
     "candidate_sets pairs": (["data.jsonl"], ["candidate_sets", "pairs", "--no-noun-shuffle", "data.jsonl"]),
@@ -148,6 +149,8 @@ def run(tmp_path, monkeypatch, capsys):
         Path(name, "read.txt").write_text("what is read")
     for name in LINES:
         Path(name).write_text(json.dumps({**LINE, "src": name}) + "\n", encoding="utf-8")
+    for name in (METRIC, MODEL):
+        Path(name).write_text("what is read")
     Path("data.json").write_text(json.dumps([LINE]), encoding="utf-8")
 
     def run_once(name, *words):
@@ -204,12 +207,14 @@ def test_an_output_is_never_what_is_read(run, command):
     assert len(places) > 0
 
 
-def test_nothing_is_written_into_the_folder_of_a_metric(run):
+def test_other_files_beside_a_metric_or_a_model_are_no_error(run):
     shutil.copytree(ROOT / "metrics" / "self_bleu", "own/self_bleu")
     words = ["./own/self_bleu" if word == "self_bleu" else word for word in SCORE]
-    assert_refused(*run(*words, "--out", "own/self_bleu/scores.jsonl"))
-    assert run(*words, "--out", "own/scores.jsonl")[0] == 0
-    # The name of a metric is no folder here.
+    for _ in range(2):
+        code, shown = run(*words, "--out", "own/self_bleu/scores.jsonl")
+        assert code == 0, shown
+    assert_refused(*run(*COMPARE[:4], "own/self_bleu", "--json", "own/self_bleu/self_bleu.py"))
+    # A folder with the name of a metric.
     Path("self_bleu").mkdir()
     assert run(*SCORE, "--out", "self_bleu/scores.jsonl")[0] == 0
 

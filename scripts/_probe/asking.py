@@ -18,7 +18,7 @@ from scripts._chat import (
     report,
 )
 from scripts._files import write_jsonl
-from scripts._outputs import check_outputs
+from scripts._outputs import check_outputs, module_files
 from scripts._probe.cleaning import clean
 from scripts._probe.files import read_questions, read_shots
 from scripts._probe.local import Sampler, Sampling, check
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
     path = journal_of(arguments.answers)
-    reads = [arguments.questions, arguments.shots, arguments.model if arguments.local else None]
+    reads = [arguments.questions, arguments.shots, *module_files(arguments.model if arguments.local else None)]
     check_outputs(reads, [arguments.answers, *journal_files(path)])
     questions = read_questions(arguments.questions)
     shots = read_shots(arguments.shots) if arguments.shots else []

@@ -41,7 +41,7 @@ class Files:
         self._summary = summary or out.with_name(f"{out.name}.summary.json")
         self._bad = out.with_name(f"{out.name}.bad.jsonl")
         self._parts = out.with_name(f"{out.name}.parts")
-        reads = [command.data, *paths_of({**command.settings, "metric": command.metric})]
+        reads: list[str | Path] = [command.data, *paths_of({**command.settings, "metric": command.metric})]
         writes = [*dict.fromkeys((out, self._summary)), self._bad, cache_of(command.settings)]
         try:
             check_outputs(reads, writes, (self._parts, Store.done(self._parts)))
