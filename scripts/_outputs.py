@@ -8,7 +8,8 @@ from pathlib import Path
 from scripts._files import temporary_name
 
 # A model has its configuration and its tokenizer beside its weights.
-_MODULE_FILES = (".py", ".safetensors", ".bin", ".pt", ".gguf", ".onnx", ".json", ".txt", ".model")
+_METRIC_FILES = (".py", ".safetensors")
+_MODEL_FILES = (*_METRIC_FILES, ".bin", ".pt", ".gguf", ".onnx", ".json", ".txt", ".model")
 
 
 def check_outputs(
@@ -51,8 +52,10 @@ def module_files(name: str | Path | None) -> list[str | Path]:
     """List the files of a model or of a metric, where the name is a path; other files may be beside them."""
     if name is None or not os.path.isdir(name):
         return [] if name is None else [name]
-    found = [*Path(name).glob("*"), *Path(name).glob("*/*")]
-    return [path for path in found if path.suffix in _MODULE_FILES]
+    folder = Path(name)
+    # A metric's folder has a script of its name.
+    kinds = _METRIC_FILES if (folder / f"{folder.resolve().name}.py").is_file() else _MODEL_FILES
+    return [path for path in [*folder.glob("*"), *folder.glob("*/*")] if path.suffix in kinds]
 
 
 def _refused(output: Path, reason: str) -> ValueError:

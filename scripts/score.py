@@ -10,7 +10,7 @@
 Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved. A row holds a set of texts, as
 a list; or a row holds one text, and consecutive rows with the same --group-key, or --set-size consecutive rows, make a
 set. gruen scores each text. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the
-extension of --out; the columns of rows that make a set become lists.
+extension of --out; the columns of rows that make a set become lists. In JSON lines and CSV, binary data is base64.
 
 A summary goes to stdout and to <out>.summary.json: the numbers of the metric over the whole file, its signature, and
     n_scores, n_texts, n_bad    the numbers of scores, of texts scored, and of rows set aside
