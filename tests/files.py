@@ -1,6 +1,9 @@
-"""Files of JSON lines, as tests write and read them."""
+"""Files of JSON lines, as tests write and read them, and disks that are full."""
 
 import json
+import resource
+import signal
+from contextlib import contextmanager
 
 
 def write_jsonl(path, values):
@@ -11,3 +14,15 @@ def write_jsonl(path, values):
 
 def read_jsonl(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@contextmanager
+def small_files(n_bytes):
+    """Let no file of this process grow beyond some bytes, as on a full disk: the system refuses with an error."""
+    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)

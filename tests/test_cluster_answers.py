@@ -166,6 +166,18 @@ def test_answers_that_cannot_be_read_are_asked_for_anew_and_then_reported(run, t
     assert [row["id"] for row in read_jsonl(out)] == ["q1", "q2"]
 
 
+@pytest.mark.parametrize("half", ["\ud83d", "\\ud83d"])
+def test_half_a_surrogate_pair_is_kept_and_is_no_name_of_a_cluster(run, tmp_path, half):
+    people = write_jsonl(tmp_path / "p.jsonl", [{"id": "q", "question": "?", "answers": ["a pot", "the moon"]}])
+    replies = [f'{{"1": "{half}", "2": "moon"}}', '{"1": "pot", "2": "moon"} \ud83d']
+    with serve(lambda _, number: replies[number]) as server:
+        for _ in range(2):
+            code, shown = run(people, tmp_path / "c.jsonl", "--base-url", server.url)
+            assert code == 0, shown
+            assert len(server.paid) == 2
+    assert [answer["cluster"] for answer in read_jsonl(tmp_path / "c.jsonl")[0]["answers"]] == ["pot", "moon"]
+
+
 def test_an_endpoint_that_fails_stops_the_run_and_what_came_is_kept(run, tmp_path):
     out, labels = tmp_path / "clustered.jsonl", tmp_path / "labels.json"
     arguments = (TARGETS, out, "--answers", PREDICTIONS, labels, "--workers", "1")

@@ -85,7 +85,108 @@ def test_items_are_matched_by_id_and_taken_from_a_key(run, files, tmp_path):
     code, out, _ = run(*arguments, "--id-key", "id")
     assert code == 0
     assert "equal 5 times" in out
-    assert "equal 5 times" not in run(*arguments)[1]
+    assert "equal 5 times" not in run(*arguments, "--by-line")[1]
+
+
+PROMPTS = [f"prompt {i}" for i in range(200)]
+
+
+def rows_of(prompts, scores):
+    """Make a set of two texts for each prompt; the lower the score, the more alike they are."""
+    return [
+        {
+            "prompt": prompt,
+            "texts": ["a b c d", "a b c d" if scores[prompt] else "w x y z"],
+            "model": "m",
+            "ok": i % 2 == 0,
+        }
+        for i, prompt in enumerate(prompts)
+    ]
+
+
+SHUFFLED = {
+    "all, in another order": PROMPTS[::-1],
+    "one other prompt": [*PROMPTS[1:], "a new prompt"],
+    "one prompt twice": [PROMPTS[0], *PROMPTS[:-1]],
+    "two swapped": [*PROMPTS[1::-1], *PROMPTS[2:]],
+}
+
+
+@pytest.mark.parametrize("case", SHUFFLED)
+def test_prompts_in_another_order_are_not_paired_by_line(run, files, case):
+    """In 17 prompts A repeats itself and B does not; paired by line, it is more."""
+    places = {prompt: i for i, prompt in enumerate([*PROMPTS, "a new prompt"])}
+    a = files("a.jsonl", rows_of(PROMPTS, {prompt: i < 57 for prompt, i in places.items()}))
+    b = files("b.jsonl", rows_of(SHUFFLED[case], {prompt: i < 40 for prompt, i in places.items()}))
+    arguments = (a, b, "--metric", "self_bleu", "--setting", "max_order=1", "--text-key", "texts")
+    code, out, shown = run(*arguments)
+    assert code == 2
+    assert re.search(r"a.jsonl, line \d+ has the 'prompt' of .*b.jsonl, line \d+: the files are in different", shown)
+    assert "Pass --id-key" in shown
+    assert not out
+    code, out, shown = run(*arguments, "--id-key", "prompt")
+    if case in ("all, in another order", "two swapped"):
+        assert "A is higher 17 times, B 0 times, equal 183 times" in out
+    else:
+        assert code == 2
+        assert "comes twice" in shown or "is in only one of" in shown
+    if case == "all, in another order":
+        assert "A is higher 57 times" in run(*arguments, "--by-line")[1]
+
+
+def test_pairs_with_different_prompts_are_named(run, files):
+    rows = [{"prompt": f"p{i}", "texts": ["a b", "c d"]} for i in range(6)]
+    a, b = files("a.jsonl", rows), files("b.jsonl", [*rows[:2], {**rows[2], "prompt": "P2"}, *rows[3:]])
+    code, _, shown = run(a, b, "--metric", "self_bleu", "--text-key", "texts")
+    assert code == 0
+    assert "1 pairs differ in 'prompt', such as " in shown
+    assert "a.jsonl, line 3 and " in shown
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (["x", "y", "z"], ["x", "y", "z"]),
+        ([True, False, True], [False, True, True]),
+        ([None, None, "x"], [None, None, "x"]),
+        # Other values, such as lengths: no names of items.
+        ([1, 2, 3, 4], [9, 1, 8, 7]),
+        (["x", "y", "z"], [["x"], ["y"], ["z"]]),
+        (["x", "x", "y", "y"], ["x", "x", "x", "y"]),
+    ],
+)
+def test_columns_that_say_nothing_of_the_order(run, files, first, second):
+    rows = [[{"k": value, "t": ["a b", "c d"]} for value in own] for own in (first, second)]
+    a, b = files("a.jsonl", rows[0]), files("b.jsonl", rows[1])
+    assert run(a, b, "--metric", "self_bleu", "--text-key", "t")[0] == 0
+
+
+def test_prompts_that_come_more_than_once_in_another_order(run, files):
+    rows = [{"messages": [{"role": "user", "content": f"p{i % 3}"}], "t": "The cat sat on the mat."} for i in range(6)]
+    a, b = files("a.jsonl", rows), files("b.jsonl", sorted(rows, key=lambda row: row["messages"][0]["content"]))
+    code, _, shown = run(a, b, "--metric", "gruen", "--text-key", "t")
+    assert code == 2
+    assert "a.jsonl, line 2 has the 'messages' of" in shown
+    assert "b.jsonl, line 3: " in shown
+    assert run(a, b, "--metric", "gruen", "--text-key", "t", "--by-line")[0] == 0
+
+
+def test_references_in_another_order_are_not_paired_by_line(run, files):
+    answers = {"q1": (["kettle"] * 3, ["a kettle"] * 4 + ["a pot"]), "q2": (["red"] * 3, ["red"] * 3 + ["blue"])}
+    rows = [{"id": name, "t": own} for name, (own, _) in answers.items()]
+    people = [{"id": name, "answers": gold} for name, (_, gold) in reversed(answers.items())]
+    a, references = files("a.jsonl", rows), files("people.jsonl", people)
+    arguments = (a, a, "--metric", "probeval", "--text-key", "t", "--references", references)
+    code, _, shown = run(*arguments)
+    assert code == 2
+    assert "a.jsonl, line 1 has the 'id' of" in shown
+    assert "people.jsonl, line 2: " in shown
+    code, out, _ = run(*arguments, "--id-key", "id")
+    assert code == 0
+    right = run(a, a, "--metric", "probeval", "--text-key", "t", "--references", files("p.jsonl", people[::-1]))[1]
+    assert out.splitlines()[1] == right.splitlines()[1]
+    one = files("one.jsonl", people[:1])
+    assert "id 'q1' is in only one of" in run(*arguments[:-1], one, "--id-key", "id")[2]
 
 
 def test_items_without_a_score_are_left_out_on_both_sides(run, files):
@@ -150,7 +251,7 @@ def test_bad_files_are_named(run, files, tmp_path):
     assert f"{mixed}: predictions[1] must be a text or a list of texts" in run(mixed, mixed, *metric)[2]
     twice = files("twice.jsonl", [{"id": 1, "t": ["a", "b"]}, {"id": 1, "t": ["a", "b"]}])
     keys = ("--id-key", "id", "--text-key", "t")
-    assert "line 2: id 1 comes twice." in run(twice, twice, *metric, *keys)[2]
+    assert "line 2: id 1 comes twice, first in " in run(twice, twice, *metric, *keys)[2]
     one, other = files("one.jsonl", [{"id": 1, "t": ["a"]}]), files("other.jsonl", [{"id": 2, "t": ["a"]}])
     assert "id 1 is in only one of" in run(one, other, *metric, *keys)[2]
     lists = files("lists.jsonl", [{"id": [1], "t": ["a"]}])

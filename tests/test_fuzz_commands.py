@@ -147,7 +147,7 @@ READERS = {
     "compare": (
         "a.jsonl",
         lines([{"id": 1, "t": ["a"]}, {"id": 2, "t": ["b"]}]),
-        lambda p: compare.read_items(p, compare.Keys("t", "id", None)),
+        lambda p: compare.pair_up(p, p, None, compare.Pairing("t", "id")),
     ),
     "candidate_sets": ("rich.jsonl", lines(RICH), make_sets),
     "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), rate_quality.read_lines),

@@ -17,6 +17,7 @@ from tests.chat_server import serve
 from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands import candidate_sets, judge_diversity
 from text_metrics.commands.meta_eval.pairs import read_verdict
+from text_metrics.commands.shared.chat import Journal
 
 PAIRS = [
     {"src": "dog", "set1": ["a dog", "a cat", "a cow", "a hen"], "set2": ["a dog", "a dog", "a dog", "a cat"], "n": 1},
@@ -190,6 +191,37 @@ def test_answers_that_cannot_be_read_are_asked_for_anew_and_then_reported(run, p
         assert code == 0
         assert len(server.requests) == 28
     assert len(read_jsonl(out)) == 3
+
+
+HALF = "\ud83d"
+
+
+def test_half_a_surrogate_pair_in_a_judgement_is_paid_for_once(run, pairs, tmp_path):
+    with serve(lambda question, _: f"{HALF} {ratings(question)} {HALF}") as server:
+        for _ in range(2):
+            code, shown = run(judge_diversity, pairs, tmp_path / "j.jsonl", "--model", "m", "--base-url", server.url)
+            assert code == 0, shown
+            assert len(server.paid) == 30
+    check_judged(tmp_path / "j.jsonl")
+    with Journal(tmp_path / "j.jsonl.journal") as journal:
+        answers = [record["answer"] for own in journal.answers.values() for record in own]
+    assert len(answers) == 30
+    assert all(answer.startswith(HALF) and answer.endswith(HALF) for answer in answers)
+
+
+@pytest.mark.parametrize("half", [HALF, "\\ud83d"])
+def test_half_a_surrogate_pair_in_a_generated_text_is_reported_and_kept(run, tmp_path, half):
+    """Within the JSON of an answer, as a character or as an escape: the text could not be written."""
+    given = write_jsonl(tmp_path / "t.jsonl", [{"src": "x", "texts": ["a dog", "a cat", "a cow", "a hen"]}])
+    words = (candidate_sets, "generate", given, tmp_path / "r.jsonl", "--model", "m", "--attempts", 2)
+    with serve(lambda *_: f'["one {half}", "two", "three", "four"]') as server:
+        for _ in range(2):
+            code, shown = run(*words, "--base-url", server.url)
+            assert code == 1
+            assert "no answer of 2 can be read: it must be a JSON list of" in shown
+            # Two attempts at each of five requests, in both runs together.
+            assert len(server.paid) == 10
+    assert read_jsonl(tmp_path / "r.jsonl")[0]["paraphrases"] == [[], [], [], []]
 
 
 def test_a_request_that_the_endpoint_refuses_does_not_stop_the_others(run, pairs, tmp_path):

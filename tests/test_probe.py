@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,13 +17,14 @@ from scipy.stats import binom
 
 from tests.chat_server import serve
 from tests.conftest import ROOT
-from tests.files import read_jsonl, write_jsonl
+from tests.files import read_jsonl, small_files, write_jsonl
 from text_metrics.commands.probe import annotators, sensitivity
 from text_metrics.commands.probe import main as probe
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.comparing import COMMONEST, PEOPLE, UNIFORM, Comparing
 from text_metrics.commands.probe.report import make_report
 from text_metrics.commands.probe.scoring import Scorer, draw, halve
+from text_metrics.commands.shared.chat import Journal
 from text_metrics.metrics.probeval.core_encoder import EncoderSettings
 from text_metrics.metrics.probeval.probeval_pipeline import Settings
 from text_metrics.metrics.probeval.probeval_scores import kl_divergence
@@ -209,6 +211,41 @@ def test_faults_are_waited_out_and_failures_reported(run, questions, tmp_path):
         assert len(server.paid) == len(set(server.paid)) == 9
     answers = Counter(answer for line in read_jsonl(tmp_path / "b.jsonl") for answer in line["answers"])
     assert answers == {"dog": 4, "cat": 5}
+
+
+def test_an_answer_with_half_a_surrogate_pair_is_kept_and_not_asked_for_again(run, questions, tmp_path):
+    out, raw = tmp_path / "answers.jsonl", "The pot\ud83d, \u00fcber \U0001f600"
+    with serve(lambda *_: raw) as server:
+        for n_new in (6, 0):
+            code, _, shown = run("ask", questions, out, "--model", "m", "--samples", 2, "--base-url", server.url)
+            assert code == 0
+            assert len(server.paid) == 6
+            assert f"{n_new} answers are new" in shown
+            assert "in 6 answers, half of a surrogate pair is replaced by U+FFFD" in shown
+        # A larger sample asks for no more than what is new.
+        assert run("ask", questions, out, "--model", "m", "--samples", 3, "--base-url", server.url)[0] == 0
+        assert len(server.paid) == 9
+    with Journal(tmp_path / "answers.jsonl.journal") as journal:
+        assert [record["answer"] for own in journal.answers.values() for record in own] == [raw] * 9
+    rows = read_jsonl(out)
+    assert [row["raw"] for row in rows] == [["The pot\ufffd, \u00fcber \U0001f600"] * 3] * 3
+    assert rows[0]["answers"] == ["pot\ufffd, \u00fcber \U0001f600"] * 3
+
+
+def test_an_answer_that_cannot_be_written_names_the_journal_and_leaves_no_part_of_it(tmp_path):
+    record = {"key": "k", "answer": "x" * 500, "tokens": [1, 2]}
+    path = tmp_path / "a.journal"
+    with Journal(path) as journal:
+        journal.add(record)
+        kept = path.read_bytes()
+        with small_files(len(kept) + 100), pytest.raises(OSError, match="File too large") as raised:
+            journal.add({**record, "key": "l"})
+        assert raised.value.filename == str(path)
+        assert path.read_bytes() == kept
+        assert list(journal.answers) == ["k"]
+        journal.add({**record, "key": "m"})
+    with Journal(path) as journal:
+        assert list(journal.answers) == ["k", "m"]
 
 
 @pytest.mark.slow
@@ -550,6 +587,54 @@ def test_what_cannot_be_reported_is_named(run, words, message):
 def test_a_file_without_a_known_question_is_named(run, tmp_path):
     given = write_jsonl(tmp_path / "a.jsonl", [{"q7": ["x"]}])
     assert "a: none of its questions is among the targets: ['q7']" in run("report", TARGETS, given)[2]
+
+
+@pytest.mark.parametrize("raw", [True, False])
+@pytest.mark.parametrize("answers", [[], [""], [" \n", "\u3000"], {" ": 3}])
+def test_a_file_of_blank_answers_is_named(run, tmp_path, answers, raw):
+    given = write_jsonl(tmp_path / "a.jsonl", [{"id": name, "answers": answers} for name in ("q1", "q2")])
+    for words in ([given], [PREDICTIONS, given], [f"a={PREDICTIONS}", "--people", given]):
+        code, shown, said = run("report", TARGETS, *words, "--rounds", 2, *["--raw"] * raw)
+        assert code == 2
+        assert re.search("(a|people): none of its 2 questions has an answer that is not blank.", said)
+        assert not shown
+
+
+def test_a_file_of_no_question_is_named(run, tmp_path):
+    (tmp_path / "a.json").write_text("{}")
+    assert "a: none of its 0 questions has an answer" in run("report", TARGETS, tmp_path / "a.json")[2]
+
+
+def test_answers_that_are_empty_after_cleaning_are_blank(run, tmp_path):
+    given = write_jsonl(tmp_path / "a.jsonl", [{"id": "q1", "answers": ["<|endoftext|>Paris", '""']}])
+    assert "not blank" in run("report", TARGETS, given)[2]
+    assert run("report", TARGETS, given, "--raw", "--rounds", 2)[0] == 0
+
+
+def test_blank_questions_are_left_out_and_other_blank_answers_are_wrong(run, tmp_path):
+    rows = [{"id": "q1", "answers": ["pot", " ", " "]}, {"id": "q2", "answers": [" "]}]
+    code, _, said = run(
+        *("report", TARGETS, write_jsonl(tmp_path / "a.jsonl", rows), "--rounds", 2, "--json", tmp_path / "r.json")
+    )
+    assert code == 0
+    assert "a: missing: q2" in said
+    row = next(row for row in json.loads((tmp_path / "r.json").read_text())["rows"] if row["name"] == "a")
+    assert (row["n_questions"], row["n_answers"]) == (1, [3, 3])
+    assert row["wrong_rate"] == pytest.approx(2 / 3)
+
+
+def test_files_without_a_question_in_common_are_named(run, tmp_path):
+    first, second, people = (
+        write_jsonl(tmp_path / f"{name}.jsonl", [{"id": question, "answers": ["pot", "pot", "kettle"]}])
+        for name, question in (("one", "q1"), ("two", "q2"), ("second", "q2"))
+    )
+    code, _, said = run("report", TARGETS, first, second, "--rounds", 2)
+    assert code == 0
+    assert "one and two: no question in common" in said
+    code, _, said = run("report", TARGETS, first, second, "--people", people, "--rounds", 2)
+    assert code == 0
+    assert "one: no question in common with the second sample of people" in said
+    assert "two: no question" not in said.replace("one and two", "")
 
 
 # How many people?

@@ -395,7 +395,7 @@ processes.set_forkserver_preload(["text_metrics.commands.score.main", "tests.tes
 
 def die_at(words, at, before):
     """Run the command in a process that kills itself before or after it completes its n-th file."""
-    put, calls = keeping.put, 0
+    put, calls = _files.put, 0
 
     def counted(*paths):
         nonlocal calls
@@ -406,7 +406,7 @@ def die_at(words, at, before):
         if calls == at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    keeping.put = counted
+    _files.put = counted
     sys.exit(score.main(words))
 
 

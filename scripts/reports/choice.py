@@ -17,7 +17,7 @@ import numpy as np
 
 from text_metrics.commands.choose.greedy import choose, choose_best, subset_score
 from text_metrics.commands.shared.command import command
-from text_metrics.commands.shared.files import read_objects, read_text_lines, read_texts
+from text_metrics.commands.shared.files import read_objects, read_text_lines, read_texts, read_topic
 from text_metrics.metrics._core.core_encoder import encode
 from text_metrics.metrics._core.core_inputs import content_ranks
 
@@ -31,14 +31,20 @@ def read_groups(folder: Path) -> list[list[str]]:
     names = ("original", "para_a", "para_b", "para_c")
     files = [
         [
-            read_texts(record, "sentences", where)
+            (where, read_topic(record), read_texts(record, "sentences", where))
             for where, record in islice(read_objects(folder / f"{name}.jsonl"), _GROUPS)
         ]
         for name in names
     ]
     if len(set(map(len, files))) > 1:
         raise ValueError(f"{folder}: the files must have as many lines each. Got {[len(lines) for lines in files]}.")
-    return [list(dict.fromkeys(text for own in row for text in own)) for row in zip(*files, strict=True)]
+    groups = []
+    for row in zip(*files, strict=True):
+        topics = {topic for _, topic, _ in row}
+        if len(topics) > 1:
+            raise ValueError(f"{row[0][0]}: the other files have another src there. Got {sorted(topics)}.")
+        groups.append(list(dict.fromkeys(text for _, _, own in row for text in own)))
+    return groups
 
 
 def measure(texts: list[str], quality: np.ndarray, keep: int, try_all: bool) -> list[float]:

@@ -22,6 +22,7 @@ from scripts.training.gruen.corpus import read_cola, read_corpus
 from text_metrics import load
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_csv, read_json, read_part, write_text
+from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import Table, markdown_table
 
 SEED = 99
@@ -153,6 +154,7 @@ def main() -> None:
     parser.add_argument("--cola", type=Path, nargs="*", help="CoLA files to judge by; default: the development set")
     parser.add_argument("--report", type=Path)
     arguments = parser.parse_args()
+    check_outputs([arguments.text, arguments.gruen, *(arguments.cola or [])], [arguments.report])
     metric = load("gruen")
     signature = metric.compute(predictions=["It works."])["signature"]
     with warnings.catch_warnings():

@@ -16,6 +16,7 @@ import numpy as np
 
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_archive
+from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import markdown_table, put_between
 from text_metrics.metrics._core.core_encoder import LONG_TEXTS, EncoderSettings, encode
 from text_metrics.metrics._core.core_results import confidence_interval
@@ -100,6 +101,7 @@ def main() -> int:
     if arguments.data is None:
         parser.error("--data is missing, and METRICS_TEST_DATA is not set")
     folder = Path(arguments.data) / "data" / "text"
+    check_outputs([folder], [arguments.write])
     header = ["texts", "words of a half, median", '"cut", %', '"windows", %', "difference, points", "rule: length, %"]
     speeches = [section for text in read_zip(folder / "state_union.zip") for section in sections(text)]
     rows = [

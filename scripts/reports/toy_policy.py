@@ -24,6 +24,7 @@ import torch
 
 from text_metrics import load
 from text_metrics.commands.shared.command import command, drawn
+from text_metrics.commands.shared.pages import save_figure
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 from text_metrics.metrics._core.core_results import confidence_interval
 
@@ -129,7 +130,7 @@ def plot(courses: dict[str, dict[str, Course]], path: Path) -> None:
                 axis.plot(getattr(course, name).mean(1), label=label)
             axis.set(title=f"start: {start}; {title}", xlabel="step", ylim=(0, top * 1.05))
     figure.legend(*axes[0, 1].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(path, metadata={"Date": None})
+    save_figure(figure, path, metadata={"Date": None})
 
 
 def run_training(n_seeds: int, path: Path | None) -> None:

@@ -17,6 +17,7 @@ from scripts.training.gruen_calibration.corpora import SIZES, Part, read_parts
 from scripts.training.gruen_calibration.rates import Embeddings, focus_rows, redundancy_rows
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_text, write_text
+from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.commands.shared.pages import Table, markdown_table
 from text_metrics.metrics.gruen.core_encoder import EncoderSettings
 from text_metrics.metrics.gruen.core_models import DEFAULT_MODEL
@@ -82,6 +83,7 @@ def main() -> None:
     if not os.environ.get("METRICS_TEST_DATA"):
         parser.error("METRICS_TEST_DATA is not set: it names the folder with data/text")
     folder = Path(os.environ["METRICS_TEST_DATA"]) / "data" / "text"
+    check_outputs([folder, *module_files(arguments.model)], [arguments.card])
     card = read_text(arguments.card) if arguments.card else BEGIN + END
     if card.count(BEGIN) != 1 or card.count(END) != 1 or card.index(BEGIN) > card.index(END):
         raise ValueError(f"{arguments.card} must hold {BEGIN} and {END}, once each.")

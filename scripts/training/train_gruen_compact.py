@@ -19,6 +19,7 @@ judgements.
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -28,6 +29,8 @@ from scripts.training.gruen.finishing import calibrate, count_tokens, fit_log_to
 from scripts.training.gruen.judging import teach
 from scripts.training.gruen.trainer import Stage, Trainer
 from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.files import written_whole
+from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.metrics.gruen.gruen_compact import WEIGHTS_FILE
 
 # The shares of names made of common words in the runs that are averaged.
@@ -69,7 +72,7 @@ def train_all(trainer: Trainer, teacher: str, seed: int, checkpoints: Path | Non
         print(f"stage {number + 1}, {made:.0%} of names made of common words: {STAGES[number]}", flush=True)
         trainer.train(STAGES[number], seed + number, made)
         if path:
-            torch.save(trainer.model.state_dict(), path)
+            save_tensors(trainer.model.state_dict(), path)
 
     def weights() -> dict[str, torch.Tensor]:
         return {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
@@ -81,7 +84,7 @@ def train_all(trainer: Trainer, teacher: str, seed: int, checkpoints: Path | Non
     else:
         trainer.judged = teach(trainer, teacher, seed)
         if kept:
-            torch.save(trainer.judged, kept)
+            save_tensors(trainer.judged, kept)
     for stages in ROUNDS:
         begun, ends = weights(), []
         for made in MADE_NAMES:
@@ -90,6 +93,13 @@ def train_all(trainer: Trainer, teacher: str, seed: int, checkpoints: Path | Non
                 run(number, made, f"stage{number + 1}_names{made}.pt")
             ends.append(weights())
         trainer.model.load_state_dict({name: torch.stack([end[name] for end in ends]).mean(0) for name in begun})
+
+
+def save_tensors(value: Any, path: Path) -> None:
+    """Write what `torch.load` reads, atomically."""
+    # Given a path, torch's error has no name and no reason.
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+        torch.save(value, file)
 
 
 @command
@@ -109,6 +119,8 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    reads = [arguments.text, arguments.cola, *module_files(arguments.teacher)]
+    check_outputs(reads, [arguments.out, arguments.checkpoints])
     # The rounding of sums depends on the number of threads.
     torch.set_num_threads(1)
     trainer = Trainer(read_corpus(arguments.text, arguments.cola), arguments.seed)

@@ -31,6 +31,7 @@ from scripts.training.gruen.trainer import SCALE, Stage, Trainer
 from text_metrics.commands.rate_quality.main import read_lines
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import write_jsonl
+from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics.gruen.gruen_compact import ADAPTERS, WEIGHTS_FILE
 
 LONGEST = 20
@@ -82,6 +83,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    check_outputs([arguments.text, arguments.cola, arguments.rate], [arguments.out])
     torch.set_num_threads(1)
     corpus = read_corpus(arguments.text, arguments.cola)
     lines = (arguments.text / "coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()

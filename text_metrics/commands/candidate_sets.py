@@ -23,7 +23,6 @@ are the input of text-metrics judge-diversity.
 
 import argparse
 import itertools
-import json
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -33,9 +32,19 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.shared.chat import Journal, Request, add_arguments, ask_all, open_endpoint, report
+from text_metrics.commands.shared.chat import (
+    Journal,
+    Request,
+    add_arguments,
+    ask_all,
+    journal_files,
+    journal_of,
+    open_endpoint,
+    report,
+)
 from text_metrics.commands.shared.command import command
-from text_metrics.commands.shared.files import read_objects, read_texts, read_topic, write_jsonl
+from text_metrics.commands.shared.files import parse_json, read_objects, read_texts, read_topic, write_jsonl
+from text_metrics.commands.shared.outputs import check_outputs
 
 SIZE = 4
 HIGH = ("original", "para_a", "para_b", "para_c")
@@ -181,6 +190,7 @@ def pair_sets(
 
 def make_pairs(arguments: argparse.Namespace) -> int:
     """Run the command `pairs`."""
+    check_outputs([arguments.input], [arguments.output])
     tag = None if arguments.no_noun_shuffle else load_tagger()
     pairs: list[dict[str, Any]] = []
     for i, (where, record) in enumerate(read_objects(arguments.input)):
@@ -206,7 +216,7 @@ def parse_texts(answer: str, count: int, unlike: str | None = None) -> list[str]
     """
     start, end = answer.find("["), answer.rfind("]")
     try:
-        texts = json.loads(answer[start : end + 1])
+        texts = parse_json(answer[start : end + 1])
     except ValueError:
         raise ValueError(f"it must be a JSON list of {count} strings") from None
     if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
@@ -221,6 +231,8 @@ def generate(arguments: argparse.Namespace) -> int:
     """Run the command `generate`."""
     if arguments.paraphrases < 1:
         raise ValueError(f"--paraphrases must be at least 1. Got {arguments.paraphrases}.")
+    path = journal_of(arguments.output)
+    check_outputs([arguments.input], [arguments.output, *journal_files(path)])
     records, requests = [], []
     for where, record in read_objects(arguments.input):
         texts = read_texts(record, "texts", where)
@@ -236,7 +248,6 @@ def generate(arguments: argparse.Namespace) -> int:
             Request(where, [{"role": "user", "content": asked}], partial(parse_texts, count=SIZE), len(records))
         )
     endpoint = open_endpoint(arguments)
-    path = arguments.output.with_name(f"{arguments.output.name}.journal")
     with Journal(path) as journal:
         outcome = ask_all(endpoint, requests, journal)
     values = iter(outcome.values)

@@ -26,9 +26,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.probe.files import is_released, parse_references
-from text_metrics.commands.shared.chat import Endpoint, Journal, Request, add_arguments, ask_all, open_endpoint, report
+from text_metrics.commands.shared.chat import (
+    Endpoint,
+    Journal,
+    Request,
+    add_arguments,
+    ask_all,
+    journal_files,
+    journal_of,
+    open_endpoint,
+    report,
+)
 from text_metrics.commands.shared.command import command
-from text_metrics.commands.shared.files import read_json, read_objects, write_jsonl, write_text
+from text_metrics.commands.shared.files import parse_json, read_json, read_objects, write_jsonl, write_text
+from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, questions
 from text_metrics.metrics.probeval.probeval_released import read_answers as read_released
@@ -139,7 +150,7 @@ def parse_numbered(answer: str, size: int) -> list[Any]:
     problem = f"it must hold one JSON object with the numbers 1 to {size}"
     for part in re.findall(r"\{[^{}]*\}", answer):
         try:
-            pairs = json.loads(part, object_pairs_hook=list)
+            pairs = parse_json(part, object_pairs_hook=list)
         except ValueError:
             continue
         keys = [key for key, _ in pairs]
@@ -300,21 +311,23 @@ def main() -> int:
     )
     add_arguments(parser)
     arguments = parser.parse_args()
+    answers, labels_file = arguments.answers or (None, None)
+    path = journal_of(arguments.clustered)
+    check_outputs([arguments.people, answers], [arguments.clustered, labels_file, *journal_files(path)])
 
-    asked, texts = read(arguments.people, arguments.answers[0] if arguments.answers else None)
+    asked, texts = read(arguments.people, answers)
     endpoint = open_endpoint(arguments)
-    path = arguments.clustered.with_name(f"{arguments.clustered.name}.journal")
     with Journal(path) as journal:
         clustered, code = ask_clusters(endpoint, journal, asked, texts)
         write_jsonl(arguments.clustered, [one.reference() for one in clustered])
         print(f"{arguments.clustered}: {len(clustered)} of {len(asked)} questions are clustered.", file=sys.stderr)
         if agreement(clustered):
             print(agreement(clustered), file=sys.stderr)
-        if arguments.answers:
+        if labels_file is not None:
             labels, again = ask_labels(endpoint, journal, clustered)
             code = max(code, again)
-            write_text(arguments.answers[1], json.dumps(labels, ensure_ascii=False, indent=1) + "\n")
-            print(f"{arguments.answers[1]}: {len(labels)} of {len(asked)} questions are labelled.", file=sys.stderr)
+            write_text(labels_file, json.dumps(labels, ensure_ascii=False, indent=1) + "\n")
+            print(f"{labels_file}: {len(labels)} of {len(asked)} questions are labelled.", file=sys.stderr)
     return code
 
 

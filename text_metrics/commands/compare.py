@@ -1,7 +1,7 @@
 """Compare the outputs of two systems item by item, by any metric, and test whether the difference is chance.
 
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed
-    text-metrics compare a.jsonl b.jsonl --metric gruen --text-key output --plot differences.svg
+    text-metrics compare a.jsonl b.jsonl --metric gruen --text-key output --id-key id --plot differences.svg
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed --setting q=0.5 --json comparison.json
     text-metrics compare a.jsonl b.jsonl --metric probeval --references people.jsonl
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed --setting rarefy=4
@@ -9,7 +9,8 @@
 
 An item is a JSON value on its own line: a text, a list of texts, or an object that holds either under --text-key. A
 list is a set; for gruen, its score is the mean over its texts. The items of the two files are paired line by line, or
-by --id-key. Items with the same --group-key are not independent: intervals and tests are then over groups. The metric
+by --id-key. If another key, such as a prompt, has the same values in both files in different orders, the command stops
+and says so. Items with the same --group-key are not independent: intervals and tests are then over groups. The metric
 is one of this repository, or the path of any module of `evaluate` whose result has `scores`, one for each item.
 
 Prints both means and the mean difference, each with a confidence interval, and two p-values: of the hypothesis that the
@@ -19,6 +20,7 @@ two systems are exchangeable within each item, by a paired approximate randomiza
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,102 +29,118 @@ import numpy as np
 from text_metrics.commands.shared.command import command, drawn
 from text_metrics.commands.shared.files import read_jsonl, write_text
 from text_metrics.commands.shared.metrics import load_metric
-from text_metrics.commands.shared.settings import parse_settings
+from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.pages import save_figure
+from text_metrics.commands.shared.pairing import Row, check_order, order_by_id, places_by_id
+from text_metrics.commands.shared.settings import cache_of, parse_settings, paths_of
 from text_metrics.commands.shared.statistics import RESAMPLES, mean_p, randomization_p
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import (
     TEXTS,
     UNBOUNDED,
+    confidence_level,
     mean_estimate,
     merge_signatures,
-    parse_confidence,
     parse_confidence_by,
 )
 
 
-class Keys(NamedTuple):
-    """The keys of an item's text, id and group, where lines are objects."""
+class Pairing(NamedTuple):
+    """How items of two files are paired.
 
-    text: str | None
-    id: str | None
-    group: str | None
+    text_key : the key of the item; None where a line is the item
+    id_key : the key that pairs them; None for the line
+    group_key : the key of the group of items that belong together; None where each is independent
+    by_line : whether to pair by the line though a column shows another order
+    """
 
-
-def read_items(path: Path, keys: Keys) -> tuple[list[Any], list[Any], list[Any]]:
-    """Read the items of a system, their ids, which are line numbers if there is no id key, and their groups."""
-    text_key, id_key, group_key = keys
-    items: list[Any] = []
-    names: dict[Any, None] = {}
-    groups: list[Any] = []
-    for where, value in read_jsonl(path):
-        name: Any = len(names)
-        if id_key is not None:
-            if not isinstance(value, dict) or id_key not in value:
-                raise ValueError(f"{where} has no {id_key!r}.")
-            name = value[id_key]
-            if not isinstance(name, (str, int)):
-                raise ValueError(f"{where}: {id_key} must be a string or an integer. Got {name!r:.80}.")
-            if name in names:
-                raise ValueError(f"{where}: {id_key} {name!r} comes twice.")
-        if group_key is not None:
-            group = value.get(group_key) if isinstance(value, dict) else None
-            if not isinstance(group, (str, int)) or isinstance(group, bool):
-                raise ValueError(f"{where}: {group_key} must be a string or an integer. Got {group!r:.80}.")
-            groups.append(group)
-        if text_key is not None:
-            if not isinstance(value, dict) or text_key not in value:
-                raise ValueError(f"{where} has no {text_key!r}.")
-            value = value[text_key]
-        items.append(value)
-        names[name] = None
-    return items, list(names), groups
+    text_key: str | None = None
+    id_key: str | None = None
+    group_key: str | None = None
+    by_line: bool = False
 
 
 class Pairs(NamedTuple):
-    """The paired items of two systems, their ids, and the group of each pair; no groups without a group key."""
+    """The paired items of two systems.
 
-    one: list[Any]
-    other: list[Any]
+    names : the ids of the pairs, or their numbers
+    groups : the group of each pair; None without a key for it
+    references : of each pair; None where there are none
+    """
+
+    first: list[Any]
+    second: list[Any]
     names: list[Any]
-    groups: list[Any]
+    groups: list[Any] | None
+    references: list[Any] | None
 
 
-def pair_up(first: Path, second: Path, keys: Keys) -> Pairs:
-    """Read both files and pair their items."""
-    one, names, groups = read_items(first, keys)
-    other, other_names, other_groups = read_items(second, keys)
-    id_key = keys.id
-    if id_key is None:
-        if len(one) != len(other):
-            raise ValueError(
-                f"Both files must have as many items, for they are compared line by line. {first} has {len(one)}, "
-                f"{second} has {len(other)}. Pass --id-key if they belong together by an id."
-            )
-        order = list(range(len(other)))
-    else:
-        order = _order(names, other_names, id_key, first, second)
-    for i, (name, group) in enumerate(zip(names, groups, strict=False)):
-        if other_groups[order[i]] != group:
-            raise ValueError(
-                f"item {name!r} must have the same {keys.group} in both files. Got {group!r} and "
-                f"{other_groups[order[i]]!r}."
-            )
-    return Pairs(one, [other[i] for i in order], names, groups)
+ADVICE = "Pass --id-key with a key that no two lines share (is it {key}?), or --by-line if equal lines belong together."
 
 
-def _order(names: list[Any], other_names: list[Any], id_key: str, first: Path, second: Path) -> list[int]:
-    """Find the items of the second file that have the ids of the first, in their order."""
-    places = {name: i for i, name in enumerate(other_names)}
-    alone = [name for name in names if name not in places] or [name for name in other_names if name not in set(names)]
-    if alone:
-        raise ValueError(f"{id_key} {alone[0]!r} is in only one of {first} and {second}.")
-    return [places[name] for name in names]
+def read_items(rows: list[Row], text_key: str | None) -> list[Any]:
+    """Return the items of rows."""
+    for where, value in rows:
+        if text_key is not None and (not isinstance(value, dict) or text_key not in value):
+            raise ValueError(f"{where} has no {text_key!r}.")
+    return [value if text_key is None else value[text_key] for _, value in rows]
+
+
+def read_groups(rows: list[Row], others: list[Row], key: str) -> list[Any]:
+    """Return the groups of paired rows, which must be the same on both sides."""
+    groups = []
+    for row, other in zip(rows, others, strict=True):
+        pair = []
+        for where, value in (row, other):
+            group = value.get(key) if isinstance(value, dict) else None
+            if not isinstance(group, (str, int)) or isinstance(group, bool):
+                raise ValueError(f"{where}: {key} must be a string or an integer. Got {group!r:.80}.")
+            pair.append(group)
+        if pair[0] != pair[1]:
+            raise ValueError(f"{row[0]} and {other[0]} must have the same {key}. Got {pair[0]!r} and {pair[1]!r}.")
+        groups.append(pair[0])
+    return groups
+
+
+def pair_up(first: Path, second: Path, references: Path | None, how: Pairing) -> Pairs:
+    """Read the files and pair their items.
+
+    Raises
+    ------
+    ValueError
+        If a file cannot be read, lines have no partner, or a column shows that the files are in different orders.
+    """
+    notes: list[str] = []
+    rows, others = list(read_jsonl(first)), list(read_jsonl(second))
+    places: dict[str | int, int] = {i: i for i in range(len(rows))}
+    if how.id_key is not None:
+        places = places_by_id(rows, how.id_key)
+        others = [others[i] for i in order_by_id(places, others, how.id_key, f"{first} and {second}")]
+    elif len(rows) != len(others):
+        raise ValueError(
+            f"Both files must have the same number of items, because they are compared line by line. {first} has "
+            f"{len(rows)}, {second} has {len(others)}. Pass --id-key if they belong together by an id."
+        )
+    elif not how.by_line:
+        notes += check_order(rows, others, how.text_key, ADVICE)
+    given = None
+    if references is not None:
+        people = list(read_jsonl(references))
+        if how.id_key is not None and any(isinstance(value, dict) and how.id_key in value for _, value in people):
+            people = [people[i] for i in order_by_id(places, people, how.id_key, f"{first} and {references}")]
+        elif len(people) == len(rows) and not how.by_line:
+            notes += check_order(rows, people, how.text_key, ADVICE)
+        given = [value for _, value in people]
+    for note in notes:
+        print(note, file=sys.stderr)
+    groups = None if how.group_key is None else read_groups(rows, others, how.group_key)
+    return Pairs(read_items(rows, how.text_key), read_items(others, how.text_key), list(places), groups, given)
 
 
 def score(metric: Any, items: list, settings: dict[str, Any], path: Path) -> tuple[np.ndarray, str]:
     """Score the items of one system: (n,), NaN for an item without a score; and the signature."""
     sizes = None
-    if getattr(metric, "_items", None) == TEXTS and all(isinstance(item, list) and item for item in items):
+    if getattr(metric, "items", None) == TEXTS and all(isinstance(item, list) and item for item in items):
         sizes = np.array([len(item) for item in items])
         items = [text for item in items for text in item]
     try:
@@ -241,8 +259,7 @@ def plot(differences: np.ndarray, result: dict[str, Any], path: Path) -> None:
     right.hist(differences, bins="auto", orientation="horizontal", color="tab:gray")
     right.set_xlabel("items")
     figure.suptitle(f"mean difference {own['mean']:.4f}, {_format_p(result['p'])}", fontsize=10)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    save_figure(figure, path)
 
 
 @command
@@ -253,7 +270,9 @@ def main() -> int:
     parser.add_argument("b", type=Path)
     parser.add_argument("--metric", required=True, help="name of a metric here, or the path of a module")
     parser.add_argument("--text-key", help="the key of the item, where lines are objects")
-    parser.add_argument("--id-key", help="the key that pairs the items; by default, the line")
+    pairing = parser.add_mutually_exclusive_group()
+    pairing.add_argument("--id-key", help="the key that pairs the items, and the references if they have it")
+    pairing.add_argument("--by-line", action="store_true", help="pair line by line, though a key is in another order")
     parser.add_argument("--group-key", help="the key of the group, such as the prompt, of items that belong together")
     parser.add_argument("--references", type=Path, help="a reference for each item of A, as JSON lines")
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric")
@@ -261,13 +280,15 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers, including those of each item")
     parser.add_argument("--plot", type=drawn, metavar="FILE", help="plot the differences: .svg, .png or .pdf")
     arguments = parser.parse_args()
-    level = parse_confidence(arguments.confidence)
+    level = confidence_level(arguments.confidence)
     settings = parse_settings(arguments.setting, "--setting")
-    keys = Keys(arguments.text_key, arguments.id_key, arguments.group_key)
-    one, other, names, groups = pair_up(arguments.a, arguments.b, keys)
-    units = parse_confidence_by(groups or None, len(names), "item")
-    if arguments.references:
-        settings["references"] = [value for _, value in read_jsonl(arguments.references)]
+    reads = [arguments.a, arguments.b, arguments.references, *paths_of({**settings, "metric": arguments.metric})]
+    check_outputs(reads, [arguments.json, arguments.plot, cache_of(settings)])
+    how = Pairing(arguments.text_key, arguments.id_key, arguments.group_key, arguments.by_line)
+    one, other, names, groups, references = pair_up(arguments.a, arguments.b, arguments.references, how)
+    units = parse_confidence_by(groups, len(names), "item")
+    if references is not None:
+        settings["references"] = references
     metric = load_metric(arguments.metric)
     scores, signature = score(metric, one, settings, arguments.a)
     other_scores, other_signature = score(metric, other, settings, arguments.b)
@@ -279,7 +300,7 @@ def main() -> int:
         "metric": metric.name,
         "files": [str(arguments.a), str(arguments.b)],
         "left_out": int((~told).sum()),
-        **compare(scores[told], other_scores[told], level, units[told], getattr(metric, "_bounds", UNBOUNDED)),
+        **compare(scores[told], other_scores[told], level, units[told], getattr(metric, "bounds", UNBOUNDED)),
         "signatures": [signature, other_signature],
     }
     print(show(result))

@@ -24,9 +24,19 @@ from pathlib import Path
 import numpy as np
 
 from text_metrics.commands.meta_eval.pairs import is_vague
-from text_metrics.commands.shared.chat import Journal, Request, add_arguments, ask_all, open_endpoint, report
+from text_metrics.commands.shared.chat import (
+    Journal,
+    Request,
+    add_arguments,
+    ask_all,
+    journal_files,
+    journal_of,
+    open_endpoint,
+    report,
+)
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_objects, read_texts, read_topic, write_jsonl
+from text_metrics.commands.shared.outputs import check_outputs
 
 SAMPLES = 5
 LOWEST, HIGHEST = 1, 5
@@ -163,6 +173,8 @@ def main() -> int:
 
     if arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
+    path = journal_of(arguments.judged)
+    check_outputs([arguments.pairs], [arguments.judged, *journal_files(path)])
     keys = QUALITY_KEYS if arguments.quality else KEYS
     parse = partial(parse_ratings, keys=keys)
     records, requests = [], []
@@ -177,7 +189,6 @@ def main() -> int:
             numbers = repeats.setdefault(json.dumps(asked), itertools.count())
             requests += [Request(where, asked, parse, next(numbers)) for _ in range(arguments.samples)]
     endpoint = open_endpoint(arguments)
-    path = arguments.judged.with_name(f"{arguments.judged.name}.journal")
     with Journal(path) as journal:
         outcome = ask_all(endpoint, requests, journal)
 

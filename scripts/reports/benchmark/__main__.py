@@ -30,7 +30,10 @@ from scripts import ROOT
 from scripts.reports.benchmark import plot, report
 from scripts.reports.benchmark.cases import CASES, Size
 from scripts.reports.benchmark.measure import MAX_TURNS, Measurement, machine, measure
+from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_json, write_text
+from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.pages import picture_files
 
 # Seconds for the turns of one size; with --all, such that it ends within 20 minutes on two cores.
 SECONDS, SECONDS_OF_ALL = 20.0, 10.0
@@ -124,6 +127,7 @@ def run_all(sizes: dict[str, list[Size]], budget: float, scale: float, to_json: 
     return measured
 
 
+@command
 def main(words: list[str] | None = None) -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -147,12 +151,12 @@ def main(words: list[str] | None = None) -> int:
     if not arguments.scale > 0:
         parser.error(f"--scale must be more than 0. Got {arguments.scale:g}.")
 
+    pictures = picture_files(arguments.pictures, report.PICTURES)
+    check_outputs([arguments.from_json], [arguments.report, arguments.json, *pictures])
     if arguments.from_json:
         try:
             measured = read_json(arguments.from_json)
             _write_report(measured, arguments)
-        except OSError as error:
-            parser.error(f"{error.filename} cannot be written: {error.strerror}.")
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             is_named = isinstance(error, ValueError) and str(arguments.from_json) in str(error)
             named = str(error) if is_named else f"{arguments.from_json} is not what --json wrote: {error!r:.200}"

@@ -31,6 +31,7 @@ from text_metrics.commands.meta_eval.pairs import read_verdict, read_votes
 from text_metrics.commands.meta_eval.rows import rule_rows
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_objects, read_text_lines, read_texts, read_topic
+from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import markdown_table, put_between
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
@@ -194,6 +195,7 @@ def main() -> int:
         parser.error(f"--rounds must give one number for each of --sizes. Got {arguments.rounds}, {arguments.sizes}.")
     torch.set_num_threads(1)
     data = Path(os.environ["METRICS_TEST_DATA"]) / "data"
+    check_outputs([data], [arguments.write])
     captions = read_text_lines(data / "text" / "coco_captions_20k.txt")
     with tempfile.TemporaryDirectory() as scratch:
         models, made = make(list(dict.fromkeys(["default", *arguments.only])), Path(scratch))

@@ -28,7 +28,8 @@ from scripts.reports.probeval.pools import VIEWS, Pool, read
 from scripts.reports.probeval.schemes import SCHEMES, draw
 from text_metrics.commands.shared.command import command, drawn
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.pages import markdown_table
+from text_metrics.commands.shared.outputs import check_outputs, module_files
+from text_metrics.commands.shared.pages import markdown_table, save_figure
 from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval.core_vectors import load_vectors
 from text_metrics.metrics.probeval.probeval_formats import WRONG
@@ -186,7 +187,7 @@ def plot_scatter(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], title: 
     figure.suptitle(title, fontsize=9)
     figure.supxlabel("KL by people's clusters and labels, nats", fontsize=8)
     figure.supylabel("score of the pipeline; of ProtoQA's rules, the negative", fontsize=8)
-    figure.savefig(path, dpi=120)
+    save_figure(figure, path, dpi=120)
 
 
 def plot(tables: dict[str, dict[str, np.ndarray]], path: Path) -> None:
@@ -208,7 +209,7 @@ def plot(tables: dict[str, dict[str, np.ndarray]], path: Path) -> None:
         panel.grid(axis="x", alpha=0.3)
     axes[0][0].invert_yaxis()
     figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    save_figure(figure, path, dpi=120)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -232,6 +233,9 @@ def parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.sets < 1:
         parser.error(f"--sets must be at least 1. Got {arguments.sets}.")
+    reads = [arguments.targets, arguments.predictions, arguments.assessments]
+    reads += [*module_files(arguments.model), *module_files(arguments.vectors)]
+    check_outputs(reads, [arguments.report, arguments.plot, arguments.scatter])
     return arguments
 
 

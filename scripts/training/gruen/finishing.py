@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save as to_bytes
 from sklearn.linear_model import LogisticRegression
 from torch.nn import functional
 
 from scripts.training.gruen.trainer import SCALE, Trainer
+from text_metrics.commands.shared.files import written_whole
 from text_metrics.metrics.gruen.gruen_compact import ADAPTERS
 
 # For the head that predicts the logarithm of the softmax denominator.
@@ -102,8 +103,10 @@ def save(trainer: Trainer, path: Path, calibration: dict[str, tuple[float, float
         tensors[f"{ADAPTERS}{name}.down"] = adapter.down.detach()
         tensors[f"{ADAPTERS}{name}.up"] = SCALE * adapter.up.detach()
     halves = {name: tensor.half().contiguous() for name, tensor in tensors.items()}
-    save_file(halves, path, metadata={"calibration": json.dumps(calibration)})
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    data = to_bytes(halves, metadata={"calibration": json.dumps(calibration)})
+    with written_whole(path) as temporary:
+        temporary.write_bytes(data)
+    return hashlib.sha256(data).hexdigest()
 
 
 def logistic(values: np.ndarray, labels: list[int]) -> tuple[float, float]:

@@ -37,7 +37,7 @@ def run(command: ChooseCommand) -> int:
     source.check_columns(reading.text_key, reading.group_key, command.quality_key)
     chooser = Chooser(command)
     decisive = command.decisive()
-    files = Files(reading.output("chosen"), None, decisive)
+    files = Files(reading.output("chosen"), None, decisive, reading)
     summary = files.finished(reading.restart)
     if summary is not None:
         return show(summary)

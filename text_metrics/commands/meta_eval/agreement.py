@@ -192,6 +192,8 @@ def kappa_by_group(
 ) -> dict[str, dict[str, Any]]:
     """Mean kappa of form metrics with content metrics, of each group within itself, and of each with the judge.
 
+    A mean is left out where chance explains all agreement of a pair, which then has no kappa.
+
     Parameters
     ----------
     groups : the group of each metric, "form" or "content"; others are left out
@@ -211,7 +213,8 @@ def kappa_by_group(
     for key in ("form with form", "content with content", "form with content", "form with judge", "content with judge"):
         if key in totals:
             mean = np.mean(totals[key], axis=0)  # the first is of the pairs themselves
-            found[key] = {"kappa": float(mean[0]), "interval": draws.interval(mean[1:])}
+            if np.isfinite(mean[0]):
+                found[key] = {"kappa": float(mean[0]), "interval": draws.interval(mean[1:])}
     return found
 
 

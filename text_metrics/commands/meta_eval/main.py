@@ -41,6 +41,8 @@ from text_metrics.commands.meta_eval.rows import Scoring, all_rows
 from text_metrics.commands.shared.command import command, drawn
 from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.metrics import load_metric
+from text_metrics.commands.shared.outputs import check_outputs, module_files
+from text_metrics.commands.shared.pages import picture_files
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, PRECISIONS
 
 CONCEPTS = 300
@@ -135,6 +137,12 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
 def write_report(arguments: argparse.Namespace, claims: report.Claims = report.NO_CLAIMS) -> int:
     """Evaluate, print the report in short, and write it in the forms that are asked for; returns the exit code."""
+    modules = [arguments.model, *arguments.metric, *arguments.metric_lower]
+    reads = [*arguments.files, arguments.sets, *arguments.quality]
+    reads += [path for name in modules for path in module_files(name)]
+    reports = [arguments.markdown, arguments.json, arguments.html, arguments.list_texts]
+    pictures = picture_files(arguments.pictures, pages.PICTURES)
+    check_outputs(reads, [*reports, arguments.cache, arguments.pictures, *pictures])
     found = evaluate_all(arguments)
     if found is None:
         return 0 if arguments.list_texts else 1

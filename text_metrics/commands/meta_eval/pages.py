@@ -9,6 +9,8 @@ from text_metrics.commands.meta_eval.report import MARK, NO_CLAIMS, NOTE, TRAINI
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.pages import Table, html_page, html_picture, html_table, markdown_table
 
+# The pictures that a report can have.
+PICTURES = ("qualities", "people", "agreement", "kappa", "labels")
 TITLE = "Evaluation of diversity metrics"
 INTRODUCTION = (
     "Each metric is an annotator that says which of two sets of texts is more diverse. It is compared with a judge, "

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from text_metrics.commands.probe.files import read_references
-from text_metrics.commands.probe.output import add_outputs, write_outputs
+from text_metrics.commands.probe.output import add_outputs, check_report, write_outputs
 from text_metrics.commands.probe.pictures import draw_annotators
 from text_metrics.commands.probe.report import add_pipeline, parse_pipeline
 from text_metrics.commands.probe.scoring import Scorer
@@ -163,6 +163,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"--{name} must be between 0 and 1. Got {getattr(arguments, name)}.")
     if min(arguments.sizes) < 1 or min(arguments.divergences) <= 0 or arguments.draws < 2:
         raise ValueError("--sizes must be at least 1, --divergences above 0 and --draws at least 2.")
+    check_report(arguments, [arguments.targets])
     found = measure(Scorer(read_references(arguments.targets), {}, *parse_pipeline(arguments.setting)), arguments)
     write_outputs(arguments, "probe annotators", "\n".join(lines(found)) + "\n", found, draw_annotators)
     return 0

@@ -1,6 +1,7 @@
 """`text-metrics probe ask`: have a model answer questions many times over."""
 
 import argparse
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -9,8 +10,19 @@ from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import read_questions, read_shots
 from text_metrics.commands.probe.local import Sampler, Sampling, check
 from text_metrics.commands.probe.prompts import messages
-from text_metrics.commands.shared.chat import Journal, Outcome, Request, add_arguments, ask_all, open_endpoint, report
+from text_metrics.commands.shared.chat import (
+    Journal,
+    Outcome,
+    Request,
+    add_arguments,
+    ask_all,
+    journal_files,
+    journal_of,
+    open_endpoint,
+    report,
+)
 from text_metrics.commands.shared.files import write_jsonl
+from text_metrics.commands.shared.outputs import check_outputs, module_files
 
 DESCRIPTION = """\
 Ask a model each question many times, and write its answers.
@@ -24,6 +36,8 @@ of a released file of targets. A line of the output has the `id`, the clean `ans
 kept in answers.jsonl.journal as it comes: after a crash, the same command continues, and asks for none of them again.
 """
 
+# Half of a surrogate pair, which UTF-8 cannot encode.
+_UNPAIRED = re.compile("[\ud800-\udfff]")
 # More than the samples of any question.
 _MANY = 1_000_000_000
 
@@ -55,9 +69,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     if arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
+    path = journal_of(arguments.answers)
+    reads = [arguments.questions, arguments.shots, *module_files(arguments.model if arguments.local else None)]
+    check_outputs(reads, [arguments.answers, *journal_files(path)])
     questions = read_questions(arguments.questions)
     shots = read_shots(arguments.shots) if arguments.shots else []
-    path = arguments.answers.with_name(f"{arguments.answers.name}.journal")
     outcome = None
     if arguments.local:
         sampling = Sampling(arguments.temperature, arguments.max_tokens, arguments.batch_size, arguments.seed)
@@ -80,6 +96,14 @@ def run(arguments: argparse.Namespace) -> int:
         with Journal(path) as journal:
             outcome = ask_all(endpoint, requests, journal)
         found, model = _by_question(outcome, arguments.samples), arguments.model
+    whole = [[_UNPAIRED.sub("\ufffd", answer) for answer in answers] for answers in found]
+    n_replaced = sum(one != other for pair in zip(found, whole, strict=True) for one, other in zip(*pair, strict=True))
+    if n_replaced:
+        print(
+            f"{arguments.answers}: in {n_replaced} answers, half of a surrogate pair is replaced by U+FFFD; {path} has "
+            "them as they came.",
+            file=sys.stderr,
+        )
     lines = [
         {
             "id": question.id,
@@ -89,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
             "model": model,
             "temperature": arguments.temperature,
         }
-        for question, answers in zip(questions, found, strict=True)
+        for question, answers in zip(questions, whole, strict=True)
         if answers
     ]
     write_jsonl(arguments.answers, lines)

@@ -2,13 +2,15 @@
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.shared.command import drawn
 from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import put_between
+from text_metrics.commands.shared.settings import cache_of, parse_settings, paths_of
 
 
 def add_outputs(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +18,13 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put it between its markers in a page of Markdown")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
     parser.add_argument("--plot", type=drawn, metavar="FILE", help="write the picture as SVG")
+
+
+def check_report(arguments: argparse.Namespace, reads: Sequence[Path | None], *more: Path | None) -> None:
+    """Check that what a report writes, `more` included, is none of what is read for it."""
+    settings = parse_settings(arguments.setting, "--setting")
+    writes = [arguments.write, arguments.json, arguments.plot, cache_of(settings), *more]
+    check_outputs([*reads, *paths_of(settings)], writes)
 
 
 def write_outputs(

@@ -3,6 +3,8 @@
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Iterable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 
 from text_metrics.commands.probe.comparing import PEOPLE, RULES, Comparing, against_people, describe_second, pairs, rows
 from text_metrics.commands.probe.files import clean_counts, read_counts, read_references
-from text_metrics.commands.probe.output import add_outputs, write_outputs
+from text_metrics.commands.probe.output import add_outputs, check_report, write_outputs
 from text_metrics.commands.probe.pictures import draw_report
 from text_metrics.commands.probe.scoring import Scorer
 from text_metrics.commands.probe.tables import html, markdown
@@ -30,7 +32,8 @@ Score the answers of models, and of people, to the same questions.
 
 Targets are people's answers: released files of Commonsense Frame Completion or ProtoQA, or a reference of probeval on
 each line. Answers are files that `text-metrics probe ask` wrote, or released files; they are cleaned first. Questions
-that only one side has are left out and named.
+that only one side has, or to which all answers of a model are blank, are left out and named; a blank answer beside
+others is wrong.
 """
 
 
@@ -84,8 +87,11 @@ def run(arguments: argparse.Namespace) -> int:
     assert level is not None
     if arguments.rounds < 1:
         raise ValueError(f"--rounds must be at least 1. Got {arguments.rounds}.")
+    paths = _paths(arguments.answers)
+    reads = [arguments.targets, arguments.people, *paths.values()]
+    check_report(arguments, reads, arguments.markdown, arguments.html)
     references = read_references(arguments.targets)
-    files = _read_files(arguments.answers)
+    files = {name: read_counts(path) for name, path in paths.items()}
     people = read_counts(arguments.people) if arguments.people else None
     how = Comparing(level, arguments.rounds, arguments.seed, not arguments.raw)
     report = make_report(references, files, people, parse_pipeline(arguments.setting), how)
@@ -99,6 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
         for kind, names in row.get("skipped", {}).items():
             if names:
                 print(f"{row['name']}: {kind}: {', '.join(names)}", file=sys.stderr)
+    for left_out in report["without_questions"]:
+        print(left_out, file=sys.stderr)
     return 0
 
 
@@ -116,12 +124,9 @@ def make_report(
     files : the answers of each model: name to question id to counts
     people : a second sample of people's answers, or None
     """
-    everyone = {**files, PEOPLE: people} if people is not None else dict(files)
-    distinct = {
-        name for name, found in everyone.items() if max(max(own.values(), default=1) for own in found.values()) == 1
-    }
-    if how.clean:
-        everyone = {name: clean_counts(found) for name, found in everyone.items()}
+    given = {**files, PEOPLE: people} if people is not None else dict(files)
+    everyone = {name: _answered(name, clean_counts(found) if how.clean else found) for name, found in given.items()}
+    distinct = {name for name, found in given.items() if all(n == 1 for own in found.values() for n in own.values())}
     files = {name: everyone[name] for name in files}
     scorer = Scorer(references, everyone, *pipeline)
     own = rows(scorer, everyone, how.level)
@@ -137,6 +142,9 @@ def make_report(
     if people is not None:
         about = describe_second(scorer.references, everyone[PEOPLE], np.random.default_rng(how.seed))
     second = everyone[PEOPLE] if about is not None and not about["same"] else None
+    against = against_people(scorer, files, second, False, how)
+    compared = everyone if second is not None else files
+    paired = pairs(scorer, compared, how)
     return {
         "confidence": how.level,
         "rounds": how.rounds,
@@ -146,19 +154,40 @@ def make_report(
         "n_gold": sum(int(question.gold_counts.sum()) for question in scorer.questions.values()),
         "second_sample": about,
         "rows": own,
-        "against_people": against_people(scorer, files, second, False, how),
+        "against_people": against,
         "against_people_once": against_people(scorer, files, second, True, how),
-        "pairs": pairs(scorer, everyone if second is not None else files, how),
+        "pairs": paired,
+        "without_questions": _without_questions(files, against, list(compared), paired),
     }
 
 
-def _read_files(given: list[str]) -> dict[str, dict[str, Counter[str]]]:
-    files: dict[str, dict[str, Counter[str]]] = {}
+def _answered(name: str, found: dict[str, Counter[str]]) -> dict[str, Counter[str]]:
+    """Leave out the questions that have no answer, or only blank ones; raises a ValueError if none is left."""
+    answered = {question: own for question, own in found.items() if any(text.strip() for text in own)}
+    if not answered:
+        raise ValueError(f"{name}: none of its {len(found)} questions has an answer that is not blank.")
+    return answered
+
+
+def _without_questions(
+    files: Iterable[str], against: list[dict[str, Any]], compared: list[str], paired: list[dict[str, Any]]
+) -> list[str]:
+    """Name what could not be compared, for there is no question that both sides answered."""
+    done = {row["name"] for row in against}
+    pairs_done = {(row["a"], row["b"]) for row in paired}
+    alone = [f"{name}: no question in common with the second sample of people" for name in files if name not in done]
+    apart = [pair for pair in combinations(compared, 2) if pair not in pairs_done]
+    return alone + [f"{first} and {second}: no question in common" for first, second in apart]
+
+
+def _paths(given: list[str]) -> dict[str, Path]:
+    """Read the files of answers by their names."""
+    paths: dict[str, Path] = {}
     for value in given:
         name, equals, path = value.partition("=")
         if not equals:
             name, path = Path(value).stem, value
-        if not name or name in files or name in (PEOPLE, *RULES):
+        if not name or name in paths or name in (PEOPLE, *RULES):
             raise ValueError(f"each file of answers needs a name of its own. Got {name!r} for {path}: pass NAME=FILE.")
-        files[name] = read_counts(Path(path))
-    return files
+        paths[name] = Path(path)
+    return paths

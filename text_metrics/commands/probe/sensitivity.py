@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.probe.files import read_references
-from text_metrics.commands.probe.output import add_outputs, write_outputs
+from text_metrics.commands.probe.output import add_outputs, check_report, write_outputs
 from text_metrics.commands.probe.pictures import draw_sensitivity
 from text_metrics.commands.probe.report import add_pipeline, parse_pipeline
 from text_metrics.commands.probe.scoring import Scorer
@@ -151,6 +151,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
+    check_report(arguments, [arguments.targets])
     found = measure(Scorer(read_references(arguments.targets), {}, *parse_pipeline(arguments.setting)))
     write_outputs(arguments, "probe sensitivity", "\n".join(lines(found)) + "\n", found, draw_sensitivity)
     return 0

@@ -22,6 +22,7 @@ from text_metrics.commands.rate_quality.likelihood import LanguageModel
 from text_metrics.commands.rate_quality.rating import Reference, per_token
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_jsonl, write_jsonl
+from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.metrics._core.core_results import VERSION
 
 
@@ -46,6 +47,7 @@ def main() -> int:
     parser.add_argument("--start", metavar="TOKEN", help="the token before each text; the model's own by default")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="good texts of the same kind")
     arguments = parser.parse_args()
+    check_outputs([arguments.texts, arguments.reference, *module_files(arguments.model)], [arguments.rated])
     texts = read_lines(arguments.texts)
     known = read_lines(arguments.reference) if arguments.reference else []
     model = LanguageModel(arguments.model, arguments.start)

@@ -8,10 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from text_metrics.commands.score.command import UsageError
+from text_metrics.commands.score.command import Command, UsageError
 from text_metrics.commands.score.output import write_bad
 from text_metrics.commands.score.progress import BadRowError
-from text_metrics.commands.score.store import State, Store, written_whole
+from text_metrics.commands.score.store import State, Store
+from text_metrics.commands.shared.command import describe_os_error
+from text_metrics.commands.shared.files import written_whole
+from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.settings import cache_of, paths_of
 
 EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
 
@@ -24,12 +28,25 @@ class Files:
     out : the output
     summary : the summary; beside the output if None
     decisive : what decides the numbers, as JSON: a job continues only under an equal command
+    command : what is read
+
+    Raises
+    ------
+    UsageError
+        If one of them is read.
     """
 
-    def __init__(self, out: Path, summary: Path | None, decisive: Mapping[str, Any]) -> None:
+    def __init__(self, out: Path, summary: Path | None, decisive: Mapping[str, Any], command: Command) -> None:
         self.out, self._decisive = out, decisive
         self._summary = summary or out.with_name(f"{out.name}.summary.json")
+        self._bad = out.with_name(f"{out.name}.bad.jsonl")
         self._parts = out.with_name(f"{out.name}.parts")
+        reads: list[str | Path] = [command.data, *paths_of({**command.settings, "metric": command.metric})]
+        writes = [*dict.fromkeys((out, self._summary)), self._bad, cache_of(command.settings)]
+        try:
+            check_outputs(reads, writes, (self._parts, Store.done(self._parts)))
+        except ValueError as error:
+            raise UsageError(str(error)) from None
 
     def finished(self, restart: bool) -> dict[str, Any] | None:
         """Read the summary of a job that is done; None if there is work to do.
@@ -78,7 +95,7 @@ class Files:
 
     def finish(self, store: Store, state: State, summary: Mapping[str, Any]) -> int:
         """Write what was set aside and the summary, and remove what was kept; returns the exit code."""
-        write_bad(store, state, self.out.with_name(f"{self.out.name}.bad.jsonl"))
+        write_bad(store, state, self._bad)
         with written_whole(self._summary) as temporary:
             temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         store.remove()
@@ -94,12 +111,15 @@ def show(summary: Mapping[str, Any]) -> int:
 def end(name: str, run: Callable[[], int]) -> int:
     """Run the command of this name, and return its exit code; what is wrong goes to stderr."""
     try:
-        return run()
+        code = run()
+        sys.stdout.flush()
+        return code
     except BadRowError:
         print("Stopped there. What was done before is kept.", file=sys.stderr)
         return EXIT_STRICT
     except (UsageError, OSError) as error:
-        print(f"{name}: {error}", file=sys.stderr)
+        message = describe_os_error(error) if isinstance(error, OSError) else str(error)
+        print(f"{name}: {message}", file=sys.stderr)
         return EXIT_USAGE
     except KeyboardInterrupt:
         print("Interrupted. The same command continues from here.", file=sys.stderr)

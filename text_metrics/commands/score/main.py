@@ -11,7 +11,7 @@ Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets
 a list; or a row holds one text, and consecutive rows with the same --group-key, or --set-size consecutive rows, make a
 set. gruen scores each text; the texts of a set are then taken together in the interval. Writes the rows with their
 scores, in order, as Parquet, JSON lines or CSV, by the extension of --out; the columns of rows that make a set become
-lists.
+lists. In JSON lines and CSV, binary data is base64.
 
 A summary goes to stdout and to <out>.summary.json: the numbers of the metric over the whole file, its signature, and
     n_scores, n_texts, n_bad    the numbers of scores, of texts scored, and of rows set aside
@@ -71,7 +71,7 @@ def run(command: Command) -> int:
     source.check_columns(command.text_key, command.group_key, command.reference_key, command.similarity_key)
     task = OneSet(command, scorer, source) if command.one_set else ByRow(command, scorer, source)
     out = command.output(name)
-    files = Files(out, out if command.one_set else None, command.decisive(name, command.score_key or name))
+    files = Files(out, out if command.one_set else None, command.decisive(name, command.score_key or name), command)
     summary = files.finished(command.restart)
     if summary is not None:
         return show(summary)

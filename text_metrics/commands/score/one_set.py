@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import numpy as np
 from text_metrics.commands.score.command import Command, UsageError
 from text_metrics.commands.score.rows import Source
 from text_metrics.commands.score.second_pass import PASSES, Place, StoredArrays
-from text_metrics.commands.score.store import State, Store, written_whole
+from text_metrics.commands.score.store import State, Store
 from text_metrics.commands.score.units import Job, Reader, Unit
 from text_metrics.commands.score.work import Batch, Engine, Scorer, score_batch
+from text_metrics.commands.shared.files import written_whole
 from text_metrics.metrics._core.core_parts import Arrays
 from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_signatures
 
@@ -99,7 +101,8 @@ class OneSet:
         stem = f"arrays-{len(store.parts):08d}"
         for name, array in arrays.items():
             with written_whole(store.folder / f"{stem}.{name}.npy") as temporary, temporary.open("wb") as file:
-                np.save(file, array)
+                # Into a file itself, numpy writes by `tofile`, whose errors do not say why.
+                np.save(SimpleNamespace(write=file.write), array)
         store.append([], replace(state, arrays=list(arrays)))
         if not self._parts.replaces:
             return []

@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 
 from text_metrics.commands.score.command import UsageError
 from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.store import State, Store, written_whole
+from text_metrics.commands.score.store import State, Store
 from text_metrics.commands.score.units import Reader
 from text_metrics.commands.score.work import Batch
+from text_metrics.commands.shared.files import to_plain, written_whole
 from text_metrics.metrics._core.core_results import TEXTS
 
 
@@ -56,7 +57,7 @@ def write_rows(store: Store, path: Path) -> None:
         if path.suffix == ".jsonl":
             with temporary.open("w", encoding="utf-8") as file:
                 for _, rows in store.batches():
-                    file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+                    file.writelines(json.dumps(row, ensure_ascii=False, default=to_plain) + "\n" for row in rows)
             return
         schema = store.schema or infer_schema(rows for _, rows in store.batches())
         if path.suffix == ".csv":
@@ -73,7 +74,9 @@ def write_rows(store: Store, path: Path) -> None:
 
 
 def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else value
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, ensure_ascii=False, default=to_plain)
+    return to_plain(value) if isinstance(value, bytes) else value
 
 
 def _fit(rows: list[dict[str, Any]], schema: pa.Schema) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ import numpy as np
 from tqdm import tqdm
 
 from text_metrics.commands.score.work import Engine
-from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.files import named_writing, write_text
 from text_metrics.metrics._core.core_distances import nearest_between
 from text_metrics.metrics._core.core_models import matrix_device
 from text_metrics.metrics._core.core_parts import Arrays
@@ -114,7 +114,11 @@ class BlockPass(MergedPass):
             best = np.lib.format.open_memmap(file, "r+")
         else:
             best = np.lib.format.open_memmap(file, "w+", np.float64, (n,))
-            best[:] = -np.inf
+            # On a full disk, a write to a part of a mapped file that has no space yet would kill the process.
+            with named_writing(file), file.open("r+b") as opened:
+                opened.seek(best.offset)
+                for start in range(0, n, _BLOCK_TEXTS):
+                    opened.write(np.full(min(_BLOCK_TEXTS, n - start), -np.inf).tobytes())
         work = partial(_open_pairs, place.engine.share(blocks), total / n, self.parts.settings.device)
         found = place.engine.map(partial(iter, pairs[n_done:]), work)
         bar = tqdm(found, total=len(pairs), initial=n_done, disable=place.quiet, desc="nearest neighbours", unit="pair")

@@ -2,10 +2,8 @@
 
 import fcntl
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import pyarrow.parquet as pq
 
 from text_metrics.commands.score.command import UsageError
 from text_metrics.commands.score.work import Batch
+from text_metrics.commands.shared.files import written_whole
 
 
 @dataclass(frozen=True)
@@ -107,30 +106,16 @@ class Store:
     def remove(self) -> None:
         """Remove the folder; it is renamed first, so that what a kill leaves of it is not taken for all of it."""
         self.sweep(self.folder)
-        self.folder.rename(self._done(self.folder))
+        self.folder.rename(self.done(self.folder))
         self.sweep(self.folder)
         self._lock.close()
 
     @classmethod
     def sweep(cls, folder: Path) -> None:
         """Delete what a kill has left of a folder that was being removed."""
-        shutil.rmtree(cls._done(folder), ignore_errors=True)
+        shutil.rmtree(cls.done(folder), ignore_errors=True)
 
     @staticmethod
-    def _done(folder: Path) -> Path:
+    def done(folder: Path) -> Path:
+        """Return the name that a folder has while it is removed."""
         return folder.with_name(f"{folder.name}.done")
-
-
-@contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """Yield a name to write a file under; it is renamed to `path` once it is complete."""
-    temporary = path.with_name(f"{path.name}.tmp")
-    yield temporary
-    put(temporary, path)
-
-
-def put(temporary: Path, path: Path) -> None:
-    """Move a complete file to its name, once it is on the disk."""
-    with temporary.open("rb") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from text_metrics.commands.score.command import Command
 from text_metrics.commands.score.rows import SHOWN, Row, Source
+from text_metrics.commands.shared.files import to_plain
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS
@@ -78,7 +79,7 @@ class Reader:
 
     @staticmethod
     def _set_aside(row: Row, problem: str) -> Row:
-        raw = row.raw if row.values is None else json.dumps(row.values, default=str)[:SHOWN]
+        raw = row.raw if row.values is None else json.dumps(row.values, default=to_plain)[:SHOWN]
         return row._replace(error=problem, raw=raw)
 
     def _belongs(self, good: list[Row], row: Row) -> bool:

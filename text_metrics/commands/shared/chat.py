@@ -20,7 +20,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
-from text_metrics.commands.shared.files import parse_json
+from text_metrics.commands.shared.files import named_writing
 
 if TYPE_CHECKING:
     import openai
@@ -70,6 +70,16 @@ class Outcome(NamedTuple):
     stopped: str | None
 
 
+def journal_of(output: Path) -> Path:
+    """Return the journal of the answers that an output is made of."""
+    return output.with_name(f"{output.name}.journal")
+
+
+def journal_files(journal: Path) -> tuple[Path, Path]:
+    """List what a journal writes: itself, and its lock."""
+    return journal, journal.with_name(f"{journal.name}.lock")
+
+
 class Journal:
     """The answers so far, in a file that grows by a line for each and is safe to kill at any moment."""
 
@@ -79,14 +89,15 @@ class Journal:
         self._guard = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         # Two runs at once would pay for the same answers. The system releases the lock when a process dies.
-        self._lock = FileLock(f"{path}.lock")
+        self._lock = FileLock(journal_files(path)[1])
         try:
             self._lock.acquire(blocking=False)
         except Timeout:
             raise ValueError(f"{path} is in use by another run.") from None
         try:
             self._read()
-            self._file = path.open("ab")
+            # Without a buffer, which would be written later, when writing has failed.
+            self._file = path.open("ab", buffering=0)
         except BaseException:
             self._lock.release()
             raise
@@ -96,12 +107,12 @@ class Journal:
         whole = data.rfind(b"\n") + 1
         for number, line in enumerate(data[:whole].splitlines(), 1):
             try:
-                record = parse_json(line.decode())
+                record = json.loads(line)
                 prompt, answer = record["tokens"]
                 if not isinstance(record["answer"], str | None) or not isinstance(prompt + answer, int):
                     raise TypeError("it must have 'answer', a string, and 'tokens', two integers")
                 self.answers.setdefault(record["key"], []).append(record)
-            except (ValueError, TypeError, KeyError) as error:
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
                 raise ValueError(f"{self.path}, line {number} is no answer of an earlier run: {error}.") from None
         if whole < len(data):
             # A run was killed while it wrote this line.
@@ -109,11 +120,24 @@ class Journal:
                 file.truncate(whole)
 
     def add(self, record: dict[str, Any]) -> None:
-        """Keep an answer, on the disk before anything else is done."""
-        with self._guard:
-            self._file.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+        """Keep an answer, on the disk before anything else is done.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; it names the file, which then has no part of the answer.
+        """
+        line = _to_line(record)
+        with self._guard, named_writing(self.path):
+            end = os.fstat(self._file.fileno()).st_size
+            try:
+                written = 0
+                while written < len(line):
+                    written += self._file.write(line[written:])
+                os.fsync(self._file.fileno())
+            except OSError:
+                self._file.truncate(end)
+                raise
             self.answers.setdefault(record["key"], []).append(record)
 
     def __enter__(self) -> Self:
@@ -124,6 +148,14 @@ class Journal:
     ) -> None:
         self._file.close()
         self._lock.release()
+
+
+def _to_line(record: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps(record, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:
+        # Half of a surrogate pair has no UTF-8, but an escape in JSON.
+        return json.dumps(record).encode() + b"\n"
 
 
 class _EndpointError(Exception):
@@ -195,6 +227,10 @@ def ask_all(endpoint: Endpoint, requests: list[Request], journal: Journal) -> Ou
         except (_EndpointError, KeyboardInterrupt) as error:
             stopped = str(error) or "It was interrupted."
             broken.append(stopped)
+        except OSError as error:
+            # An answer that cannot be kept is not asked for.
+            broken.append(str(error))
+            raise
         finally:
             # Requests in flight are paid for, so their answers are awaited and kept.
             pool.shutdown(cancel_futures=True)

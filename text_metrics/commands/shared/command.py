@@ -1,25 +1,31 @@
 """How a command ends if what it was given is wrong: a sentence on stderr, and exit code 2."""
 
+import errno
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
+from typing import Any
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 # Libraries that a command imports only if it needs them, and the extras that bring them.
 _EXTRAS = {"matplotlib": "plots", "openai": "judge"}
+_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
 
 
-def command(main: Callable[[], int | None]) -> Callable[[], int]:
+def command(main: Callable[..., int | None]) -> Callable[..., int]:
     """Make the main function of a command return its exit code: 2 after a ValueError, OSError or ImportError."""
 
     @wraps(main)
-    def run() -> int:
+    def run(*arguments: Any) -> int:
         try:
-            return main() or 0
+            code = main(*arguments) or 0
+            # What cannot be printed is found out here, not after the end.
+            sys.stdout.flush()
+            return code
         except OSError as error:
-            named = f"{error.filename} cannot be used: {error.strerror}." if error.filename else str(error)
-            return _end(named)
+            return _end(describe_os_error(error))
         except ImportError as error:
             extra = _EXTRAS.get(error.name or "")
             return _end(f'{error.name} is needed: pip install ".[{extra}]"' if extra else str(error))
@@ -29,6 +35,20 @@ def command(main: Callable[[], int | None]) -> Callable[[], int]:
             return _end("Interrupted.", EXIT_INTERRUPTED)
 
     return run
+
+
+def describe_os_error(error: OSError) -> str:
+    """Describe what the system refused, with the name of the file: every error of writing has one, except stdout's."""
+    if error.filename is not None:
+        return f"{error.filename} cannot be used: {error.strerror}."
+    if error.errno not in _WRITING:
+        return str(error)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Python would try again at its end, and fail with another message.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return f"The standard output cannot be written: {error.strerror}."
 
 
 def drawn(path: str) -> Path:

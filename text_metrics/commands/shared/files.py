@@ -1,6 +1,8 @@
 """Files as all commands read and write them: JSON, CSV, tables of lines and archives; errors name the file and line."""
 
+import base64
 import csv
+import errno
 import io
 import json
 import os
@@ -65,8 +67,8 @@ def _old_lines(file: BinaryIO) -> Iterator[bytes]:
         yield bytes(rest)
 
 
-def parse_json(text: str) -> Any:
-    """Parse JSON. NaN, which is common though invalid, becomes None.
+def parse_json(text: str, **options: Any) -> Any:
+    """Parse JSON, with options of `json.loads`. NaN, which is common though invalid, becomes None.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def parse_json(text: str) -> Any:
         If it is not JSON, is nested too deeply, or has half of a surrogate pair, which cannot be written again.
     """
     try:
-        value = json.loads(text, parse_constant=lambda _: None)
+        value = json.loads(text, parse_constant=lambda _: None, **options)
         json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -233,8 +235,59 @@ def write_jsonl(path: Path, values: Iterable[Any]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file atomically."""
+    """Write a file atomically; its folder is made if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def to_plain(value: Any) -> str:
+    """Return what JSON has no type for, as a string: base64 of binary data, `str` of times and decimals."""
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+
+
+def temporary_name(path: Path) -> Path:
+    """Return the name that a file has until it is complete; its own if it is no file, such as /dev/stdout."""
+    is_special = path.exists() and not path.is_file()
+    return path if is_special else path.with_name(f"{path.name}.tmp")
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Yield a name to write a file under; it is renamed to `path` once it is complete.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; its `filename` is `path`.
+    """
+    temporary = temporary_name(path)
+    try:
+        with named_writing(path, temporary):
+            yield temporary
+            if temporary != path:
+                put(temporary, path)
+    except BaseException:
+        if temporary != path:
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def put(temporary: Path, path: Path) -> None:
+    """Move a complete file to its name, once it is on the disk."""
+    with temporary.open("rb") as file:
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+@contextmanager
+def named_writing(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Name the file in errors of writing it: on a full disk, the system's error has no name."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and str(error.filename) not in (str(path), str(temporary)):
+            raise
+        # Some libraries give the system's message alone.
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise OSError(error.errno or errno.EIO, reason, str(path)) from error

@@ -3,11 +3,11 @@
 import base64
 import html as markup
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.files import write_text, written_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,6 +67,18 @@ def to_svg(figure: "Figure") -> str:
     figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
     # Without the declaration, the text can stand in a page too.
     return file.getvalue()[file.getvalue().index("<svg") :]
+
+
+def save_figure(figure: "Figure", path: Path, **options: Any) -> None:
+    """Write a figure to a file, atomically, in the format of its extension; `options` are those of `savefig`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:] or None, **options)
+
+
+def picture_files(folder: Path | None, names: Iterable[str]) -> list[Path]:
+    """List the files that a report's pictures are written to; none without a folder."""
+    return [folder / f"{name}.svg" for name in names] if folder else []
 
 
 def put_between(path: Path, name: str, written: str) -> None:

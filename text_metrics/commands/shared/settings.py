@@ -1,8 +1,12 @@
 """Settings of a metric on the command line, as all commands read them."""
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+from text_metrics.commands.shared.outputs import module_files
 
 # The settings of the encoder that a command takes.
 ENCODER = ("model", "precision", "long_texts", "batch_size", "device", "cache_dir")
@@ -30,3 +34,20 @@ def parse_settings(pairs: Sequence[str], option: str) -> dict[str, Any]:
         except ValueError:
             settings[name] = value
     return settings
+
+
+def paths_of(settings: Mapping[str, Any]) -> list[str | Path]:
+    """List the files that settings name, such as those of a model."""
+    return [
+        path
+        for name, value in settings.items()
+        # A value that is no path, such as that of kernel="ngram", may be the name of a folder.
+        if isinstance(value, str) and name != "cache_dir" and (name.endswith("model") or os.sep in value)
+        for path in module_files(value)
+    ]
+
+
+def cache_of(settings: Mapping[str, Any]) -> Path | None:
+    """Return the folder of the cache; None if there is none."""
+    folder = settings.get("cache_dir")
+    return Path(folder).expanduser() if folder and isinstance(folder, str) else None

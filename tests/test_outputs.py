@@ -1,0 +1,475 @@
+"""What commands write: never what they read, and named where it cannot be written."""
+
+import ast
+import base64
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.conftest import ROOT
+from tests.files import read_jsonl, small_files
+from text_metrics.commands.meta_eval import pages
+from text_metrics.commands.meta_eval import report as meta_report
+from text_metrics.commands.shared.outputs import check_outputs
+
+LINE = {
+    **{"id": "q1", "texts": ["a b", "c d", "e f", "g h"], "text": "A dog barks.", "question": "Name a pet."},
+    **{"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "answers": ["dog"], "answer": "dog", "quality": 1},
+}
+LINES = ("data.jsonl", "other.jsonl", "third.jsonl", "fourth.jsonl", "model.gguf")
+METRIC, MODEL = "folder/metric.py", "folder2/weights.safetensors"
+FOLDERS = ("folder", "folder2", "data/text")
+CHAT = ["--model", "m", "--base-url", "http://[::1]:9"]
+SCORE = ["score", "data.jsonl", "--metric", "self_bleu", "--text-key", "texts", "--quiet", "--restart"]
+ONE_SET = ["score", "data.json", "--metric", "self_bleu", "--text-key", "texts", "--quiet", "--one-set", "--restart"]
+EMBED = ["vendi_embed" if word == "self_bleu" else word for word in SCORE]
+CHOOSE = ["choose", "data.jsonl", "--text-key", "texts", "--keep", "2", "--quiet", "--restart"]
+COMPARE = [
+    *("compare", "data.jsonl", "other.jsonl", "--metric", "./folder", "--references", "third.jsonl"),
+    *("--setting", "model=model.gguf", "--setting", "vectors=./folder2"),
+]
+META_EVAL = [
+    *("meta_eval", "data.jsonl", "other.jsonl", "--quality", "third.jsonl", "--append", "fourth.jsonl"),
+    *("--sets", "folder", "--model", "./folder2"),
+]
+REPORT = [
+    *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "--people", "fourth.jsonl"),
+    *("--setting", "model=model.gguf"),
+]
+VALIDATE = [
+    *("validate_probeval", "--targets", "data.jsonl", "--predictions", "other.jsonl", "--assessments", "third.jsonl"),
+    *("--vectors", "fourth.jsonl", "--model", "model.gguf"),
+]
+# What is read, and each output with the words that come before it.
+COMMANDS = {
+    "score": (["data.jsonl"], [*SCORE, "--out"]),
+    "score --one-set": (["data.json"], [*ONE_SET, "--out"]),
+    "score, cache_dir": (["data.jsonl"], [*EMBED, "--setting", "cache_dir="]),
+    "choose": (["data.jsonl"], [*CHOOSE, "--out"]),
+    **{
+        f"compare {option}": ([*LINES[:3], "model.gguf", METRIC, MODEL], [*COMPARE, *option.split()])
+        for option in ("--json", "--plot", "--setting cache_dir=")
+    },
+    **{
+        f"meta_eval {option}": ([*LINES[:4], "folder", MODEL], [*META_EVAL, option])
+        for option in ("--markdown", "--json", "--html", "--pictures", "--cache", "--list-texts")
+    },
+    "candidate_sets pairs": (["data.jsonl"], ["candidate_sets", "pairs", "--no-noun-shuffle", "data.jsonl"]),
+    "candidate_sets generate": (["data.jsonl"], ["candidate_sets", "generate", *CHAT, "data.jsonl"]),
+    "judge_diversity": (["data.jsonl"], ["judge_diversity", *CHAT, "data.jsonl"]),
+    "rate_quality": (
+        ["data.jsonl", "other.jsonl", "model.gguf"],
+        ["rate_quality", "--model", "model.gguf", "--reference", "other.jsonl", "data.jsonl"],
+    ),
+    "cluster_answers": (
+        ["data.jsonl", "other.jsonl"],
+        ["cluster_answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl"],
+    ),
+    "cluster_answers --answers": (
+        ["data.jsonl", "other.jsonl"],
+        ["cluster_answers", *CHAT, "data.jsonl", "clustered.jsonl", "--answers", "other.jsonl"],
+    ),
+    "probe ask": (["data.jsonl", "other.jsonl"], ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl"]),
+    "probe ask --local": (
+        ["data.jsonl", "model.gguf"],
+        ["probe", "ask", "--local", "--model", "model.gguf", "data.jsonl"],
+    ),
+    **{
+        f"probe report {option}": (LINES, [*REPORT, *option.split()])
+        for option in ("--json", "--plot", "--write", "--markdown", "--html", "--setting cache_dir=")
+    },
+    **{
+        f"probe {name} {option}": (["data.jsonl"], ["probe", name, "data.jsonl", option])
+        for name in ("annotators", "sensitivity")
+        for option in ("--json", "--plot", "--write")
+    },
+    **{f"validate_probeval {option}": (LINES, [*VALIDATE, option]) for option in ("--report", "--plot", "--scatter")},
+    "validate_gruen": (
+        ["folder", "folder2", "data.jsonl"],
+        ["validate_gruen", "--text", "folder", "--gruen", "folder2", "--cola", "data.jsonl", "--report"],
+    ),
+    "train_plausibility": (
+        ["folder", "folder2", "data.jsonl"],
+        ["train_plausibility", "--text", "folder", "--cola", "folder2", "--rate", "data.jsonl", "--out"],
+    ),
+    **{
+        f"train_gruen_compact {option}": (
+            ["folder", "folder2", "model.gguf"],
+            ["train_gruen_compact", "--text", "folder", "--cola", "folder2", "--teacher", "model.gguf", option],
+        )
+        for option in ("--out", "--checkpoints")
+    },
+    "calibrate_gruen": (["data/text", "model.gguf"], ["calibrate_gruen", "--model", "model.gguf", "--card"]),
+    "measure_long_texts": (["data/text"], ["measure_long_texts", "--data", ".", "--write"]),
+    "compare_encoders": (["data"], ["compare_encoders", "time", "--write"]),
+    **{
+        f"benchmark {option}": (["data.json"], ["benchmark", "--from-json", "data.json", option])
+        for option in ("--json", "--report")
+    },
+}
+# Two outputs of one command, without what is read.
+PAIRS_OF_OUTPUTS = {
+    "score": [*EMBED, "--out", "{0}", "--setting", "cache_dir={1}"],
+    "score, summary": [*EMBED, "--out", "{0}", "--setting", "cache_dir={1}.summary.json"],
+    "compare": [*COMPARE, "--json", "{0}", "--plot", "{1}"],
+    "meta_eval": [*META_EVAL, "--markdown", "{0}", "--html", "{1}"],
+    "meta_eval, pictures": [*META_EVAL, "--json", "{0}/kappa.svg", "--pictures", "{1}"],
+    "cluster_answers": ["cluster_answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}"],
+    "cluster_answers, journal": [
+        *("cluster_answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
+    ],
+    "probe report": [*REPORT, "--markdown", "{0}", "--write", "{1}"],
+    "validate_probeval": [*VALIDATE, "--plot", "{0}", "--scatter", "{1}"],
+    "train_gruen_compact": [
+        *("train_gruen_compact", "--text", "folder", "--cola", "folder2", "--out", "{0}", "--checkpoints", "{1}"),
+    ],
+    "benchmark": ["benchmark", "--from-json", "data.json", "--json", "{0}", "--report", "{1}"],
+    "benchmark, pictures": ["benchmark", "--from-json", "data.json", "--json", "{0}/time.svg", "--pictures", "{1}"],
+    "a temporary name": [*COMPARE, "--json", "{0}", "--plot", "{1}.tmp"],
+}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command in this process, in a folder with all inputs; returns its exit code and stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("METRICS_TEST_DATA", ".")
+    for name in FOLDERS:
+        Path(name).mkdir(parents=True)
+        Path(name, "read.txt").write_text("what is read")
+    for name in LINES:
+        Path(name).write_text(json.dumps({**LINE, "src": name}) + "\n", encoding="utf-8")
+    for name in (METRIC, MODEL):
+        Path(name).write_text("what is read")
+    Path("data.json").write_text(json.dumps([LINE]), encoding="utf-8")
+
+    def run_once(name, *words):
+        module = import_module(f"scripts.{name}")
+        if name in ("score", "choose"):
+            code = module.main(list(words))
+        else:
+            monkeypatch.setattr(sys, "argv", [f"{name}.py", *words])
+            code = module.main()
+        return code, capsys.readouterr().err
+
+    return run_once
+
+
+def contents():
+    return {str(path): path.read_bytes() if path.is_file() else None for path in sorted(Path().rglob("*"))}
+
+
+def aliases(path):
+    """Write a path, or one of a file in a folder, in other ways, and make links to it."""
+    if path.is_dir():
+        os.symlink(path, "link")
+        return [path / "new.jsonl", path / "read.txt", Path("link", "new.jsonl")]
+    os.symlink(path, f"symbolic{path.suffix}")
+    os.link(path, f"hard{path.suffix}")
+    os.symlink(Path.cwd(), "same")
+    names = [path, Path("folder", "..", path), path.absolute(), f"symbolic{path.suffix}", f"hard{path.suffix}"]
+    return [*map(Path, names), Path("same", path)]
+
+
+def with_output(words, output):
+    return [*words[:-1], f"{words[-1]}{output}"] if words[-1].endswith("=") else [*words, str(output)]
+
+
+def assert_refused(code, shown):
+    assert code == 2, shown
+    assert shown.endswith(": choose another output.\n"), shown
+    assert shown.count("\n") == 1, shown
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_output_is_never_what_is_read(run, command):
+    reads, words = COMMANDS[command]
+    for name in reads:
+        places = [place for place in aliases(Path(name)) if is_possible(words, place)]
+        before = contents()
+        for place in places:
+            code, shown = run(*with_output(words, place))
+            assert_refused(code, shown)
+            assert f"{name}, which is read" in shown
+            assert contents() == before
+        for link in ("link", "same", f"symbolic{Path(name).suffix}", f"hard{Path(name).suffix}"):
+            Path(link).unlink(missing_ok=True)
+    assert len(places) > 0
+
+
+def test_other_files_beside_a_metric_or_a_model_are_no_error(run):
+    shutil.copytree(ROOT / "metrics" / "self_bleu", "own/self_bleu")
+    words = ["./own/self_bleu" if word == "self_bleu" else word for word in SCORE]
+    for _ in range(2):
+        code, shown = run(*words, "--out", "own/self_bleu/scores.jsonl")
+        assert code == 0, shown
+    assert_refused(*run(*COMPARE[:4], "own/self_bleu", "--json", "own/self_bleu/self_bleu.py"))
+    # A folder with the name of a metric.
+    Path("self_bleu").mkdir()
+    assert run(*SCORE, "--out", "self_bleu/scores.jsonl")[0] == 0
+
+
+def is_possible(words, place):
+    """Say whether the command would take this output at all: text-metrics score and text-metrics choose know it by its extension."""
+    if "--one-set" in words:
+        return place.suffix == ".json"
+    return words[0] not in ("score", "choose") or place.suffix in (".jsonl", "") or words[-1].endswith("=")
+
+
+@pytest.mark.parametrize("command", PAIRS_OF_OUTPUTS)
+def test_two_outputs_are_never_one_file(run, command):
+    os.symlink(Path.cwd(), "same")
+    suffix = ".jsonl" if command.startswith("score") else ".md"
+    before = contents()
+    for first, second in ((f"new{suffix}", f"new{suffix}"), (f"new{suffix}", f"same/new{suffix}")):
+        code, shown = run(*(word.format(first, second) for word in PAIRS_OF_OUTPUTS[command]))
+        assert_refused(code, shown)
+        assert "another output" in shown
+        assert contents() == before
+
+
+# What a command writes beside its output, by the name of the output.
+DERIVED = [
+    (SCORE, "out.jsonl", "out.jsonl.bad.jsonl"),
+    (SCORE, "out.jsonl", "out.jsonl.parts/data.jsonl"),
+    (SCORE, "out.jsonl", "out.jsonl.parts.done/deep/data.jsonl"),
+    (SCORE, "out.jsonl", "out.jsonl.summary.json"),
+    (CHOOSE, "out.csv", "out.csv.bad.jsonl"),
+    (CHOOSE, "out.csv", "out.csv.parts/data.jsonl"),
+    (["judge_diversity", *CHAT], "out.jsonl", "out.jsonl.journal"),
+    (["judge_diversity", *CHAT], "out.jsonl", "out.jsonl.journal.lock"),
+    (["judge_diversity", *CHAT], "out.jsonl", "out.jsonl.tmp"),
+    (["candidate_sets", "generate", *CHAT], "out.jsonl", "out.jsonl.journal"),
+    (["candidate_sets", "pairs"], "out.jsonl", "out.jsonl.tmp"),
+    (["cluster_answers", *CHAT], "out.jsonl", "out.jsonl.journal"),
+    (["probe", "ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
+    (["rate_quality", "--model", "m"], "out.jsonl", "out.jsonl.tmp"),
+    (["meta_eval", "--pictures"], "pictures", "pictures/kappa.svg"),
+    (["benchmark", "--pictures"], "pictures", "pictures/time.svg"),
+]
+
+
+@pytest.mark.parametrize(("words", "output", "data"), DERIVED)
+def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, output, data):
+    Path(data).parent.mkdir(parents=True, exist_ok=True)
+    source = "data.json" if data.endswith(".json") else "data.jsonl"
+    Path(source).rename(data)
+    words = [data if word == "data.jsonl" else word for word in words]
+    if words[0] in ("score", "choose"):
+        words = [*words, "--out", output]
+    elif words[0] == "meta_eval":
+        words = [*words, output, "--markdown", "m.md", data]
+    elif words[0] == "benchmark":
+        words = [*words, output, "--from-json", data]
+    else:
+        words = [*words, data, output]
+    before = contents()
+    assert_refused(*run(*words))
+    assert contents() == before
+
+
+def test_the_pictures_of_the_report_are_known():
+    """Those that a section of the report names are those that the guard of the outputs knows."""
+    source = Path(meta_report.__file__).read_text(encoding="utf-8")
+    named = [node.args[3:4] for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and is_section(node)]
+    assert {own[0].value for own in named if own} - {""} <= set(pages.PICTURES)
+
+
+def is_section(call):
+    return isinstance(call.func, ast.Name) and call.func.id == "Section"
+
+
+def test_outputs_that_harm_nothing_are_no_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("data.jsonl").write_text("{}")
+    Path("folder").mkdir()
+    null = Path(os.devnull)
+    check_outputs(["data.jsonl", "folder", None, "an/id-of-the-hub"], [Path("out.jsonl"), None, Path(), null, null])
+    check_outputs(["data.jsonl", null], [Path("data.jsonl.out"), null], [Path("data.jsonl.parts")])
+
+
+def test_every_option_that_is_a_path_is_in_the_tables():
+    """A new option is added to the commands above, or here: what is read, and has no output beside it."""
+    only_read = {
+        ("train_toy_policy", "--plot"),  # reads nothing
+        ("benchmark", "--pictures"),
+        ("build_space", "--to"),
+        ("push_space", "--build"),
+        ("fill_evidence", "--root"),
+        *((name, "--targets") for name in ("calibrate_clusters",)),
+        *((name, "--data") for name in ("calibrate_classes", "measure_choice")),
+    }
+    tested = {(words[0], option) for _, words in COMMANDS.values() for option in options_of(words)}
+    found = set()
+    for path in sorted((ROOT / "scripts").glob("**/*.py")):
+        owner = path.parent.name.removeprefix("_") if path.parent.name != "scripts" else path.stem
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if is_path_option(node) and isinstance(node.args[0], ast.Constant):
+                found.add((owner, node.args[0].value))
+    named = {(owner, option) for owner, option in found if option.startswith("--")}
+    assert len(named) > 30
+    assert named - only_read - tested == set()
+
+
+def options_of(words):
+    return [word for word in words if word.startswith("--")]
+
+
+def is_path_option(node):
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"):
+        return False
+    kinds = [word.value.id for word in node.keywords if word.arg == "type" and isinstance(word.value, ast.Name)]
+    return kinds in (["Path"], ["drawn"], ["kind"])
+
+
+# Disks that are full.
+
+WORDS = ["the", "cat", "sat", "on", "a", "mat"]
+GUARDED = {
+    "score, Parquet": ([*SCORE, "--out", "out.parquet"], "out.parquet"),
+    "score, JSON lines": ([*SCORE, "--out", "out.jsonl"], "out.jsonl"),
+    "score, CSV": ([*SCORE, "--out", "out.csv"], "out.csv"),
+    "score, one set": ([*SCORE, "--one-set", "--out", "out.json"], "out.json"),
+    "score, pairs of blocks": (
+        ["chamfer_diversity" if word == "self_bleu" else word for word in [*SCORE, "--one-set", "--out", "out.json"]],
+        "out.json",
+    ),
+    "choose": ([*CHOOSE, "--out", "out.parquet"], "out.parquet"),
+    "compare": ([*COMPARE[:4], "self_bleu", "--text-key", "texts", "--json", "out.json"], "out.json"),
+    "compare, plot": ([*COMPARE[:4], "self_bleu", "--text-key", "texts", "--plot", "out.svg"], "out.svg"),
+    "meta_eval": (["meta_eval", "data.jsonl", "--no-gruen", "--json", "out.json"], "out.json"),
+    "meta_eval, pictures": (
+        ["meta_eval", "data.jsonl", "--no-gruen", "--markdown", "out.md", "--pictures", "pictures"],
+        "pictures/agreement.svg",
+    ),
+    "meta_eval, texts": (["meta_eval", "data.jsonl", "--list-texts", "out.jsonl"], "out.jsonl"),
+    "candidate_sets": (["candidate_sets", "pairs", "--no-noun-shuffle", "data.jsonl", "out.jsonl"], "out.jsonl"),
+    **{
+        f"probe {name}": (
+            ["probe", *words, f"--{name}", f"out.{name}"],
+            f"out.{name}",
+        )
+        for name, words in {
+            "json": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
+            "markdown": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
+            "html": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
+            "plot": ["sensitivity", "data.jsonl"],
+        }.items()
+    },
+}
+
+
+def full_row(i):
+    texts = [f"{WORDS[i % 6]} {WORDS[(i + j) % 6]} {i}" for j in range(4)]
+    return {
+        **{"id": f"q{i}", "question": f"{i}?", "answers": ["dog", "dog", f"cat {i}"], "texts": texts},
+        **{"paraphrases": [[f"so {text}"] for text in texts], "set1": texts[:2], "set2": texts[2:]},
+        "llm_diversity": i % 2,
+    }
+
+
+@pytest.mark.parametrize("command", GUARDED)
+def test_a_full_disk_is_named(run, command):
+    """At every size at which the disk may be full: the error names a file of the command, and nothing else is left."""
+    words, output = GUARDED[command]
+    keys = (
+        ("id", "question", "answers")
+        if words[0] == "probe"
+        else ("texts", "paraphrases", "set1", "set2", "llm_diversity")
+    )
+    rows = [{key: value for key, value in full_row(i).items() if key in keys} for i in range(60)]
+    for name in ("data.jsonl", "other.jsonl"):
+        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    before = contents()
+    for n_bytes in (0, 200):
+        with small_files(n_bytes):
+            code, shown = run(*words)
+        assert code == 2, shown
+        last = shown.strip().splitlines()[-1]
+        assert f"{output}" in last, shown
+        assert last.endswith(" cannot be used: File too large."), shown
+        assert "Traceback" not in shown
+        left = {name for name, data in contents().items() if data is not None and name not in before}
+        assert not {name for name in left if ".parts" not in name}, left
+    # The inputs are whole, and the same command does its work once there is space.
+    assert {name: data for name, data in contents().items() if name in before} == before
+    assert run(*words)[0] in (0, 3)
+    assert Path(output).stat().st_size > 0
+
+
+def test_what_cannot_be_printed_is_named(tmp_path):
+    data = tmp_path / "data.jsonl"
+    data.write_text(json.dumps(["a b", "c d"]) + "\n")
+    command = [sys.executable, "-m", "text_metrics", "compare", str(data), str(data), "--metric", "self_bleu"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "The standard output cannot be written: No space left on device.\n"
+
+
+def test_a_device_is_written_to_and_stays_one(run, tmp_path):
+    words = [*COMPARE[:4], "self_bleu", "--text-key", "texts", "--json"]
+    assert run(*words, "/dev/null")[0] == 0
+    code, shown = run(*words, "/dev/full")
+    assert code == 2
+    assert shown == "/dev/full cannot be used: No space left on device.\n"
+    assert all(Path(name).is_char_device() for name in ("/dev/null", "/dev/full"))
+
+
+# Binary columns.
+
+BYTES = b"\xff\xd8x"
+
+
+@pytest.mark.parametrize("command", ["score", "choose"])
+@pytest.mark.parametrize("source", ["parquet", "datasets"])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_binary_columns(tmp_path, command, source, grouped):
+    """They stay what they are in Parquet, and are base64 in JSON lines and CSV, in lists and objects as well."""
+    texts = {"text": ["a b", "c d"]} if grouped else {"text": [["a b", "c d"], ["e f", "g h"]]}
+    columns = {**texts, "key": [1, 1], "image": [BYTES, None], "nested": [{"bytes": BYTES, "path": "x"}] * 2}
+    data = tmp_path / "data"
+    if source == "parquet":
+        data = tmp_path / "data.parquet"
+        pq.write_table(pa.table(columns), data)
+    else:
+        datasets.Dataset.from_dict(columns).save_to_disk(data)
+    words = [str(data), "--text-key", "text", "--quiet", *(["--group-key", "key"] if grouped else [])]
+    words += ["--metric", "self_bleu"] if command == "score" else ["--keep", "2"]
+    found = {}
+    for kind in ("parquet", "jsonl", "csv"):
+        out = tmp_path / f"out.{kind}"
+        assert import_module(f"scripts.{command}").main([*words, "--out", str(out)]) == 0
+        found[kind] = out
+    in_lists = command == "score" and grouped
+    coded = base64.b64encode(BYTES).decode()
+    image = pq.read_table(found["parquet"])["image"].to_pylist()[0]
+    assert image == ([BYTES, None] if in_lists else BYTES)
+    row = read_jsonl(found["jsonl"])[0]
+    nested = {"bytes": coded, "path": "x"}
+    assert row["image"] == ([coded, None] if in_lists else coded)
+    assert row["nested"] == ([nested] * 2 if in_lists else nested)
+    with found["csv"].open(encoding="utf-8", newline="") as file:
+        cells = next(csv.DictReader(file))
+    assert cells["image"] == (json.dumps([coded, None]) if in_lists else coded)
+    assert json.loads(cells["nested"]) == row["nested"]
+
+
+def test_a_binary_column_of_a_bad_row_is_base64_too(tmp_path):
+    data = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"text": [["a b", "c d"], None], "image": [BYTES, BYTES]}), data)
+    words = [data, "--text-key", "text", "--metric", "self_bleu", "--quiet", "--out", tmp_path / "out.csv"]
+    assert import_module("text_metrics.commands.score.main").main(list(map(str, words))) == 3
+    bad = (tmp_path / "out.csv.bad.jsonl").read_text()
+    assert base64.b64encode(BYTES).decode() in bad
+    assert "b'" not in bad

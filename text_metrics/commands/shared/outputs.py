@@ -1,0 +1,73 @@
+"""What a command writes is never what it reads."""
+
+import os
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+
+from text_metrics.commands.shared.files import temporary_name
+
+# A model has its configuration and its tokenizer beside its weights.
+_METRIC_FILES = (".py", ".safetensors")
+_MODEL_FILES = (*_METRIC_FILES, ".bin", ".pt", ".gguf", ".onnx", ".json", ".txt", ".model")
+
+
+def check_outputs(
+    reads: Iterable[str | Path | None], writes: Iterable[Path | None], folders: Iterable[Path] = ()
+) -> None:
+    """Check that no output is a file that is read, by any path or link, and that no two outputs are one file.
+
+    Parameters
+    ----------
+    reads : files, and folders into which nothing may be written; what does not exist, such as an id of the Hub, is
+        skipped, and so is None
+    writes : files, and folders to which files are added; None is skipped
+    folders : folders that the command makes and removes, so that nothing in them may be read
+
+    Raises
+    ------
+    ValueError
+        If one is the other; it names both.
+    """
+    inputs = [path for path in reads if path is not None and os.path.exists(path)]
+    outputs = [path for path in writes if path is not None]
+    taken: list[tuple[Path, Path]] = []
+    for output in outputs:
+        places = (output, temporary_name(output))
+        for place, path in product(places, inputs):
+            if _is_same(place, path):
+                raise _refused(output, f"the same file as {path}, which is read")
+            if any(_is_same(parent, path) for parent in _parents(place)):
+                raise _refused(output, f"in the folder {path}, which is read")
+        for place, (other_place, other) in product(places, taken):
+            if _is_same(place, other_place):
+                raise _refused(output, f"the same file as {other}, another output")
+        taken += [(place, output) for place in places]
+    for folder, path in product(folders, inputs):
+        if any(_is_same(folder, place) for place in [path, *_parents(path)]):
+            raise _refused(folder, f"a folder that is removed at the end, and {path}, which is read, is in it")
+
+
+def module_files(name: str | Path | None) -> list[str | Path]:
+    """List the files of a model or of a metric, where the name is a path; other files may be beside them."""
+    if name is None or not os.path.isdir(name):
+        return [] if name is None else [name]
+    folder = Path(name)
+    # A metric's folder has a script of its name.
+    kinds = _METRIC_FILES if (folder / f"{folder.resolve().name}.py").is_file() else _MODEL_FILES
+    return [path for path in [*folder.glob("*"), *folder.glob("*/*")] if path.suffix in kinds]
+
+
+def _refused(output: Path, reason: str) -> ValueError:
+    return ValueError(f"{output} cannot be written, for it is {reason}: choose another output.")
+
+
+def _parents(path: str | Path) -> Iterable[Path]:
+    return Path(os.path.realpath(path)).parents
+
+
+def _is_same(first: str | Path, second: str | Path) -> bool:
+    if os.path.exists(first) and os.path.exists(second):
+        # Devices, such as /dev/null, may be given more than once.
+        return os.path.samefile(first, second) and (os.path.isfile(first) or os.path.isdir(first))
+    return os.path.realpath(first) == os.path.realpath(second)
