@@ -39,6 +39,8 @@ def summarize(store: Store, score_key: str, level: float, state: State) -> dict[
         "n_scores": n,
         "n_texts": state.n_texts,
         "n_bad": state.n_bad,
+        "n_incomplete": state.n_incomplete,
+        "n_dropped": state.n_dropped,
         "confidence": level,
         "confidence_interval": interval,
         "confidence_method": method,
