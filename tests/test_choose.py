@@ -177,7 +177,7 @@ def test_bad_rows_are_set_aside(tmp_path, capsys):
         file.write("no json\n")
     assert run(data, "--group-key", "prompt", "--keep", 2, "--quality-key", "reward") == 3
     assert "row 5: 'reward' must be a number in [0, 1]. Got float 1.5" in capsys.readouterr().err
-    assert [row["prompt"] for row in read_jsonl(tmp_path / "out.jsonl")] == [0, 0, 2, 2, 3, 3, 4, 4]
+    assert [row["prompt"] for row in read_jsonl(tmp_path / "out.jsonl")] == [0, 0, 1, 2, 2, 3, 3, 4, 4]
     assert [row["row"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")] == [5, 16]
     assert run(data, "--group-key", "prompt", "--keep", 2, "--quality-key", "reward", "--strict", "--restart") == 4
 

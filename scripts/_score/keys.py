@@ -59,8 +59,9 @@ def check_adjacent(source: Source, name: str, quiet: bool) -> None:
 
 def _check_digests(digests: array, source: Source, name: str) -> None:
     found = np.array(digests, np.uint64)
-    found.sort()
-    for digest in np.unique(found[1:][found[1:] == found[:-1]]).tolist():
+    ordered = np.sort(found)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    for digest in dict.fromkeys(found[np.isin(found, repeated)].tolist() if len(repeated) else []):
         first: dict[str, Row] = {}
         for row, key in _runs(source, name, quiet=True):
             if _digest(key) != digest:
@@ -92,15 +93,26 @@ def _refusal(source: Source, name: str, key: str, first: Row, row: Row) -> str:
 
 
 def _sorting_code(source: Source, name: str) -> str:
+    """Return Python code that sorts a file by a column, and changes no value."""
     path, ending = str(source.path), source.path.suffix.lower()
-    part = f"[{source.split!r}]" if source.split is not None else ""
-    reading, writing = {
-        ".csv": (f"Dataset.from_csv({path!r}, dtype=str, keep_default_na=False)", "to_csv"),
-        ".parquet": (f"Dataset.from_parquet({path!r})", "to_parquet"),
-        "": (f"load_from_disk({path!r}){part}", "save_to_disk"),
-    }.get("" if source.path.is_dir() else ending, (f"Dataset.from_json({path!r})", "to_json"))
-    new = source.path.with_name(f"{source.path.stem}.sorted{'.jsonl' if writing == 'to_json' else ending}")
-    return f"import datasets; datasets.{reading}.sort({name!r}).{writing}({str(new)!r})"
+    new = str(source.path.with_name(f"{source.path.stem}.sorted{ending}"))
+    if source.path.is_dir():
+        split = "" if source.split is None else f"[{source.split!r}]"
+        return f"import datasets; datasets.load_from_disk({path!r}){split}.sort({name!r}).save_to_disk({new!r})"
+    if ending == ".parquet":
+        return f"import datasets; datasets.Dataset.from_parquet({path!r}).sort({name!r}).to_parquet({new!r})"
+    if ending == ".csv":
+        read = f"import pandas; table = pandas.read_csv({path!r}, dtype=str, keep_default_na=False)"
+        return f"{read}; table.sort_values({name!r}, kind='stable').to_csv({new!r}, index=False)"
+    if source.is_array:
+        read, row, write = "json.load(file)", "row", "json.dump(rows, file)"
+    else:
+        read, row, write = r"[row for row in file.read().split('\n') if row.strip()]", "json.loads(row)", r"file.write('\n'.join(rows))"
+    return (
+        f"import json; file = open({path!r}, encoding='utf-8-sig'); rows = {read}; "
+        f"rows.sort(key=lambda row: str({row}.get({name!r}))); "
+        f"file = open({new!r}, 'w', encoding='utf-8'); {write}; file.close()"
+    )
 
 
 def _digest(key: str) -> int:

@@ -53,6 +53,7 @@ class Source:
     Attributes
     ----------
     schema : of a table; None for a file without types
+    is_array : whether it is one JSON array
     done, total : how far the file was read, and its size, both in `unit`: rows or bytes
     """
 
@@ -64,9 +65,10 @@ class Source:
         if not path.exists():
             raise UsageError(f"{path} does not exist.")
         kind = "folder" if path.is_dir() else path.suffix.lower()
+        self.is_array = _is_array(path)
         readers: dict[str, Callable[[int], Iterator[Row]]] = {
             ".jsonl": self._json_rows,
-            ".json": self._array_rows if _is_array(path) else self._json_rows,
+            ".json": self._array_rows if self.is_array else self._json_rows,
             ".ndjson": self._json_rows,
             ".csv": self._csv_rows,
             ".parquet": self._parquet_rows,

@@ -124,7 +124,7 @@ class Reader:
 
     def _keyed_sets(self, members: Iterator[_Member]) -> Iterator[Unit]:
         own: list[_Member] = []
-        # Rows without a key before the set, and after it.
+        # The last row before the set, if it has no key, and all those after the set.
         before: list[_Member] = []
         after: list[_Member] = []
         key = None
@@ -132,24 +132,26 @@ class Reader:
             if member.row.is_blank:
                 continue
             new_key = read_key(member.row.values, self.group_key)
-            if new_key is None and own:
-                after.append(member)
-            elif new_key is None:
-                # The last one is read again after a restart: the next set has to know of it.
-                if before:
-                    yield self._unit([], _bad_rows(before), before[-1].end)
-                before = [member]
-            elif not own or new_key == key:
+            if own and new_key == key:
                 own += [*after, member]
-                after, key = [], new_key
-            else:
+                after = []
+                continue
+            if own and new_key is not None:
                 yield self._set(own, before, after)
-                own, before, after, key = [member], after, [], new_key
+                own, before, after = [], after, []
+            if new_key is None:
+                (after if own else before).append(member)
+            else:
+                own, key = [member], new_key
+            # The next set has to know of the last one only, also if a job is resumed here.
+            for other in before[:-1]:
+                yield self._unit([], _bad_rows([other]), other.end)
+            before = before[-1:]
         if own:
             yield self._set(own, before, after)
-        rest = after if own else before
-        if rest:
-            yield self._unit([], _bad_rows(rest), rest[-1].end)
+            before = after
+        for other in before:
+            yield self._unit([], _bad_rows([other]), other.end)
 
     def _set(
         self, own: list[_Member], before: Sequence[_Member] = (), after: Sequence[_Member] = (), problem: str = ""
