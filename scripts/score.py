@@ -10,8 +10,8 @@
 Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved. A row holds a set of texts, as
 a list; or a row holds one text, and the rows with one --group-key, or --set-size consecutive rows, make a set. The rows
 of a key must be next to each other: all keys are read first, and a file that is not sorted so is an error. Keys are
-compared as texts: 1 and "1" are one. gruen scores each text. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the
-extension of --out; the columns of rows that make a set become lists.
+compared as texts: 1 and "1" are one. gruen scores each text. Writes the rows with their scores, in order, as Parquet,
+JSON lines or CSV, by the extension of --out; the columns of rows that make a set become lists.
 
 A summary goes to stdout and to <out>.summary.json: the numbers of the metric over the whole file, its signature, and
     n_scores, n_texts, n_bad    the numbers of scores, of texts scored, and of rows set aside
@@ -35,8 +35,8 @@ the end by --set-size. With --drop-incomplete, such sets are left out as well, b
 without a readable key, between two sets, may belong to either: both lack a row. With --one-set, only the row itself is
 set aside.
 
-Exit codes: 0 all rows are scored, or dropped; 3 some were set aside; 4 stopped at a bad row, by --strict; 2 the command, its
-settings or the file are wrong, or no cluster answers; 130 interrupted; 1 a fault of the program.
+Exit codes: 0 all rows are scored, or dropped; 3 some were set aside; 4 stopped at a bad row, by --strict; 2 the
+command, its settings or the file are wrong, or no cluster answers; 130 interrupted; 1 a fault of the program.
 """
 
 import sys

@@ -26,7 +26,7 @@ def read_key(values: Mapping[str, Any] | None, name: str) -> str | None:
 
     Returns
     -------
-    None if the row cannot be read, or its key is null or not a number
+    None if the row cannot be read, or its key is missing, null or NaN
     """
     value = None if values is None else values.get(name)
     if isinstance(value, float):
@@ -58,7 +58,7 @@ def check_adjacent(source: Source, name: str, quiet: bool) -> None:
 
 
 def _check_digests(digests: array, source: Source, name: str) -> None:
-    found = np.array(digests, np.uint64)
+    found = np.frombuffer(digests, np.uint64)
     ordered = np.sort(found)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     for digest in dict.fromkeys(found[np.isin(found, repeated)].tolist() if len(repeated) else []):
@@ -74,7 +74,7 @@ def _check_digests(digests: array, source: Source, name: str) -> None:
 def _runs(source: Source, name: str, quiet: bool) -> Iterator[tuple[Row, str]]:
     """Yield the first row of each run of equal keys, and the key."""
     last = None
-    with tqdm(total=source.total, unit=source.unit, unit_scale=True, disable=quiet, desc=name) as bar:
+    with tqdm(total=source.total, unit=source.unit, unit_scale=True, disable=quiet, desc="keys") as bar:
         for i, row in enumerate(source.rows(0, name)):
             if i % 1024 == 0:
                 bar.update(source.done - bar.n)
@@ -86,8 +86,8 @@ def _runs(source: Source, name: str, quiet: bool) -> Iterator[tuple[Row, str]]:
 
 def _refusal(source: Source, name: str, key: str, first: Row, row: Row) -> str:
     return (
-        f"{source.path}: {name!r} is {key!r:.80} in row {first.number}, and again in row {row.number}, after other rows. "
-        f"The rows of a set must be next to each other. Sort the file first, for example by\n"
+        f"{source.path}: {name!r} is {key!r:.80} in row {first.number}, and again in row {row.number}, after other "
+        f"rows. The rows of a set must be next to each other. Sort the file first, for example by\n"
         f"  python -c {shlex.quote(_sorting_code(source, name))}"
     )
 
@@ -104,14 +104,13 @@ def _sorting_code(source: Source, name: str) -> str:
     if ending == ".csv":
         read = f"import pandas; table = pandas.read_csv({path!r}, dtype=str, keep_default_na=False)"
         return f"{read}; table.sort_values({name!r}, kind='stable').to_csv({new!r}, index=False)"
+    read, row, write = r"[row for row in file.read().split('\n') if row.strip()]", "json.loads(row)", r"'\n'.join(rows)"
     if source.is_array:
-        read, row, write = "json.load(file)", "row", "json.dump(rows, file)"
-    else:
-        read, row, write = r"[row for row in file.read().split('\n') if row.strip()]", "json.loads(row)", r"file.write('\n'.join(rows))"
+        read, row, write = "json.load(file)", "row", "json.dumps(rows)"
     return (
         f"import json; file = open({path!r}, encoding='utf-8-sig'); rows = {read}; "
         f"rows.sort(key=lambda row: str({row}.get({name!r}))); "
-        f"file = open({new!r}, 'w', encoding='utf-8'); {write}; file.close()"
+        f"file = open({new!r}, 'w', encoding='utf-8'); file.write({write}); file.close()"
     )
 
 

@@ -4,7 +4,7 @@ Nothing here imports torch, so that the process that reads for a cluster starts 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -78,7 +78,7 @@ class Reader:
         """Join rows to units, in order; each row that was read belongs to a unit, as good or as bad."""
         members = self._checked(rows, start)
         if self.group_key is not None:
-            return self._keyed_sets(members)
+            return self._keyed_sets(members, self.group_key)
         if self.set_size is not None:
             return self._counted_sets(members, self.set_size)
         return self._one_set(members) if self.grouped else map(self._single, members)
@@ -111,9 +111,10 @@ class Reader:
             if row.is_blank:
                 continue
             if row.values is None and row.n_lines > 1:
+                last = row.number + row.n_lines - 1
                 raise UsageError(
-                    f"{self._data}, lines {row.number} to {row.number + row.n_lines - 1} cannot be read: the first {row.error}. How "
-                    f"many rows they are is unknown, and so are all later sets of --set-size: correct these lines."
+                    f"{self._data}, lines {row.number} to {last} cannot be read: the first {row.error}. They may be "
+                    f"any number of rows, so that the later sets of --set-size are unknown. Correct these lines."
                 )
             own.append(member)
             if len(own) == size:
@@ -122,7 +123,7 @@ class Reader:
         if own:
             yield self._set(own, problem=f"is left over: no {size} rows to the end of the file")
 
-    def _keyed_sets(self, members: Iterator[_Member]) -> Iterator[Unit]:
+    def _keyed_sets(self, members: Iterator[_Member], name: str) -> Iterator[Unit]:
         own: list[_Member] = []
         # The last row before the set, if it has no key, and all those after the set.
         before: list[_Member] = []
@@ -131,7 +132,7 @@ class Reader:
         for member in members:
             if member.row.is_blank:
                 continue
-            new_key = read_key(member.row.values, self.group_key)
+            new_key = read_key(member.row.values, name)
             if own and new_key == key:
                 own += [*after, member]
                 after = []
@@ -172,7 +173,7 @@ class Reader:
             return self._unit([], bad, end)._replace(n_dropped=len(good), is_incomplete=True)
         if self._keeps:
             return self._unit(good, bad, end)._replace(is_incomplete=True)
-        spoiled = [set_aside(member.row, problem) for member in good]
+        spoiled = [_set_aside(member.row, problem) for member in good]
         return self._unit([], bad, end)._replace(spoiled=spoiled, is_incomplete=True)
 
     def _check_reference(self, own: list[_Member]) -> None:
@@ -245,13 +246,17 @@ def _is_good(member: _Member) -> bool:
 
 
 def _bad_rows(members: Sequence[_Member]) -> list[Row]:
-    return [set_aside(member.row, member.row.error) for member in members if member.row.error]
+    return [_set_aside(member.row, member.row.error) for member in members if member.row.error]
 
 
-def set_aside(row: Row, problem: str) -> Row:
+def _set_aside(row: Row, problem: str) -> Row:
     """Return a row with what is wrong with it, and with its line."""
-    raw = row.raw if row.values is None else json.dumps(row.values, default=str)[:SHOWN]
-    return row._replace(error=problem, raw=raw)
+    return row._replace(error=problem, raw=row.raw if row.values is None else show_values(row.values))
+
+
+def show_values(values: Mapping[str, Any]) -> str:
+    """Return the values of a row as they are set aside."""
+    return json.dumps(values, default=str)[:SHOWN]
 
 
 def batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from metrics._core.core_results import QUESTIONS, TEXTS
 from scripts._score.command import UsageError
-from scripts._score.rows import SHOWN, Row
-from scripts._score.units import Job, Unit
+from scripts._score.rows import Row
+from scripts._score.units import Job, Unit, show_values
 
 ROOT = Path(__file__).resolve().parents[2]
 # Arguments that the command makes itself, or does not offer.
@@ -144,8 +144,7 @@ def fail_unit(unit: Unit, error: Exception) -> list[tuple[int, str, str]]:
     """Name all rows of a unit that cannot be scored."""
     numbers = unit.numbers
     rows = f"its set, rows {numbers[0]} to {numbers[-1]}, cannot be scored: " if len(numbers) > 1 else ""
-    lines = [json.dumps(row, default=str)[:SHOWN] for row in unit.rows]
-    return [(number, f"{rows}{error}", line) for number, line in zip(numbers, lines, strict=True)]
+    return [(number, f"{rows}{error}", show_values(row)) for number, row in zip(numbers, unit.rows, strict=True)]
 
 
 def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
