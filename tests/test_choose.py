@@ -176,9 +176,9 @@ def test_bad_rows_are_set_aside(tmp_path, capsys):
     with data.open("a", encoding="utf-8") as file:
         file.write("no json\n")
     assert run(data, "--group-key", "prompt", "--keep", 2, "--quality-key", "reward") == 3
-    assert "row 5: 'reward' must hold numbers in [0, 1]. Got float 1.5" in capsys.readouterr().err
-    assert [row["prompt"] for row in read_jsonl(tmp_path / "out.jsonl")] == [0, 0, 2, 2, 3, 3, 4, 4]
-    assert len(read_jsonl(tmp_path / "out.jsonl.bad.jsonl")) == 2
+    assert "row 5: 'reward' must be a number in [0, 1]. Got float 1.5" in capsys.readouterr().err
+    assert [row["prompt"] for row in read_jsonl(tmp_path / "out.jsonl")] == [0, 0, 1, 2, 2, 3, 3, 4, 4]
+    assert [row["row"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")] == [5, 16]
     assert run(data, "--group-key", "prompt", "--keep", 2, "--quality-key", "reward", "--strict", "--restart") == 4
 
 

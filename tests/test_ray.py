@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import METRICS
+from tests.test_grouping import rows_of_equal_texts, score_words, write_data
 from tests.test_score import (
     WORDS,
     command,
@@ -492,6 +493,42 @@ def assert_same_outputs(here, there):
             assert others == rows
         else:
             assert found[name] == content
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("jsonl", ["--group-key", "prompt"]),
+        ("csv", ["--set-size", 4]),
+        ("parquet", ["--group-key", "prompt", "--drop-incomplete"]),
+        ("folder", ["--set-size", 4, "--drop-incomplete"]),
+    ],
+)
+def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path, kind, more):
+    rows = rows_of_equal_texts(30, bad=[1, 50, 52])[:-1]
+    here, there = (tmp_path / name for name in ("here", "there"))
+    for folder in (here, there):
+        folder.mkdir()
+        write_data(folder, kind, rows)
+    words = [score_words(next(folder.iterdir()), *more, size=10) for folder in (here, there)]
+    assert score.main(words[0]) == score.EXIT_BAD_ROWS
+    assert score.main(on_ray(cluster, words[1])) == score.EXIT_BAD_ROWS
+    assert_same_outputs(here, there)
+    assert all(row["self_bleu"] == pytest.approx(1) for row in read_jsonl(there / "out.jsonl"))
+
+
+@pytest.mark.slow
+def test_files_that_make_no_sets_are_refused_on_a_cluster_too(cluster, tmp_path, capsys):
+    rows = [{"p": i % 3, "text": "a dog"} for i in range(9)]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert score.main(on_ray(cluster, score_words(data, "--group-key", "p"))) == score.EXIT_USAGE
+    assert "'p' is '0' in row 1, and again in row 4" in capsys.readouterr().err
+    data = tmp_path / "data.csv"
+    data.write_text('p,text\n1,a\n1,"open\n1,b\n1,"c\n1,d\n')
+    assert score.main(on_ray(cluster, score_words(data, "--set-size", 2))) == score.EXIT_USAGE
+    assert "data.csv, lines 3 to 5 cannot be read" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["data.csv", "data.jsonl"]
 
 
 @pytest.mark.slow

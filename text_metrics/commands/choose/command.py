@@ -79,7 +79,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     parser.add_argument("--keep", type=int, metavar="K", help="choose K texts of each group")
     parser.add_argument("--share", type=float, metavar="S", help="choose this share of each group, rounded up")
     groups = parser.add_mutually_exclusive_group()
-    groups.add_argument("--group-key", help="consecutive rows with the same value in this column make a group")
+    groups.add_argument("--group-key", help="the rows with one value in this column, next to each other, make a group")
     groups.add_argument("--set-size", type=int, help="this many consecutive rows make a group")
     groups.add_argument("--one-set", action="store_true", help="all rows of the file make one group")
     parser.add_argument("--quality-key", help="column of the quality of each text, in [0, 1], or of a list of them")
@@ -95,6 +95,11 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     )
     parser.add_argument("--out", type=Path, help=".parquet, .jsonl or .csv; by default <data>.chosen.parquet")
     parser.add_argument("--batch-size", type=int, default=4096, help="texts embedded and kept at a time")
+    parser.add_argument(
+        "--drop-incomplete",
+        action="store_true",
+        help="leave out groups that lack a row, because it is bad or because the file ends",
+    )
     parser.add_argument("--strict", action="store_true", help="stop at the first bad row")
     parser.add_argument("--restart", action="store_true", help="discard what was done, and write --out anew")
     parser.add_argument("--quiet", action="store_true", help="show no progress")

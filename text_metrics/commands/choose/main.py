@@ -5,19 +5,23 @@
     text-metrics choose data.parquet --text-key text --one-set --share 0.1 --quality-key reward --min-quality 0.3
 
 Reads and writes the files of `text-metrics score`. A row holds a group of texts, as a list, which is reduced to the
-chosen ones; or a row holds one text, and a group is made by consecutive rows with the same
---group-key, by --set-size consecutive rows, or with --one-set by all rows. The rows of the chosen texts are then
-written unchanged, in order.
+chosen ones; or a row holds one text, and a group is made by the rows with one --group-key, which must be next to each
+other, by --set-size consecutive rows, or with --one-set by all rows. The rows of the chosen texts are then written
+unchanged, in order.
 
 Texts are chosen one at a time, each time the one that most raises the mean quality times the Vendi score of order
 2 of what is chosen in its group. No guarantee is known for this rule: docs/choosing.md has its distance from the best
 subset. A group with fewer texts than --keep is kept whole.
 
-A summary goes to stdout and to <out>.summary.json: how many groups, texts and chosen texts there are, and the mean over
-groups of that score for the chosen texts (chosen_score) and for as many drawn at random (random_score).
+A summary goes to stdout and to <out>.summary.json: how many groups, texts and chosen texts there are, how many groups
+lack a row (n_incomplete), and the mean over groups of that score for the chosen texts (chosen_score) and for as many
+drawn at random (random_score).
 
 Finished batches of groups are kept in <out>.parts, one file each. After a kill, the same command continues from there.
-A row that cannot be read is named on stderr, and set aside in <out>.bad.jsonl. Exit codes are those of `score`.
+A row that cannot be read, or has no quality, is named on stderr, and set aside in <out>.bad.jsonl. Its group is chosen
+from without it, and is counted in n_incomplete, as is a last group of --set-size that is too small; --drop-incomplete
+leaves such groups out, and counts their other rows in n_dropped. Exit codes are those of `score`; 3 also if groups
+lack a row, without --drop-incomplete.
 """
 
 from collections.abc import Sequence
@@ -41,7 +45,7 @@ def run(command: ChooseCommand) -> int:
     summary = files.finished(reading.restart)
     if summary is not None:
         return show(summary)
-    store, state = files.open(source.schema)
+    store, state = files.open(source.schema, reading, source)
     found = map(chooser.work, read_groups(command, state.position))
     try:
         for batch in watch(reading, source, found, "choose", state):
@@ -53,7 +57,7 @@ def run(command: ChooseCommand) -> int:
         raise
     assert state.merged is not None
     write_rows(store, files.out)
-    return files.finish(store, state, {**summary_of(state.merged), "n_bad": state.n_bad, "command": decisive})
+    return files.finish(store, state, {**summary_of(state), "command": decisive})
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from text_metrics.commands.choose.command import ChooseCommand
 from text_metrics.commands.choose.greedy import choose, subset_score
 from text_metrics.commands.score.command import UsageError
-from text_metrics.commands.score.rows import SHOWN, Source
+from text_metrics.commands.score.rows import Source
+from text_metrics.commands.score.store import State
 from text_metrics.commands.score.units import Reader, Unit, batches
-from text_metrics.commands.score.work import Batch, count_bad_first
+from text_metrics.commands.score.work import Batch, make_batch
 from text_metrics.metrics._core.core_encoder import encode
 from text_metrics.metrics._core.core_inputs import content_ranks
 from text_metrics.metrics._core.core_numbers import describe
@@ -25,10 +27,65 @@ _SIGNED = ("model", "precision", "long_texts")
 def read_groups(command: ChooseCommand, start: int) -> Iterator[tuple[list[Unit], int]]:
     """Read the file from row `start` on: groups that make a batch, and how far the file was read."""
     source = Source(command.reading.data, command.reading.split)
-    reader = Reader(command.reading, SETS)
-    reader.grouped = reader.grouped or command.one_set
+    reader = _CandidateReader(command)
     for units in batches(reader.units(source.rows(start), start), command.reading.batch_size):
         yield units, source.done
+
+
+class _CandidateReader(Reader):
+    """Joins rows to groups: a row without a valid quality is bad, like one without a text."""
+
+    def __init__(self, command: ChooseCommand) -> None:
+        super().__init__(command.reading, SETS, one_group=command.one_set, keeps_incomplete=True)
+        self._quality_key = command.quality_key
+
+    def _texts(self, values: dict[str, Any]) -> tuple[str, list[str]]:
+        problem, texts = super()._texts(values)
+        if problem:
+            return problem, []
+        if self.grouped and not isinstance(values[self.text_key], str):
+            return f"{self.text_key!r} must be one text in a row of a group. Got {describe(values[self.text_key])}", []
+        try:
+            read_quality(values, self._quality_key, None if self.grouped else len(texts))
+        except ValueError as error:
+            return str(error), []
+        return "", texts
+
+
+def read_quality(row: Mapping[str, Any], key: str | None, n_texts: int | None) -> list[float]:
+    """Read the quality of each text of a row: 1 without a key.
+
+    Parameters
+    ----------
+    n_texts : number of texts of a row whose qualities are a list; None for a row of one text
+
+    Raises
+    ------
+    ValueError
+        If a quality is missing or not in [0, 1].
+    """
+    if key is None:
+        return [1.0] * (n_texts or 1)
+    values = row.get(key)
+    if n_texts is None:
+        return [_read_number(values, f"{key!r}")]
+    if isinstance(values, str):
+        # In CSV, a list is JSON.
+        with suppress(ValueError):
+            values = json.loads(values)
+    if not isinstance(values, list) or len(values) != n_texts:
+        raise ValueError(f"{key!r} must be a list of {n_texts} numbers, one for each text. Got {describe(values)}")
+    return [_read_number(value, f"{key!r} of text {i}") for i, value in enumerate(values)]
+
+
+def _read_number(value: Any, name: str) -> float:
+    try:
+        number = float("nan") if isinstance(value, bool) or value is None else float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} must be a number in [0, 1]. Got {describe(value)}")
+    return number
 
 
 class Chooser:
@@ -41,45 +98,14 @@ class Chooser:
     def work(self, item: tuple[list[Unit], int]) -> Batch:
         """Choose texts of a batch of groups: `scores` are the rows to write of each group."""
         units, done = item
-        bad = [(row.number, row.error, row.raw) for unit in units for row in unit.bad]
-        good, qualities = [], []
-        for unit in units:
-            if not unit.rows:
-                continue
-            try:
-                qualities.append(self._quality(unit))
-                good.append(unit)
-            except ValueError as error:
-                bad.append((unit.number, str(error), json.dumps(unit.texts)[:SHOWN]))
-        n_texts = sum(len(unit.texts) for unit in units)
-        n_bad_first = count_bad_first(bad, good)
-        if not good:
-            return Batch([], [], None, sorted(bad), units[-1].end, n_texts, done, n_bad_first)
-        rows, result = self._choose(good, qualities)
-        return Batch(good, rows, result, sorted(bad), units[-1].end, n_texts, done, n_bad_first)
+        good = [unit for unit in units if unit.rows]
+        rows, result = self._choose(good, [self._quality(unit) for unit in good]) if good else ([], None)
+        return make_batch(units, good, rows, result)._replace(done=done)
 
     def _quality(self, unit: Unit) -> np.ndarray:
         """Read the quality of each text of a group."""
-        key = self._command.quality_key
-        if key is None:
-            return np.ones(len(unit.texts))
-        values: Any = [row.get(key) for row in unit.rows]
-        if not self._grouped:
-            values = values[0]
-            if isinstance(values, str):
-                values = json.loads(values)
-            if not isinstance(values, list) or len(values) != len(unit.texts):
-                raise ValueError(f"{key!r} must be a list of {len(unit.texts)} numbers, one for each text")
-        numbers = []
-        for value in values:
-            try:
-                number = float("nan") if isinstance(value, bool) or value is None else float(value)
-            except (TypeError, ValueError):
-                number = float("nan")
-            if not 0 <= number <= 1:
-                raise ValueError(f"{key!r} must hold numbers in [0, 1]. Got {describe(value)}")
-            numbers.append(number)
-        return np.array(numbers)
+        n_texts = None if self._grouped else len(unit.texts)
+        return np.concatenate([read_quality(row, self._command.quality_key, n_texts) for row in unit.rows])
 
     def _choose(self, units: list[Unit], qualities: list[np.ndarray]) -> tuple[list[list[dict]], dict[str, Any]]:
         """Choose texts of groups: the rows to write of each, and sums for the summary."""
@@ -138,9 +164,11 @@ def add_up(merged: Mapping[str, Any] | None, result: Mapping[str, Any] | None) -
     return found
 
 
-def summary_of(merged: Mapping[str, Any]) -> dict[str, Any]:
+def summary_of(state: State) -> dict[str, Any]:
     """Give the counts, the mean scores over groups, and the encoder."""
-    n = merged["n_groups"]
-    scores = {f"{name}_score": merged[name] / n for name in ("chosen", "random")}
+    merged = state.merged
+    assert merged is not None
+    scores = {f"{name}_score": merged[name] / merged["n_groups"] for name in ("chosen", "random")}
     counts = {name: merged[name] for name in ("n_groups", "n_texts", "n_chosen")}
-    return {**counts, **scores, **{name: merged[name] for name in _SIGNED if name in merged}}
+    left = {name: getattr(state, name) for name in ("n_bad", "n_incomplete", "n_dropped")}
+    return {**counts, **left, **scores, **{name: merged[name] for name in _SIGNED if name in merged}}

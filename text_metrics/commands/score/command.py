@@ -45,6 +45,7 @@ class Command:
     address: str | None = None
     workers: int | None = None
     batch_size: int = 4096
+    drop_incomplete: bool = False
     confidence: float | None = None
     strict: bool = False
     restart: bool = False
@@ -63,6 +64,8 @@ class Command:
         for name in ("score_key", "confidence"):
             if self.one_set and getattr(self, name) is not None:
                 raise UsageError(f"--{_option(name)} has no place with --one-set: texts have no scores of their own.")
+        if self.drop_incomplete and self.group_key is None and self.set_size is None:
+            raise UsageError("--drop-incomplete goes with --group-key or --set-size, and only with one of them.")
         if self.one_set and self.similarity_key is not None:
             raise UsageError("--similarity-key has no place with --one-set: parts of a matrix cannot be scored.")
         for name in ("address", "workers"):
@@ -122,10 +125,10 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     parser.add_argument("--metric", required=True, help="name of a metric here, or a path that evaluate.load takes")
     parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
     sets = parser.add_mutually_exclusive_group()
-    sets.add_argument("--group-key", help="consecutive rows with the same value in this column make a set")
+    sets.add_argument("--group-key", help="the rows with one value in this column, next to each other, make a set")
     sets.add_argument("--set-size", type=int, help="this many consecutive rows make a set")
     sets.add_argument("--one-set", action="store_true", help="all texts of the file are one set; writes a summary")
-    parser.add_argument("--reference-key", help="column of people's answers, for probeval: those of a set's first row")
+    parser.add_argument("--reference-key", help="column of people's answers, for probeval; one for each set")
     parser.add_argument(
         "--similarity-key",
         help="column of similarities, for vendi_embed and chamfer_diversity: the matrix of a set, or in a row of one "
@@ -145,6 +148,12 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     parser.add_argument("--batch-size", type=int, default=4096, help="texts scored and kept at a time")
     parser.add_argument(
         "--confidence", type=float, help=f"level of the interval in the summary; {_CONFIDENCE} by default"
+    )
+    parser.add_argument(
+        "--drop-incomplete",
+        action="store_true",
+        help="leave out sets that lack a row, because it is bad or because the file ends, without counting their other "
+        "rows as bad",
     )
     parser.add_argument("--strict", action="store_true", help="stop at the first bad row")
     parser.add_argument("--restart", action="store_true", help="discard what was done, and write --out anew")

@@ -9,8 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from text_metrics.commands.score.command import Command, UsageError
+from text_metrics.commands.score.keys import check_adjacent
 from text_metrics.commands.score.output import write_bad
 from text_metrics.commands.score.progress import BadRowError
+from text_metrics.commands.score.rows import Source
 from text_metrics.commands.score.store import State, Store
 from text_metrics.commands.shared.command import describe_os_error
 from text_metrics.commands.shared.files import written_whole
@@ -75,8 +77,8 @@ class Files:
             pass
         raise UsageError(f"{self.out} is there already, from another command: pass --restart, or another --out.")
 
-    def open(self, schema: pa.Schema | None) -> tuple[Store, State]:
-        """Open what is kept of the job, and read how far it is.
+    def open(self, schema: pa.Schema | None, command: Command, source: Source) -> tuple[Store, State]:
+        """Open what is kept of the job, and read how far it is; of a new job, check the order of the keys first.
 
         Parameters
         ----------
@@ -85,12 +87,18 @@ class Files:
         Raises
         ------
         UsageError
-            If another command began it, or another process works on it.
+            If another command began it, another process works on it, or the rows of a key are not next to each other.
         """
         store = Store(self._parts, schema)
         state = store.last_state() or State(self._decisive)
         if state.command != self._decisive:
             raise UsageError(f"{self._parts} was begun with another command or file: pass --restart, or another --out.")
+        if command.group_key is not None and not store.parts:
+            try:
+                check_adjacent(source, command.group_key, command.quiet)
+            except UsageError:
+                store.remove()
+                raise
         return store, state
 
     def finish(self, store: Store, state: State, summary: Mapping[str, Any]) -> int:
@@ -105,7 +113,9 @@ class Files:
 def show(summary: Mapping[str, Any]) -> int:
     """Print the summary of a job that is done; returns the exit code."""
     print(json.dumps(summary, indent=2))
-    return EXIT_BAD_ROWS if summary["n_bad"] else 0
+    # Only text-metrics choose goes on with the rest of a set that lacks a row.
+    is_short = summary.get("n_incomplete", 0) and not summary["command"]["drop_incomplete"]
+    return EXIT_BAD_ROWS if summary["n_bad"] or is_short else 0
 
 
 def end(name: str, run: Callable[[], int]) -> int:

@@ -8,13 +8,15 @@
     text-metrics score data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
 
 Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved. A row holds a set of texts, as
-a list; or a row holds one text, and consecutive rows with the same --group-key, or --set-size consecutive rows, make a
-set. gruen scores each text; the texts of a set are then taken together in the interval. Writes the rows with their
-scores, in order, as Parquet, JSON lines or CSV, by the extension of --out; the columns of rows that make a set become
-lists. In JSON lines and CSV, binary data is base64.
+a list; or a row holds one text, and the rows with one --group-key, or --set-size consecutive rows, make a set. The rows
+of a key must be next to each other: all keys are read first, and a file that is not sorted so is an error. Keys are
+compared as texts: 1 and "1" are one. gruen scores each text; the texts of a set are then taken together in the
+interval. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the extension of --out; the
+columns of rows that make a set become lists. In JSON lines and CSV, binary data is base64.
 
 A summary goes to stdout and to <out>.summary.json: the numbers of the metric over the whole file, its signature, and
     n_scores, n_texts, n_bad    the numbers of scores, of texts scored, and of rows set aside
+    n_incomplete, n_dropped     the numbers of sets that lack a row, and of rows dropped with them (--drop-incomplete)
     confidence                  the level of --confidence
     confidence_interval         [low, high] of the mean of the scores; null for fewer than two units, or if all score
                                 the same
@@ -29,10 +31,14 @@ With --engine ray the actors of a Ray cluster do the work, one model each, on GP
 reads and writes files. Ray is an extra: pip install ".[ray]".
 
 Finished batches are kept in <out>.parts, one file each. After a kill, the same command continues from there, with
-either engine. A row that cannot be scored is reported on stderr and set aside in <out>.bad.jsonl.
+either engine. A row that cannot be scored is reported on stderr and set aside in <out>.bad.jsonl, with all rows of its
+set: no set is scored without one of its rows, and no set takes a row of the next. So are the rows that are left over at
+the end by --set-size. With --drop-incomplete, such sets are left out as well, but their other rows are not bad. A row
+without a readable key, between two sets, may belong to either: both lack a row. With --one-set, only the row itself is
+set aside.
 
-Exit codes: 0 all rows are scored; 3 some were set aside; 4 stopped at a bad row, by --strict; 2 the command, its
-settings or the file are wrong, or no cluster answers; 130 interrupted; 1 a fault of the program.
+Exit codes: 0 all rows are scored, or dropped; 3 some were set aside; 4 stopped at a bad row, by --strict; 2 the
+command, its settings or the file are wrong, or no cluster answers; 130 interrupted; 1 a fault of the program.
 """
 
 from collections.abc import Sequence
@@ -75,7 +81,7 @@ def run(command: Command) -> int:
     summary = files.finished(command.restart)
     if summary is not None:
         return show(summary)
-    store, state = files.open(task.schema)
+    store, state = files.open(task.schema, command, source)
     job = task.job()
     with _engine(command) as engine:
         found = engine.map(partial(read_batches, job, state.position), partial(task.open_work, job))

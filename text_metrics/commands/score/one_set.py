@@ -23,10 +23,16 @@ from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_s
 class _PartScorer:
     """Makes the arrays of a batch where a Scorer would score it; its texts have no scores of their own."""
 
-    def __init__(self, parts: Any) -> None:
-        self._parts = parts
+    def __init__(self, parts: Any, job: Job) -> None:
+        self._parts, self._job = parts, job
 
     def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
+        for unit in units:
+            if unit.reference is not None and unit.reference != self._job.reference:
+                raise UsageError(
+                    f"--one-set: {self._job.command.reference_key!r} of row {unit.numbers[0]} is not that of the rows "
+                    f"before: all texts must be answers to one question."
+                )
         texts = [text for unit in units for text in unit.texts]
         return [None] * len(units), {"arrays": self._parts.part(texts), "signature": self._parts.signature()}
 
@@ -43,7 +49,7 @@ def open_parts(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
     def work(item: tuple[list[Unit], int]) -> Batch:
         units, done = item
         # The rows need not be sent back.
-        return score_batch(_PartScorer(parts), units)._replace(units=[], scores=[], done=done)
+        return score_batch(_PartScorer(parts, job), units)._replace(units=[], scores=[], done=done)
 
     return work
 
@@ -134,7 +140,11 @@ def _first_reference(command: Command, source: Source) -> Any:
     if command.reference_key is None:
         return None
     rows = Source(source.path, command.split).rows(0)
-    return next((unit.reference for unit in Reader(command, TEXTS).units(rows, 0) if unit.rows), None)
+    found = (unit.reference for unit in Reader(command, TEXTS).units(rows, 0))
+    reference = next((value for value in found if value is not None), None)
+    if reference is None:
+        raise UsageError(f"{source.path} has no row with {command.reference_key!r}.")
+    return reference
 
 
 def _merge_signatures(before: dict[str, Any] | None, signature: str) -> dict[str, Any]:

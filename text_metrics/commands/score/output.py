@@ -114,6 +114,6 @@ def scored_rows(batch: Batch, score_key: str, reader: Reader) -> list[dict[str, 
                 name: row[name] if name == reader.group_key else [own.get(name) for own in unit.rows] for name in names
             }
         if score_key in row:
-            raise UsageError(f"row {unit.number} has a column {score_key!r} already: pass --score-key.")
+            raise UsageError(f"row {unit.numbers[0]} has a column {score_key!r} already: pass --score-key.")
         rows.append({**row, score_key: score})
     return rows

@@ -34,7 +34,7 @@ def watch(command: Command, source: Source, found: Iterator[Batch], name: str, s
         If no row can be scored, or none of many at the beginning: then the settings may be wrong.
     """
     began, n_texts = time.monotonic(), 0
-    n_bad, first_error = state.n_bad, ""
+    n_bad, first_error = state.n_bad_first, ""
     with tqdm(
         total=source.total, initial=state.done, unit=source.unit, unit_scale=True, disable=command.quiet, desc=name
     ) as bar:

@@ -32,12 +32,19 @@ class Row(NamedTuple):
     values : None if the row cannot be read, or is blank
     error : why it cannot be read; empty for a row that is blank, which is neither good nor bad
     raw : the line of a row that cannot be read
+    n_lines : how many lines it was read from
     """
 
     number: int
     values: dict[str, Any] | None
     error: str
     raw: str
+    n_lines: int = 1
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is nothing to read."""
+        return self.values is None and not self.error
 
 
 class Source:
@@ -46,19 +53,22 @@ class Source:
     Attributes
     ----------
     schema : of a table; None for a file without types
+    is_array : whether it is one JSON array
     done, total : how far the file was read, and its size, both in `unit`: rows or bytes
     """
 
     schema: pa.Schema | None = None
 
     def __init__(self, path: Path, split: str | None) -> None:
-        self.path, self.done = path, 0
+        self.path, self.split, self.done = path, split, 0
+        self._columns: list[str] | None = None
         if not path.exists():
             raise UsageError(f"{path} does not exist.")
         kind = "folder" if path.is_dir() else path.suffix.lower()
+        self.is_array = _is_array(path)
         readers: dict[str, Callable[[int], Iterator[Row]]] = {
             ".jsonl": self._json_rows,
-            ".json": self._array_rows if _is_array(path) else self._json_rows,
+            ".json": self._array_rows if self.is_array else self._json_rows,
             ".ndjson": self._json_rows,
             ".csv": self._csv_rows,
             ".parquet": self._parquet_rows,
@@ -86,8 +96,10 @@ class Source:
             if names and key is not None and key not in names:
                 raise UsageError(f"{self.path} has no column {key!r}: it has {', '.join(names)}.")
 
-    def rows(self, start: int) -> Iterator[Row]:
-        """Read the rows from index `start`."""
+    def rows(self, start: int, column: str | None = None) -> Iterator[Row]:
+        """Read the rows from index `start`; of a table, only one column where that is enough."""
+        self.done = 0
+        self._columns = None if column is None else [column]
         return self._read(start)
 
     def _lines(self) -> Iterator[bytes]:
@@ -146,15 +158,17 @@ class Source:
             except csv.Error as error:
                 i += 1
                 if i >= start:
-                    yield Row(number, None, f"is no CSV: {error}", "")
+                    yield Row(number, None, f"is no CSV: {error}", "", reader.line_num + 1 - number)
                 continue
             i += 1
             if i < start:
                 continue
+            n_lines = reader.line_num + 1 - number
             if not fields:
                 yield Row(number, None, "", "")
             elif len(fields) != len(names):
-                yield Row(number, None, f"has {len(fields)} fields, not {len(names)}", _show(",".join(fields)))
+                problem = f"has {len(fields)} fields, not {len(names)}"
+                yield Row(number, None, problem, _show(",".join(fields)), n_lines)
             elif not _is_utf8(fields):
                 problem = "is no UTF-8: a byte was read as an unpaired surrogate"
                 yield Row(number, None, problem, _show(",".join(fields)))
@@ -172,10 +186,12 @@ class Source:
         groups, first = list(range(file.num_row_groups)), 0
         while groups and first + file.metadata.row_group(groups[0]).num_rows <= start:
             first += file.metadata.row_group(groups.pop(0)).num_rows
-        yield from self._table_rows(file.iter_batches(batch_size=_ROWS, row_groups=groups), first, start)
+        tables = file.iter_batches(batch_size=_ROWS, row_groups=groups, columns=self._columns)
+        yield from self._table_rows(tables, first, start)
 
     def _dataset_rows(self, start: int) -> Iterator[Row]:
-        table = self._dataset.with_format("arrow")
+        table = self._dataset.select_columns(self._columns) if self._columns else self._dataset
+        table = table.with_format("arrow")
         yield from self._table_rows((table[i : i + _ROWS] for i in range(start, self.total, _ROWS)), start, start)
 
     def _table_rows(self, tables: Iterator[Any], first: int, start: int) -> Iterator[Row]:

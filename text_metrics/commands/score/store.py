@@ -23,6 +23,8 @@ class State:
     command : what decides the numbers
     position : rows read so far; done : how far the file was read, in the units of `Source.total`
     n_texts, n_bad : texts scored, and rows set aside
+    n_incomplete, n_dropped : sets that lack a row, and rows left out with them by --drop-incomplete
+    n_bad_first : bad rows before the first good one, without those that are set aside with their set
     merged : the state of the merged results; None before any text was scored
     bad : what was set aside since the batch before: the number of the row, the error, and the line
     arrays : names of the arrays that are kept beside this batch
@@ -33,6 +35,9 @@ class State:
     done: int = 0
     n_texts: int = 0
     n_bad: int = 0
+    n_incomplete: int = 0
+    n_dropped: int = 0
+    n_bad_first: int = 0
     merged: dict[str, Any] | None = None
     bad: Sequence[Sequence[Any]] = ()
     arrays: Sequence[str] = ()
@@ -45,6 +50,9 @@ class State:
             done=batch.done,
             n_texts=self.n_texts + batch.n_texts,
             n_bad=self.n_bad + len(batch.bad),
+            n_incomplete=self.n_incomplete + batch.n_incomplete,
+            n_dropped=self.n_dropped + batch.n_dropped,
+            n_bad_first=self.n_bad_first + (0 if self.merged else batch.n_bad_first),
             merged=merged,
             bad=batch.bad,
         )

@@ -30,6 +30,8 @@ def summarize(store: Store, score_key: str, level: float, bounds: tuple[float, f
         "n_scores": n_scores,
         "n_texts": state.n_texts,
         "n_bad": state.n_bad,
+        "n_incomplete": state.n_incomplete,
+        "n_dropped": state.n_dropped,
         "confidence": level,
         "confidence_interval": estimate.interval(level, bounds),
         "n_units": estimate.n,

@@ -4,11 +4,12 @@ Nothing here imports torch, so that the process that reads for a cluster starts 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from text_metrics.commands.score.command import Command
+from text_metrics.commands.score.command import Command, UsageError
+from text_metrics.commands.score.keys import read_key
 from text_metrics.commands.score.rows import SHOWN, Row, Source
 from text_metrics.commands.shared.files import to_plain
 from text_metrics.metrics._core.core_inputs import check_characters
@@ -20,8 +21,11 @@ class Unit(NamedTuple):
     """What is scored as one: a set, or a row of texts.
 
     is_single : whether it is a row that holds a text, not a list of texts
-    number : of the first row, from 1
+    numbers : of the rows, from 1
     bad : bad rows that were read before the unit was complete
+    spoiled : rows that are good, but are set aside because their set lacks a row
+    n_dropped : how many good rows are left out with their set, as --drop-incomplete says
+    is_incomplete : whether the set lacks a row
     end : how many rows of the file were read up to here
     """
 
@@ -29,81 +33,183 @@ class Unit(NamedTuple):
     texts: list[str]
     reference: Any
     is_single: bool
-    number: int
+    numbers: list[int]
     bad: list[Row]
+    spoiled: list[Row]
+    n_dropped: int
+    is_incomplete: bool
+    end: int
+
+
+class _Member(NamedTuple):
+    """A row that was checked: `row.error` is empty if it is good; `end` is how many rows were read up to it."""
+
+    row: Row
+    texts: list[str]
     end: int
 
 
 class Reader:
-    """Joins rows to units, by the keys of the command."""
+    """Joins rows to units, by the keys of the command.
 
-    def __init__(self, command: Command, items: str) -> None:
+    A row keeps its place in its set if it is bad, so that the next set is never another one. A row without a readable
+    key that is not between two rows of one set may belong to the set before or after it: both lack a row then.
+
+    Parameters
+    ----------
+    one_group : whether all rows are one unit
+    keeps_incomplete : whether a set without its bad rows is a unit; otherwise its good rows are set aside with it
+    """
+
+    def __init__(
+        self, command: Command, items: str, *, one_group: bool = False, keeps_incomplete: bool = False
+    ) -> None:
+        self._data = command.data
         self.text_key, self.reference_key = command.text_key, command.reference_key
         self.group_key, self.set_size = command.group_key, command.set_size
-        self.grouped = self.group_key is not None or self.set_size is not None
+        self.grouped = one_group or self.group_key is not None or self.set_size is not None
         self.items = items
+        self._drops, self._keeps = command.drop_incomplete, keeps_incomplete
+        # Rows of one set share their reference, which one of them has.
+        self._shares_reference = self.grouped or command.one_set
 
     def units(self, rows: Iterator[Row], start: int) -> Iterator[Unit]:
-        """Join rows to units, in order; each row that was read belongs to the next unit, as good or as bad."""
-        good: list[Row] = []
-        texts: list[str] = []
+        """Join rows to units, in order; each row that was read belongs to a unit, as good or as bad."""
+        members = self._checked(rows, start)
+        if self.group_key is not None:
+            return self._keyed_sets(members, self.group_key)
+        if self.set_size is not None:
+            return self._counted_sets(members, self.set_size)
+        return self._one_set(members) if self.grouped else map(self._single, members)
+
+    def _checked(self, rows: Iterator[Row], start: int) -> Iterator[_Member]:
+        for end, row in enumerate(rows, start + 1):
+            problem, texts = (row.error, []) if row.values is None else self._texts(row.values)
+            yield _Member(row._replace(error=problem), texts, end)
+
+    def _single(self, member: _Member) -> Unit:
+        return self._unit([member] if _is_good(member) else [], _bad_rows([member]), member.end)
+
+    def _one_set(self, members: Iterator[_Member]) -> Iterator[Unit]:
+        good: list[_Member] = []
         bad: list[Row] = []
-        end = start
-        for row in rows:
-            problem = row.error
-            if row.values is not None:
-                problem, own = self._texts(row.values)
-            if problem:
-                bad.append(self._set_aside(row, problem))
-            if row.values is None or problem:
-                end += 1
-                if not good:
-                    yield self._unit(good, texts, bad, end)
-                    bad = []
+        for member in members:
+            if _is_good(member):
+                good.append(member)
+            elif good:
+                bad += _bad_rows([member])
+            else:
+                yield self._single(member)
+        if good:
+            yield self._unit(good, bad, member.end)
+
+    def _counted_sets(self, members: Iterator[_Member], size: int) -> Iterator[Unit]:
+        own: list[_Member] = []
+        for member in members:
+            row = member.row
+            if row.is_blank:
                 continue
-            if good and not self._belongs(good, row):
-                yield self._unit(good, texts, bad, end)
-                good, texts, bad = [], [], []
-            good.append(row)
-            texts += own
-            end += 1
-            if not self.grouped or len(good) == self.set_size:
-                yield self._unit(good, texts, bad, end)
-                good, texts, bad = [], [], []
-        if self.set_size is not None and good:
-            problem = f"is left over: no {self.set_size} rows to the end of the file"
-            bad += [self._set_aside(row, problem) for row in good]
-            good, texts = [], []
-        if good or bad:
-            yield self._unit(good, texts, bad, end)
+            if row.values is None and row.n_lines > 1:
+                last = row.number + row.n_lines - 1
+                raise UsageError(
+                    f"{self._data}, lines {row.number} to {last} cannot be read: the first {row.error}. They may be "
+                    f"any number of rows, so that the later sets of --set-size are unknown. Correct these lines."
+                )
+            own.append(member)
+            if len(own) == size:
+                yield self._set(own)
+                own = []
+        if own:
+            yield self._set(own, problem=f"is left over: no {size} rows to the end of the file")
 
-    @staticmethod
-    def _set_aside(row: Row, problem: str) -> Row:
-        raw = row.raw if row.values is None else json.dumps(row.values, default=to_plain)[:SHOWN]
-        return row._replace(error=problem, raw=raw)
+    def _keyed_sets(self, members: Iterator[_Member], name: str) -> Iterator[Unit]:
+        own: list[_Member] = []
+        # The last row before the set, if it has no key, and all those after the set.
+        before: list[_Member] = []
+        after: list[_Member] = []
+        key = None
+        for member in members:
+            if member.row.is_blank:
+                continue
+            new_key = read_key(member.row.values, name)
+            if own and new_key == key:
+                own += [*after, member]
+                after = []
+                continue
+            if own and new_key is not None:
+                yield self._set(own, before, after)
+                own, before, after = [], after, []
+            if new_key is None:
+                (after if own else before).append(member)
+            else:
+                own, key = [member], new_key
+            # The next set has to know of the last one only, also if a job is resumed here.
+            for other in before[:-1]:
+                yield self._unit([], _bad_rows([other]), other.end)
+            before = before[-1:]
+        if own:
+            yield self._set(own, before, after)
+            before = after
+        for other in before:
+            yield self._unit([], _bad_rows([other]), other.end)
 
-    def _belongs(self, good: list[Row], row: Row) -> bool:
-        if self.group_key is None:
-            return True
-        ours, theirs = good[0].values, row.values
-        assert ours is not None
-        assert theirs is not None
-        return bool(ours[self.group_key] == theirs[self.group_key])
+    def _set(
+        self, own: list[_Member], before: Sequence[_Member] = (), after: Sequence[_Member] = (), problem: str = ""
+    ) -> Unit:
+        """Join rows to a set: it is incomplete if one of them is bad, or one beside it, or if there is a problem."""
+        self._check_reference(own)
+        good = [member for member in own if _is_good(member)]
+        # The rows after the set belong to the next unit: a restart reads them again.
+        bad = _bad_rows([*before, *own])
+        end = own[-1].end
+        cause = next(iter([*bad, *_bad_rows(after)]), None)
+        if cause is None and not problem:
+            return self._unit(good, bad, end)
+        if cause is not None:
+            rows = f"rows {own[0].row.number} to {own[-1].row.number}"
+            problem = f"is set aside with its set, {rows}, because of row {cause.number}: {cause.error}"
+        if self._drops:
+            return self._unit([], bad, end)._replace(n_dropped=len(good), is_incomplete=True)
+        if self._keeps:
+            return self._unit(good, bad, end)._replace(is_incomplete=True)
+        spoiled = [_set_aside(member.row, problem) for member in good]
+        return self._unit([], bad, end)._replace(spoiled=spoiled, is_incomplete=True)
 
-    def _unit(self, good: list[Row], texts: list[str], bad: list[Row], end: int) -> Unit:
-        rows = [row.values for row in good if row.values is not None]
-        reference = rows[0].get(self.reference_key) if rows and self.reference_key else None
+    def _check_reference(self, own: list[_Member]) -> None:
+        """Make a row bad whose reference is not that of its set, and the first row if no row has one."""
+        if self.reference_key is None:
+            return
+        first: _Member | None = None
+        for i, member in enumerate(own):
+            value = None if member.row.values is None else member.row.values.get(self.reference_key)
+            if value is None:
+                continue
+            first = first or member
+            if _is_good(member) and first.row.values and value != first.row.values[self.reference_key]:
+                problem = f"{self.reference_key!r} is not that of row {first.row.number}, in the same set"
+                own[i] = member._replace(row=member.row._replace(error=problem))
+        if first is None and _is_good(own[0]):
+            own[0] = own[0]._replace(row=own[0].row._replace(error=f"has no {self.reference_key!r}"))
+
+    def _unit(self, good: list[_Member], bad: list[Row], end: int) -> Unit:
+        rows = [member.row.values for member in good if member.row.values is not None]
+        texts = [text for member in good for text in member.texts]
+        found = (row.get(self.reference_key) for row in rows) if self.reference_key else iter(())
+        reference = next((value for value in found if value is not None), None)
         if isinstance(reference, str):
             # In CSV, a list is JSON; a bare text is one answer.
             with suppress(ValueError):
                 reference = json.loads(reference)
             reference = [reference] if isinstance(reference, str) else reference
         is_single = bool(rows) and not self.grouped and isinstance(rows[0][self.text_key], str)
-        return Unit(rows, texts, reference, is_single, good[0].number if good else 0, bad, end)
+        numbers = [member.row.number for member in good]
+        return Unit(rows, texts, reference, is_single, numbers, bad, [], 0, False, end)
 
     def _texts(self, values: dict[str, Any]) -> tuple[str, list[str]]:
         """Read the texts of a row; returns what is wrong with it, or an empty string, and the texts."""
-        for key in (self.text_key, self.group_key, self.reference_key):
+        if self.group_key is not None and read_key(values, self.group_key) is None:
+            return f"has no {self.group_key!r}", []
+        for key in (self.text_key, None if self._shares_reference else self.reference_key):
             if key is not None and values.get(key) is None:
                 return f"has no {key!r}", []
         value = values[self.text_key]
@@ -132,6 +238,24 @@ class Reader:
         except ValueError as error:
             return str(error), []
         return "", texts
+
+
+def _is_good(member: _Member) -> bool:
+    return member.row.values is not None and not member.row.error
+
+
+def _bad_rows(members: Sequence[_Member]) -> list[Row]:
+    return [_set_aside(member.row, member.row.error) for member in members if member.row.error]
+
+
+def _set_aside(row: Row, problem: str) -> Row:
+    """Return a row with what is wrong with it, and with its line."""
+    return row._replace(error=problem, raw=row.raw if row.values is None else show_values(row.values))
+
+
+def show_values(values: Mapping[str, Any]) -> str:
+    """Return the values of a row as they are set aside."""
+    return json.dumps(values, default=to_plain)[:SHOWN]
 
 
 def batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from text_metrics.commands.score.command import UsageError
-from text_metrics.commands.score.rows import SHOWN
-from text_metrics.commands.score.units import Job, Unit
+from text_metrics.commands.score.rows import Row
+from text_metrics.commands.score.units import Job, Unit, show_values
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
 
@@ -95,7 +95,8 @@ class Batch(NamedTuple):
     end : how many rows of the file were read up to here
     n_texts : texts of the units
     done : how far the file was read, in the units of `Source.total`
-    n_bad_first : how many of the bad rows come before the first good one
+    n_bad_first : how many rows are bad before the first good one, without those set aside with their set
+    n_incomplete, n_dropped : sets that lack a row, and rows left out with them by --drop-incomplete
     """
 
     units: list[Unit]
@@ -106,11 +107,46 @@ class Batch(NamedTuple):
     n_texts: int
     done: int = 0
     n_bad_first: int = 0
+    n_incomplete: int = 0
+    n_dropped: int = 0
+
+
+def make_batch(
+    units: Sequence[Unit],
+    good: list[Unit],
+    scores: list[Any],
+    result: dict[str, Any] | None,
+    failed: Sequence[tuple[int, str, str]] = (),
+) -> Batch:
+    """Make a batch of units, of which the good ones are scored, and the rows of others failed."""
+    bad = [*failed, *(_as_bad(row) for unit in units for row in unit.bad)]
+    return Batch(
+        good,
+        scores,
+        result,
+        sorted([*bad, *(_as_bad(row) for unit in units for row in unit.spoiled)]),
+        units[-1].end,
+        n_texts=sum(len(unit.texts) for unit in good),
+        n_bad_first=sum(not good or number < good[0].numbers[0] for number, _, _ in bad),
+        n_incomplete=sum(unit.is_incomplete for unit in units),
+        n_dropped=sum(unit.n_dropped for unit in units),
+    )
+
+
+def _as_bad(row: Row) -> tuple[int, str, str]:
+    return row.number, row.error, row.raw
+
+
+def fail_unit(unit: Unit, error: Exception) -> list[tuple[int, str, str]]:
+    """Name all rows of a unit that cannot be scored."""
+    numbers = unit.numbers
+    rows = f"its set, rows {numbers[0]} to {numbers[-1]}, cannot be scored: " if len(numbers) > 1 else ""
+    return [(number, f"{rows}{error}", show_values(row)) for number, row in zip(numbers, unit.rows, strict=True)]
 
 
 def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
     """Score a batch; if that fails, score each unit alone to find those that cannot be scored."""
-    bad = [(row.number, row.error, row.raw) for unit in units for row in unit.bad]
+    failed: list[tuple[int, str, str]] = []
     good = [unit for unit in units if unit.rows]
     scores: list[Any] = []
     result = None
@@ -124,17 +160,11 @@ def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
                     scorer.score([unit])
                     kept.append(unit)
                 except (TypeError, ValueError) as error:
-                    bad.append((unit.number, str(error), json.dumps(unit.texts)[:SHOWN]))
+                    failed += fail_unit(unit, error)
             good = kept
             if good:
                 scores, result = scorer.score(good)
-    n_texts = sum(len(unit.texts) for unit in good)
-    return Batch(good, scores, result, sorted(bad), units[-1].end, n_texts, n_bad_first=count_bad_first(bad, good))
-
-
-def count_bad_first(bad: Sequence[tuple[int, str, str]], good: Sequence[Unit]) -> int:
-    """Count the bad rows before the first unit that is good."""
-    return sum(not good or number < good[0].number for number, _, _ in bad)
+    return make_batch(units, good, scores, result, failed)
 
 
 def open_scorer(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
