@@ -39,9 +39,10 @@ chromium:
 	fi
 
 # 21 times as many odd calls of the metrics and damaged files for the commands as in the tests, 10^5 in all, and ten
-# times as many hostile visitors of the demos.
+# times as many hostile visitors of the demos, and samples of the simulated intervals and tests.
 attack: $(VENV)/.installed-dev chromium
 	FUZZ_TIMES=21 $(BIN)/python -m pytest tests/test_fuzz_metrics.py tests/test_fuzz_commands.py -rP
+	INTERVAL_TIMES=10 $(BIN)/python -m pytest tests/test_intervals.py -rP
 	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py -rP
 
 spaces: $(VENV)/.installed-dev

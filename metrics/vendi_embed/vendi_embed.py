@@ -194,7 +194,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
 
     _items = SETS
-    _bounds = (0.0, math.inf)
+    # From 0 with min_quality.
+    _bounds = (1.0, math.inf)
     _parts = VendiParts
 
     def _info(self) -> evaluate.MetricInfo:
@@ -279,26 +280,25 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         def named(values: np.ndarray) -> list[dict[str, float]]:
             return [dict(zip(names, row, strict=False)) for row in values.tolist()]
 
-        def of_sets(
-            name: str, values: np.ndarray, prefix: str = "", bounds: tuple[float, float] = self._bounds
-        ) -> dict[str, Any]:
+        def of_sets(name: str, values: np.ndarray, bounds: tuple[float, float], prefix: str = "") -> dict[str, Any]:
             found = {name: mean_over_sets(values[scored]), f"{prefix}scores": spread(values[scored].tolist(), scored)}
             if level is not None:
                 own = values[scored]
                 found[f"{prefix}confidence_interval"] = confidence_interval(level, own, units[scored], bounds)
             return found
 
-        result = of_sets("vendi_embed", scores)
+        from_zero = (0.0, math.inf)
+        result = of_sets("vendi_embed", scores, self._bounds if min_quality is None else from_zero)
         if isinstance(q, (list, tuple, np.ndarray)):
             result["by_order"] = {
                 name: mean_over_sets(column) for name, column in zip(names, by_order[scored].T, strict=False)
             }
         if quality_scores is not None:
-            result |= of_sets("quality_vendi_embed", quality_scores, "quality_")
+            result |= of_sets("quality_vendi_embed", quality_scores, from_zero, "quality_")
         if patience is not None:
             assert isinstance(compared, ClassKernel)
             assert weighting.qualities is not None
-            result |= of_sets("utility", compared.utility(weighting.qualities, patience), "utility_", (0.0, 1.0))
+            result |= of_sets("utility", compared.utility(weighting.qualities, patience), (0.0, 1.0), "utility_")
         if contributions:
             added, quality_added = text_contributions(compared, orders[0], scores, weighting)
             result["contributions"] = by_set(added, sets.sizes)
