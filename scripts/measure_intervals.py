@@ -103,9 +103,11 @@ def coverage(scores: Scores, n: int, samples: int = COVERAGE_SAMPLES) -> Coverag
     student = values.mean(axis=1)[:, None] + half[:, None] * [-1, 1]
     drawn = rng.multinomial(n, np.full(n, 1 / n), RESAMPLES) / n
     percentile = np.quantile(values @ drawn.T, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1).T
-    held = [((ends[:, 0] <= scores.mean) & (scores.mean <= ends[:, 1])).mean() for ends in (own, student, percentile)]
-    width = np.median(np.ptp(own, axis=1) / np.ptp(student, axis=1))
-    return Coverage(*map(float, (*held, width)), 1 - len(found) / samples)
+    held = [
+        float(((ends[:, 0] <= scores.mean) & (scores.mean <= ends[:, 1])).mean()) for ends in (own, student, percentile)
+    ]
+    width = float(np.median(np.ptp(own, axis=1) / np.ptp(student, axis=1)))
+    return Coverage(held[0], held[1], held[2], width, 1 - len(found) / samples)
 
 
 def unit_coverage(n: int, by_unit: bool, samples: int = COVERAGE_SAMPLES) -> float:

@@ -71,7 +71,14 @@ def test_items_that_belong_together_are_no_evidence_of_their_own():
 
 @pytest.mark.parametrize(
     ("index", "n", "most", "most_by_signs"),
-    [(0, 5, 0.05, 0), (0, 10, 0.05, 0.05), (0, 50, 0.05, 0.05), (1, 50, 0.05, 0.05), (2, 20, 0.06, 0.1), (3, 20, 0.07, 0.15)],
+    [
+        (0, 5, 0.05, 0),
+        (0, 10, 0.05, 0.05),
+        (0, 50, 0.05, 0.05),
+        (1, 50, 0.05, 0.05),
+        (2, 20, 0.06, 0.1),
+        (3, 20, 0.07, 0.15),
+    ],
 )
 def test_the_test_of_the_mean_rejects_a_true_hypothesis_as_rarely_as_it_says(index, n, most, most_by_signs):
     by_mean, by_signs = measuring.sizes(measuring.DIFFERENCES[index], n, SAMPLES)
