@@ -46,6 +46,7 @@ chromium:
 attack: $(VENV)/.installed-dev chromium
 	FUZZ_TIMES=21 $(BIN)/python -m pytest tests/test_fuzz_metrics.py tests/test_fuzz_commands.py -rP
 	FUZZ_TIMES=21 $(BIN)/python -m pytest tests/test_rarefaction.py -k simulated
+	INTERVAL_TIMES=10 $(BIN)/python -m pytest tests/test_intervals.py -rP
 	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py -rP
 
 spaces: $(VENV)/.installed-dev

@@ -67,6 +67,12 @@ def similarity(draw, predictions):
     return [np.full((n, n), level) + (1 - level) * np.eye(n) for n in sizes]
 
 
+def by(draw, predictions):
+    """Draw a label for each item, which is one set or several, or one text."""
+    n = len(predictions) if isinstance(predictions, list) else 1
+    return [draw.choice(("a", "b", 3)) for _ in range(draw.choice((n, n, 1)))]
+
+
 def choice(*values):
     return lambda draw, _: draw.choice(values)
 
@@ -87,6 +93,7 @@ SETS = {
     "contributions": choice(True, False),
     "rarefy": choice(1, 2, 3, 4),
     "confidence": choice(0.9, 0.5),
+    "confidence_by": by,
     "details": choice(True, False),
 }
 GOOD = {
@@ -112,6 +119,7 @@ GOOD = {
         "singletons": choice("skip", "error"),
         "rarefy": choice(2, 3),
         "confidence": choice(0.9),
+        "confidence_by": by,
         "details": choice(True, False),
     },
     "probeval": {
@@ -127,6 +135,7 @@ GOOD = {
         "seed": choice(0, 7, 2**32 - 1),
         "vectors": choice({"a": [1.0, 0.0], "yes": [0.0, 1.0]}, {"a": [1.0], "yes": [0.0, 1.0]}, {}),
         "confidence": choice(0.9),
+        "confidence_by": by,
         "details": choice(True, False),
     },
     "gruen": {
@@ -137,6 +146,7 @@ GOOD = {
         "focus_threshold": choice(0, 0.5),
         "model": lambda draw, _: Letters(),
         "confidence": choice(0.9),
+        "confidence_by": by,
         "details": choice(True, False),
     },
 }

@@ -187,6 +187,14 @@ CHAIN = {"set_size": 4, "kernel": "classes", "same": in_a_chain}
         ("vendi_embed", {"set_size": 4}, {"set_size": 6}),
         ("vendi_embed", {"set_size": 4}, {"set_size": 4, "weights": WEIGHTS * 3}),
         ("vendi_embed", {"set_size": 4}, {"set_size": 4, "confidence": 0.9}),
+        *(
+            (
+                name,
+                {"set_size": 2, "confidence": 0.5},
+                {"set_size": 2, "confidence": 0.5, "confidence_by": list("aabbcc")},
+            )
+            for name in SET_METRICS
+        ),
         ("vendi_embed", QUALITY, {**QUALITY, "min_quality": 0.5}),
         ("vendi_embed", {**QUALITY, "min_quality": 0.5}, {**QUALITY, "min_quality": 0.25}),
         ("vendi_embed", {"set_size": 4}, {"set_size": 4, "rarefy": 2}),

@@ -219,7 +219,10 @@ def test_randomization_equals_the_exact_test():
     differences = np.array([0.3, -0.1, 0.4, 0.2, -0.3, 0.5, 0.1, 0.2, -0.2, 0.6])
     signs = np.array(np.meshgrid(*[[-1, 1]] * 10)).reshape(10, -1)
     exact = (np.abs(differences @ signs) >= abs(differences.sum()) - 1e-9).mean()
-    assert randomization_p(differences) == pytest.approx(exact, abs=0.01)
+    assert randomization_p(differences) == pytest.approx(exact)
+    assert randomization_p(differences, 1000) == pytest.approx(exact, abs=0.03)
+    # The least p-value that five items can give.
+    assert randomization_p(np.arange(1.0, 6)) == 2 / 2**5
     assert randomization_p(-differences) == randomization_p(differences)
     assert randomization_p(np.zeros(5)) == 1
     assert randomization_p(np.array([])) == 1

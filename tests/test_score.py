@@ -13,7 +13,6 @@ import time
 import tracemalloc
 
 import datasets
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -23,7 +22,6 @@ from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.score import main as score
 from text_metrics.commands.score import progress
 from text_metrics.commands.score import store as keeping
-from text_metrics.commands.score import summary as summing
 from text_metrics.commands.score.command import parse_command
 from text_metrics.commands.score.rows import Source
 from text_metrics.commands.score.units import Reader, batches
@@ -73,7 +71,7 @@ def test_scores_are_those_of_one_call(load, tmp_path, capsys):
     low, high = summary["confidence_interval"]
     assert low < summary["self_bleu"] < high
     assert [low, high] == pytest.approx(expected["confidence_interval"])
-    assert (summary["confidence"], summary["confidence_method"]) == (0.95, "bootstrap")
+    assert (summary["confidence"], summary["n_units"]) == (0.95, 50)
     # The interval belongs to the summary alone, and so does not appear in the signature.
     assert summary["signature"] == load("self_bleu").compute(predictions=[rows[0]["texts"]], max_order=2)["signature"]
     assert (summary["n_scores"], summary["n_texts"], summary["n_bad"]) == (50, 150, 0)
@@ -100,8 +98,11 @@ def test_every_metric(load, tmp_path, metric):
         if isinstance(value, (int, float)):
             assert summary[name] == pytest.approx(value, abs=1e-5)
     # The interval is that of all scores, though they come in batches.
+    if metric == "gruen":
+        # The texts of a row belong together.
+        settings["confidence_by"] = [i for i, members in enumerate(SETS) for _ in members]
     interval = load(metric).compute(predictions=texts, **settings, confidence=0.8)["confidence_interval"]
-    assert (summary["confidence"], summary["confidence_method"]) == (0.8, "bootstrap")
+    assert (summary["confidence"], summary["n_units"]) == (0.8, len(SETS))
     assert summary["confidence_interval"] == pytest.approx(interval, abs=1e-5)
 
 
@@ -139,7 +140,7 @@ def test_one_score_has_no_interval(tmp_path):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(1))
     assert score.main(command(data)) == 0
     summary = summary_of(data)
-    assert (summary["n_scores"], summary["confidence_interval"], summary["confidence_method"]) == (1, None, None)
+    assert (summary["n_scores"], summary["confidence_interval"], summary["n_units"]) == (1, None, 1)
 
 
 def write_data(folder, kind, rows):
@@ -321,7 +322,6 @@ def test_csv_that_is_no_utf8_in_any_column_is_set_aside(tmp_path, capsys):
         (["--out", "scores.txt"], "--out must end in .parquet, .jsonl or .csv. Got scores.txt"),
         (["--reference-key", "note"], "--reference-key goes with probeval"),
         (["--split", "train"], "--split is for a folder"),
-        (["--metric", "gruen", "--set-size", "2"], "gruen scores each text"),
     ],
 )
 def test_commands_that_are_wrong(tmp_path, capsys, change, message):
@@ -521,17 +521,6 @@ def test_the_command_runs_from_any_directory(tmp_path):
     assert "texts/s" in done.stderr
     assert json.loads(done.stdout)["n_scores"] == 30
     assert pq.read_table(tmp_path / "data.jsonl.self_bleu.parquet").num_rows == 30
-
-
-def test_many_scores_have_the_normal_interval(tmp_path, monkeypatch):
-    data = write_jsonl(tmp_path / "data.jsonl", make_rows(200))
-    monkeypatch.setattr(summing, "_BOOTSTRAP_ITEMS", 100)
-    assert score.main(command(data)) == 0
-    summary = summary_of(data)
-    scores = np.array([row["self_bleu"] for row in read_jsonl(tmp_path / "out.jsonl")])
-    half = 1.959963985 * scores.std(ddof=1) / len(scores) ** 0.5
-    assert summary["confidence_interval"] == pytest.approx([scores.mean() - half, scores.mean() + half])
-    assert summary["confidence_method"] == "normal"
 
 
 # Files that are unusual, or damaged.

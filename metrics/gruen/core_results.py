@@ -317,6 +317,10 @@ class ScoreSummary(NamedTuple):
     level: float | None
     bounds: tuple[float, float]
 
+    def within(self, bounds: tuple[float, float]) -> "ScoreSummary":
+        """Return the same for a score of another range."""
+        return self._replace(bounds=bounds)
+
     def of(self, name: str, values: np.ndarray, prefix: str = "") -> dict[str, Any]:
         """Return the mean of the scores, ndarray of shape (m,), under a name, with `scores` and `confidence_interval`.
 

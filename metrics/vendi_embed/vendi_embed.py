@@ -199,7 +199,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
 
     items = SETS
-    bounds = (0.0, math.inf)
+    # From 0 with min_quality.
+    bounds = (1.0, math.inf)
     settings = VendiSettings
     parts = VendiParts
 
@@ -225,16 +226,18 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         kernel, signed = make_kernel(sets, weighting, source, settings)
         scored = score_sets(kernel, sets, weighting, source, settings)
 
-        summary = ScoreSummary(scored.has_score, units, settings.confidence, self.bounds)
-        result = summary.of("vendi_embed", scored.main)
+        from_zero = ScoreSummary(scored.has_score, units, settings.confidence, (0.0, math.inf))
+        result = from_zero.within(self.bounds if settings.min_quality is None else from_zero.bounds).of(
+            "vendi_embed", scored.main
+        )
         if settings.has_orders:
             columns = zip(settings.orders, scored.by_order[scored.has_score].T, strict=True)
             result["by_order"] = {format_order(order): mean_over_sets(column) for order, column in columns}
         if scored.with_quality is not None:
-            result |= summary.of("quality_vendi_embed", scored.with_quality, "quality_")
+            result |= from_zero.of("quality_vendi_embed", scored.with_quality, "quality_")
         if settings.patience is not None:
             utilities = utility(kernel, weighting, settings.patience)
-            result |= summary._replace(bounds=(0.0, 1.0)).of("utility", utilities, "utility_")
+            result |= from_zero.within((0.0, 1.0)).of("utility", utilities, "utility_")
         if settings.contributions:
             result |= contributions(kernel, scored, weighting, settings.orders[0])
         if settings.min_quality is not None:

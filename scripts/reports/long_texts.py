@@ -71,7 +71,7 @@ def nearest_lengths(parts: list[tuple[str, str]]) -> np.ndarray:
 
 
 def percent(values: np.ndarray, sign: str = "") -> str:
-    """Format a mean in percent, with its bootstrap interval over texts."""
+    """Format a mean in percent, with its confidence interval over texts."""
     low, high = confidence_interval(LEVEL, values) or (np.nan, np.nan)
     return f"{100 * values.mean():{sign}.1f} ({100 * low:{sign}.1f} to {100 * high:{sign}.1f})"
 

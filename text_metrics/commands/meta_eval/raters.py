@@ -113,8 +113,8 @@ def judged_sets(pairs: Pairs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def correlation(first: np.ndarray, second: np.ndarray) -> dict[str, Any]:
     """Return Spearman's correlation of two ndarrays of shape (n,), n >= 2, and its interval."""
     value = float(spearman(first, second))
-    rest = [[np.delete(values, i) for values in (first, second)] for i in range(len(first))]
-    estimate = jackknife_estimate(value, np.array([spearman(*own) for own in rest]))
+    left_out = [float(spearman(np.delete(first, i), np.delete(second, i))) for i in range(len(first))]
+    estimate = jackknife_estimate(value, np.array(left_out))
     return {"spearman": value, "interval": estimate.interval(LEVEL, (-1.0, 1.0)), "sets": len(first)}
 
 

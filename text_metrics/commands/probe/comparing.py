@@ -1,5 +1,6 @@
 """Compare models with people, and with each other, at equal numbers of answers."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -51,7 +52,7 @@ def describe(scorer: Scorer, scored: Mapping[str, Scored], sizes: Mapping[str, i
         "n_questions": len(scored),
         "n_answers": [min(sizes.values()), max(sizes.values())],
         **result,
-        "interval": confidence_interval(level, values),
+        "interval": confidence_interval(level, values, bounds=(0.0, math.inf)),
         "by_slot": {
             slot: _means([one for name, one in scored.items() if scorer.slots[name] == slot]) for slot in slots
         },

@@ -24,7 +24,7 @@ def sections(report: dict[str, Any]) -> list[Section]:
     found = [
         Section(
             "All answers",
-            f"KL(people ‖ model) in nats, mean over questions, with {level} bootstrap intervals over questions "
+            f"KL(people ‖ model) in nats, mean over questions, with {level} confidence intervals over questions "
             f"({answers}). Coverage is the share of people's answers whose cluster the model hits; wrong is the share "
             "of the model's answers that match no cluster; entropy is that of the smoothed distribution, people's in "
             f"parentheses. The divergence depends on the number of answers.{_about_second(report)}",

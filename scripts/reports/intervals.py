@@ -1,0 +1,175 @@
+"""Measure how often confidence intervals contain the true mean, and how often tests reject a true null hypothesis.
+
+    python -m scripts.reports.intervals
+    python -m scripts.reports.intervals --write docs/intervals.md
+
+Scores of n items are drawn many times from a distribution with a known mean. An interval at level 0.95 should contain
+this mean in 95 % of the samples. A test of the hypothesis that it is the mean should reject it at 0.05 in 5 %.
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import t
+
+from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.pages import Table, markdown_table, put_between
+from text_metrics.commands.shared.statistics import mean_p, randomization_p
+from text_metrics.metrics._core.core_results import mean_estimate
+
+LEVEL = 0.95
+SIZES = (5, 10, 20, 50, 100, 200)
+# Numbers of samples, and of resamples of the bootstrap and of randomization.
+COVERAGE_SAMPLES, TEST_SAMPLES = 10_000, 2000
+RESAMPLES = 1000
+SEED = 0
+
+
+class Scores(NamedTuple):
+    """A distribution of scores.
+
+    draw : maps a generator and a shape to independent scores
+    mean : of the scores
+    """
+
+    name: str
+    draw: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
+    mean: float
+
+
+def _lognormal(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.lognormal(size=shape)
+
+
+def _at_the_top(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return 4 - np.where(rng.random(shape) < 0.5, 0, rng.exponential(0.5, shape))
+
+
+def _mostly_zero(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return np.where(rng.random(shape) < 0.7, 0, rng.lognormal(size=shape))
+
+
+DISTRIBUTIONS = (
+    Scores("normal", lambda rng, shape: rng.normal(size=shape), 0.0),
+    Scores("lognormal", _lognormal, float(np.exp(0.5))),
+    Scores("0 or 1, 90 % are 1", lambda rng, shape: (rng.random(shape) < 0.9) * 1.0, 0.9),
+    Scores("half at the maximum, the others exponential below it", _at_the_top, 3.75),
+    Scores("70 % at 0, the others lognormal", _mostly_zero, float(0.3 * np.exp(0.5))),
+)
+# Differences of two systems whose mean is 0.
+DIFFERENCES = (
+    Scores("normal", lambda rng, shape: rng.normal(size=shape), 0.0),
+    Scores("-1, 0 or 1: 10, 80, 10 %", lambda rng, shape: rng.choice([-1.0, 0.0, 1.0], shape, p=[0.1, 0.8, 0.1]), 0.0),
+    Scores("exponential", lambda rng, shape: rng.exponential(size=shape) - 1, 0.0),
+    Scores("lognormal", lambda rng, shape: _lognormal(rng, shape) - np.exp(0.5), 0.0),
+    Scores("-1, 0 or 3: 15, 80, 5 %", lambda rng, shape: rng.choice([-1.0, 0.0, 3.0], shape, p=[0.15, 0.8, 0.05]), 0.0),
+)
+
+
+class Coverage(NamedTuple):
+    """How often intervals contain the mean, among the samples whose scores are not all equal.
+
+    width : median width, relative to that of Student's interval
+    none : share of samples whose scores are all equal, which have no interval
+    """
+
+    own: float
+    student: float
+    bootstrap: float
+    width: float
+    none: float
+
+
+def generator(scores: Scores, n: int) -> np.random.Generator:
+    """Return the generator of one cell of a table, so that each cell can be computed alone."""
+    return np.random.default_rng([SEED, n, *scores.name.encode()])
+
+
+def coverage(scores: Scores, n: int, samples: int = COVERAGE_SAMPLES) -> Coverage:
+    """Measure the coverage of the intervals of means of n scores."""
+    rng = generator(scores, n)
+    values = scores.draw(rng, (samples, n))
+    found = [estimate for row in values if (estimate := mean_estimate(row)).error > 0]
+    values = values[np.ptp(values, axis=1) > 0]
+    own = np.array([estimate.interval(LEVEL) for estimate in found])
+    half = t.ppf((1 + LEVEL) / 2, n - 1) * values.std(axis=1, ddof=1) / np.sqrt(n)
+    student = values.mean(axis=1)[:, None] + half[:, None] * [-1, 1]
+    drawn = rng.multinomial(n, np.full(n, 1 / n), RESAMPLES) / n
+    percentile = np.quantile(values @ drawn.T, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1).T
+    held = [
+        float(((ends[:, 0] <= scores.mean) & (scores.mean <= ends[:, 1])).mean()) for ends in (own, student, percentile)
+    ]
+    width = float(np.median(np.ptp(own, axis=1) / np.ptp(student, axis=1)))
+    return Coverage(held[0], held[1], held[2], width, 1 - len(found) / samples)
+
+
+def unit_coverage(n: int, by_unit: bool, samples: int = COVERAGE_SAMPLES) -> float:
+    """Measure the coverage for n prompts with 1 to 8 texts, whose scores share half of their variance."""
+    rng = np.random.default_rng([SEED, n])
+    held = 0
+    for _ in range(samples):
+        units = np.repeat(np.arange(n), rng.integers(1, 9, n))
+        values = rng.normal(size=n)[units] + rng.normal(size=len(units))
+        low, high = mean_estimate(values, units if by_unit else None).interval(LEVEL) or (np.nan, np.nan)
+        held += low <= 0 <= high
+    return held / samples
+
+
+def sizes(differences: Scores, n: int, samples: int = TEST_SAMPLES) -> tuple[float, float]:
+    """Measure how often a true null hypothesis is rejected: by the test of the mean, and by randomization."""
+    values = differences.draw(generator(differences, n), (samples, n))
+    by_mean = [(p := mean_p(mean_estimate(row))) is not None and p <= 1 - LEVEL for row in values]
+    by_signs = [randomization_p(row, RESAMPLES - 1) <= 1 - LEVEL for row in values]
+    return float(np.mean(by_mean)), float(np.mean(by_signs))
+
+
+def percent(share: float) -> str:
+    """Format a share in percent."""
+    return f"{100 * share:.1f}"
+
+
+def coverage_table() -> Table:
+    """Measure all distributions and sizes."""
+    table = [["coverage of 95 % intervals, %", *(f"n = {n}" for n in SIZES)]]
+    for scores in DISTRIBUTIONS:
+        cells = [coverage(scores, n) for n in SIZES]
+        table.append([f"**{scores.name}**", *(percent(cell.own) for cell in cells)])
+        table.append(["Student's t", *(percent(cell.student) for cell in cells)])
+        table.append(["percentile bootstrap", *(percent(cell.bootstrap) for cell in cells)])
+        table.append(["width, relative to Student's", *(f"{cell.width:.2f}" for cell in cells)])
+        if any(cell.none >= 0.0005 for cell in cells):
+            table.append(["samples without an interval, %", *(percent(cell.none) for cell in cells)])
+    table.append(["**n prompts with 1 to 8 texts, over prompts**", *(percent(unit_coverage(n, True)) for n in SIZES)])
+    table.append(["the same, over texts", *(percent(unit_coverage(n, False)) for n in SIZES)])
+    return table
+
+
+def size_table() -> Table:
+    """Measure both tests."""
+    table = [["rejected at 0.05, %", *(f"n = {n}" for n in SIZES)]]
+    for differences in DIFFERENCES:
+        by_mean, by_signs = zip(*(sizes(differences, n) for n in SIZES), strict=True)
+        table.append([f"**{differences.name}**", *map(percent, by_mean)])
+        table.append(["randomization", *map(percent, by_signs)])
+    return table
+
+
+@command
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables between their markers in a page")
+    arguments = parser.parse_args()
+    for name, table in (("coverage", coverage_table()), ("tests", size_table())):
+        written = "\n".join(markdown_table(table)) + "\n"
+        print(written)
+        if arguments.write is not None:
+            put_between(arguments.write, name, written)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
