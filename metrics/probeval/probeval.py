@@ -190,6 +190,7 @@ class Probeval(TextMetric, evaluate.Metric):
     labels_from_cfc = staticmethod(labels_from_cfc)
 
     _items = QUESTIONS
+    _decreasing = ("probeval", "wrong_rate")
     _parts = AnswerParts
 
     def _info(self) -> evaluate.MetricInfo:

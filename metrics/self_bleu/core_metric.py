@@ -28,6 +28,8 @@ class TextMetric:
     _compute: Callable[..., dict[str, Any]]
     # SETS, TEXTS or QUESTIONS of core_results.
     _items: str
+    # The results of which lower means better or more diverse; of those that end in a number, without it.
+    _decreasing: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     writer: Any
     num_process: int
@@ -133,7 +135,8 @@ class TextMetric:
         Returns
         -------
             A function from an EvalPrediction to a dict of floats; with `batch_eval_metrics=True`, it also takes
-            `compute_result`.
+            `compute_result`. A number of which lower means better or more diverse is also returned negated, as
+            `neg_<name>`, for `metric_for_best_model`.
 
         """
         if tokenizer is None:

@@ -147,6 +147,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
     """Self-BLEU of sets of texts, with Distinct-n and Entropy-n."""
 
     _items = SETS
+    _decreasing = ("self_bleu", "compression_ratio", "self_repetition")
     _parts = SelfBleuParts
 
     def _info(self) -> evaluate.MetricInfo:
