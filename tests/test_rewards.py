@@ -175,7 +175,7 @@ def test_half_a_set_is_never_scored(load):
         message = f"Got set_size={size} for 12 completions of 1 processes, whose prompts are equal in runs of 4"
         with pytest.raises(ValueError, match=message):
             call(load("vendi_embed").for_rewards(size, kernel="ngram"))
-    with pytest.raises(ValueError, match="Got set_size=4 for 12 .*, whose prompts are equal in runs of 1"):
+    with pytest.raises(ValueError, match=r"Got set_size=4 for 12 .*, whose prompts are equal in runs of 1\."):
         call(reward, prompts=PROMPTS * SIZE)
     # The prompt of two sets in a row, among others: those that are not repeated show the size.
     assert call(reward, prompts=ASKED[:4] * 2 + ASKED[4:8]) == call(reward)
@@ -194,7 +194,7 @@ def test_prompts_with_images_differ_by_their_pixels(load):
     reward = load("vendi_embed").for_rewards(SIZE, kernel="ngram")
     asked = [ask(colour) for colour in ("red", "green", "blue") for _ in range(SIZE)]
     assert call(reward, prompts=asked) == call(reward)
-    with pytest.raises(ValueError, match="Got set_size=4 for 12 .*, whose prompts are equal in runs of 12"):
+    with pytest.raises(ValueError, match=r"Got set_size=4 for 12 .*, whose prompts are equal in runs of 12\."):
         call(reward, prompts=[ask("red") for _ in TEXTS])
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import socket
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from transformers import EvalPrediction, Trainer, TrainingArguments
+from transformers import DataCollatorForSeq2Seq, EvalPrediction, Trainer, TrainerCallback, TrainingArguments
 
 from tests.conftest import ROOT
 from tests.trainer_run import build_causal, build_dataset, build_seq2seq, build_tokenizer, build_trainer, run
@@ -105,7 +106,34 @@ def check_numbers(found, expected, name):
                 assert found.pop(f"{key}_{inner}") == pytest.approx(number, abs=1e-6)
         elif key == "confidence_interval":
             assert [found.pop("confidence_low"), found.pop("confidence_high")] == pytest.approx(value, abs=1e-6)
+    for key in [key for key in found if key.startswith("neg_")]:
+        assert found.pop(key) == pytest.approx(-expected[key.removeprefix("neg_")], abs=1e-6)
     assert found == {}
+
+
+@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "self_bleu", "probeval", "gruen"])
+def test_decreasing_results_are_those_of_the_help(load, name):
+    _, _, returns = load(name).inputs_description.partition("Returns:")
+    entries = re.findall(r"^    (\w.*?): (.*?)(?=^    \w|^\w|\Z)", returns.partition("Raises:")[0], re.S | re.M)
+    assert len(entries) > 5
+    said = {
+        re.sub(r"_\d+$", "", stem)
+        for names, text in entries
+        for stem in re.findall(r"\w+(?= \(|, )", names)
+        if re.search(r"Lower\s+is|less\s+diverse", text)
+    }
+    assert said == set(load(name).decreasing)
+
+
+def test_decreasing_results_also_come_negated(load, tokenizer):
+    found = load("self_bleu").for_trainer(tokenizer, set_size=4, max_order=2, repetition=True)(evaluation(tokenizer))
+    names = ("self_bleu", "self_bleu_1", "self_bleu_2", "compression_ratio", "self_repetition_2")
+    assert all(found[f"neg_{name}"] == -found[name] for name in names)
+    assert not {"neg_distinct_1", "neg_entropy_1"} & set(found)
+    found = load("probeval").for_trainer(tokenizer, group_by="labels", prefix="dev")(evaluation(tokenizer))
+    assert found["dev_neg_probeval"] == -found["dev_probeval"] < 0
+    assert found["dev_neg_wrong_rate"] == -found["dev_wrong_rate"]
+    assert "dev_neg_coverage" not in found
 
 
 @each_setting
@@ -230,7 +258,7 @@ def test_prompts_are_taken_off(load, tokenizer):
         (np.zeros(12, dtype=np.int64), ValueError, r"predictions must have shape \(n, length\), .* Got \(12,\)"),
         (np.full((12, 2), "a"), TypeError, "predictions must be an array of token ids"),
         (np.zeros((13, 2), dtype=np.int64), ValueError, "predictions has 13 rows for 12 labels"),
-        (np.zeros((24, 2), dtype=np.int64), ValueError, "24 rows for 12 labels.* or set_size=4"),
+        (np.zeros((24, 2), dtype=np.int64), ValueError, r"Got set_size=4, but .* 24 rows for 12 labels: 2 for each\."),
         ((), ValueError, "predictions is an empty tuple"),
     ],
 )
@@ -296,7 +324,7 @@ def test_what_batches_cannot_give(load, tokenizer):
     for part in parts[:2]:
         uneven(part, compute_result=False)
     with pytest.raises(
-        ValueError, match=r"set_size must divide the number of predictions\. Got set_size=8 for 12 texts"
+        ValueError, match=r"set_size must divide the number of predictions\. Got set_size=8 for 12 predictions"
     ):
         uneven(parts[2], compute_result=True)
     clusters = {PROMPTS[0]: [{"text": "pot", "cluster": 1}], PROMPTS[4]: ["boats", "dog"], PROMPTS[8]: ["cat"]}
@@ -321,9 +349,13 @@ def test_a_mean_over_nothing_is_nan(load, tokenizer):
 
 
 @pytest.mark.slow
-def test_seq2seq_trainer_chooses_the_best_checkpoint(load, tokenizer, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "settings", "best"),
+    [("vendi_embed", {"kernel": "ngram"}, "vendi_embed"), ("self_bleu", {"max_order": 2}, "neg_self_bleu")],
+)
+def test_seq2seq_trainer_chooses_the_best_checkpoint(load, tokenizer, tmp_path, name, settings, best):
     dataset = build_dataset(tokenizer, 10)
-    compute_metrics = load("vendi_embed").for_trainer(tokenizer, set_size=2, kernel="ngram")
+    compute_metrics = load(name).for_trainer(tokenizer, set_size=2, **settings)
     trainer = build_trainer(
         tmp_path,
         build_seq2seq(tokenizer, num_return_sequences=2),
@@ -336,24 +368,78 @@ def test_seq2seq_trainer_chooses_the_best_checkpoint(load, tokenizer, tmp_path):
         save_strategy="epoch",
         logging_strategy="epoch",
         load_best_model_at_end=True,
-        metric_for_best_model="vendi_embed",
-        greater_is_better=True,
+        metric_for_best_model=best,
     )
     trainer.train()
-    logged = [entry for entry in trainer.state.log_history if "eval_vendi_embed" in entry]
+    logged = [entry for entry in trainer.state.log_history if f"eval_{best}" in entry]
     assert [entry["epoch"] for entry in logged] == [1.0, 2.0]
-    scores = [entry["eval_vendi_embed"] for entry in logged]
+    scores = [entry[f"eval_{name}"] for entry in logged]
     assert scores[0] != scores[1]
-    assert trainer.state.best_metric == max(scores)
-    assert trainer.state.best_model_checkpoint == str(tmp_path / f"checkpoint-{3 * (1 + int(np.argmax(scores)))}")
+    most_diverse = int(np.argmax(scores) if best == name else np.argmin(scores))
+    assert trainer.state.best_model_checkpoint == str(tmp_path / f"checkpoint-{3 * (1 + most_diverse)}")
 
     # The best model is back; what it writes scores the same by hand.
     inputs = tokenizer.pad([{"input_ids": example["input_ids"]} for example in dataset], return_tensors="pt")
     written = trainer.model.generate(**{key: inputs[key] for key in ("input_ids", "attention_mask")})
     texts = [text.strip() for text in tokenizer.batch_decode(written, skip_special_tokens=True)]
-    expected = load("vendi_embed").compute(predictions=texts, set_size=2, kernel="ngram")
-    assert trainer.evaluate()["eval_vendi_embed"] == pytest.approx(expected["vendi_embed"])
-    assert expected["vendi_embed"] == pytest.approx(max(scores))
+    expected = load(name).compute(predictions=texts, set_size=2, **settings)
+    assert trainer.evaluate()[f"eval_{name}"] == pytest.approx(expected[name])
+    assert expected[name] == pytest.approx(scores[most_diverse])
+
+
+class Diverge(TrainerCallback):
+    """Add noise to the weights from a step on."""
+
+    def __init__(self, step):
+        self._step = step
+
+    def on_step_end(self, args, state, control, model=None, **kwargs):
+        if state.global_step > self._step:
+            with torch.no_grad():
+                for weights in model.parameters():
+                    weights.add_(torch.randn_like(weights) * weights.std() * 0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("best", "step"), [("vendi_embed", 120), ("gruen_times_vendi_embed", 80)])
+def test_quality_guards_the_choice_of_a_checkpoint(load, tokenizer, tmp_path, best, step):
+    vendi, gruen = load("vendi_embed").for_trainer(tokenizer, set_size=2), load("gruen").for_trainer(tokenizer)
+
+    # As in docs/trainer.md.
+    def compute_both(prediction, compute_result=None):
+        scores = vendi(prediction, compute_result) | gruen(prediction, compute_result)
+        if scores:
+            scores["gruen_times_vendi_embed"] = scores["gruen"] * scores["vendi_embed"]
+        return scores
+
+    prompts = [*PROMPTS[::-4], "the couple", "old dog", "a man"]
+    dataset = [
+        {"input_ids": ids, "attention_mask": [1] * len(ids), "labels": [*tokenizer(text)["input_ids"], 1]}
+        for ids, text in zip((tokenizer(prompt)["input_ids"] for prompt in prompts), TEXTS[:6], strict=True)
+    ]
+    trainer = build_trainer(
+        tmp_path,
+        build_seq2seq(tokenizer, num_return_sequences=2),
+        tokenizer,
+        compute_both,
+        dataset,
+        callbacks=[Diverge(80)],
+        max_steps=120,
+        learning_rate=0.01,
+        lr_scheduler_type="constant",
+        eval_strategy="steps",
+        eval_steps=40,
+        save_steps=40,
+        logging_strategy="no",
+        load_best_model_at_end=True,
+        metric_for_best_model=best,
+        batch_eval_metrics=True,
+    )
+    trainer.train()
+    losses = {entry["step"]: entry["eval_loss"] for entry in trainer.state.log_history if "eval_loss" in entry}
+    # The last checkpoint is useless, and the most diverse.
+    assert losses[120] > 100 * losses[80]
+    assert trainer.state.best_model_checkpoint == str(tmp_path / f"checkpoint-{step}")
 
 
 def test_trainer_with_logits(load, tokenizer, tmp_path):
@@ -395,6 +481,39 @@ def test_trainer_with_logits(load, tokenizer, tmp_path):
     assert by_batch["eval_self_bleu"] == pytest.approx(expected["self_bleu"])
 
 
+def test_logits_of_the_prompt_and_the_padding_are_not_scored(load, tokenizer, tmp_path):
+    # As in docs/trainer.md.
+    def to_tokens(logits, labels):
+        return torch.where(labels[:, 1:] != -100, logits[:, :-1].argmax(-1), -100)
+
+    dataset, texts, model = [], [], build_causal(tokenizer).eval()
+    for prompt, text in zip(PROMPTS, TEXTS, strict=True):
+        asked, answer = tokenizer(prompt)["input_ids"], tokenizer(text)["input_ids"]
+        dataset.append({"input_ids": asked + answer, "labels": [-100] * len(asked) + answer})
+        with torch.no_grad():
+            likeliest = model(torch.tensor([asked + answer])).logits[0].argmax(-1)
+        texts.append(tokenizer.decode(likeliest[len(asked) - 1 : -1], skip_special_tokens=True))
+    trainer = Trainer(
+        model=model,
+        args=TrainingArguments(
+            output_dir=str(tmp_path),
+            per_device_eval_batch_size=5,
+            eval_accumulation_steps=1,
+            use_cpu=True,
+            report_to=[],
+            disable_tqdm=True,
+            dataloader_pin_memory=False,
+        ),
+        eval_dataset=dataset,
+        # Padding on the right, as in training: with a mask, the padding changes no prediction.
+        data_collator=DataCollatorForSeq2Seq(build_tokenizer(padding_side="right")),
+        compute_metrics=load("self_bleu").for_trainer(tokenizer, set_size=4, max_order=2),
+        preprocess_logits_for_metrics=to_tokens,
+    )
+    expected = load("self_bleu").compute(predictions=texts, set_size=4, max_order=2)
+    assert trainer.evaluate()["eval_self_bleu"] == pytest.approx(expected["self_bleu"], abs=1e-6)
+
+
 def test_an_evaluation_broken_off_is_noticed(load, tokenizer, tmp_path):
     compute_metrics = load("self_bleu").for_trainer(tokenizer, set_size=1, singletons="skip")
     trainer = build_trainer(
@@ -415,6 +534,13 @@ JOBS = [
     # 7 and 9 examples do not divide by 2 processes of 2 or 3 examples each.
     {"name": "vendi_embed", "settings": {"set_size": 3}, "num_return_sequences": 3, "n_examples": 7},
     {"name": "vendi_embed", "settings": {"set_size": 3}, "num_return_sequences": 3, "n_examples": 7, "batch": True},
+    {
+        "name": "vendi_embed",
+        "settings": {"set_size": 3},
+        "num_return_sequences": 3,
+        "n_examples": 7,
+        "eval_accumulation_steps": 1,
+    },
     {"name": "chamfer_diversity", "settings": {"confidence": 0.9, "set_size": 3}, "n_examples": 9, "batch": True},
     {"name": "self_bleu", "settings": {"group_by": "inputs", "singletons": "skip"}, "n_examples": 9, "batch": True},
     {"name": "self_bleu", "settings": {"group_by": "inputs", "singletons": "skip"}, "n_examples": 9},

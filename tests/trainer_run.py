@@ -28,12 +28,12 @@ it rains sings boats kettle pot cup tea water boil with what do you .
 LENGTH = 9
 
 
-def build_tokenizer():
+def build_tokenizer(padding_side="left"):
     vocabulary = {word: i for i, word in enumerate(["<pad>", "</s>", "<unk>", *_WORDS.split()])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", padding_side="left"
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", padding_side=padding_side
     )
 
 

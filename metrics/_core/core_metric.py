@@ -30,6 +30,8 @@ class TextMetric:
     settings: type[Settings]
     parts: type[SetParts] | None = None
     _compute: Callable[..., dict[str, Any]]
+    # The results of which lower means better or more diverse; of those that end in a number, without it.
+    decreasing: tuple[str, ...] = ()
     # Set by evaluate.EvaluationModule.
     name: str
     writer: Any
@@ -136,7 +138,8 @@ class TextMetric:
         Returns
         -------
             A function from an EvalPrediction to a dict of floats; with `batch_eval_metrics=True`, it also takes
-            `compute_result`.
+            `compute_result`. A number of which lower means better or more diverse is also returned negated, as
+            `neg_<name>`, for `metric_for_best_model`.
 
         """
         if tokenizer is None:

@@ -7,22 +7,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# Each metric has its own copy of this file, so the process that first computed is noted outside all of them.
-_NOTE = "_text_metric_process"
+# Each metric has its own copy of this file, so whether the process was forked is noted outside all of them.
+_NOTE = "_text_metric_fork"
 _TOKENIZERS = "TOKENIZERS_PARALLELISM"
+
+
+def _process() -> Any:
+    """Return the note of this process: `is_forked`, since the first metric was loaded."""
+    fresh: Any = types.ModuleType(_NOTE)
+    fresh.is_forked = False
+    note = sys.modules.setdefault(_NOTE, fresh)
+    if note is fresh and hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: setattr(note, "is_forked", True))
+    return note
+
+
+_PROCESS = _process()
 
 
 @contextmanager
 def one_thread_in_fork() -> Iterator[None]:
-    """Compute with one thread in a process that was forked after a metric computed.
+    """Compute with one thread in a process that was forked after a metric was loaded.
 
     There, OpenMP waits forever for threads that the fork did not copy, and so do tokenizers if `TOKENIZERS_PARALLELISM`
     is set to true. The settings of torch and of tokenizers are restored.
     """
-    note: Any = types.ModuleType(_NOTE)
-    note.process = os.getpid()
     torch: Any = sys.modules.get("torch")
-    if sys.modules.setdefault(_NOTE, note).process == os.getpid() or torch is None:
+    if not _PROCESS.is_forked or torch is None:
         yield
         return
     n_threads, tokenizers = torch.get_num_threads(), os.environ.get(_TOKENIZERS)

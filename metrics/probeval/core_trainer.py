@@ -2,12 +2,14 @@
 
 import hashlib
 import math
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .core_forks import one_thread_in_fork
 from .core_numbers import describe, parse_choice, parse_count, parse_flag
 from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, UnitSums, result_numbers
 
@@ -202,12 +204,15 @@ class TrainerMetric:
 
     def _count_per_example(self, n_texts: int, n_examples: int) -> int:
         per_example = n_texts // n_examples if n_examples else 0
-        allowed = (1, self._set_size) if self._set_size is not None else (per_example,)
-        if not per_example or n_texts % n_examples or per_example not in allowed:
+        if not per_example or n_texts % n_examples:
             raise ValueError(
-                f"predictions has {n_texts} rows for {n_examples} labels. There must be one for each"
-                f"{f', or set_size={self._set_size}' if self._set_size is not None else ''}: with fewer, the Trainer "
-                "has cut off generations of the last batch."
+                f"predictions has {n_texts} rows for {n_examples} labels: there must be the same number for each. The "
+                "Trainer may have cut off generations of the last batch: Seq2SeqTrainer does not."
+            )
+        if self._set_size is not None and per_example not in (1, self._set_size):
+            raise ValueError(
+                f"set_size must be the number of generations of each example. Got set_size={self._set_size}, but "
+                f"predictions has {n_texts} rows for {n_examples} labels: {per_example} for each."
             )
         return per_example
 
@@ -304,7 +309,7 @@ class TrainerMetric:
             if self._set_size is not None and self._n_texts % self._set_size:
                 raise ValueError(
                     f"set_size must divide the number of predictions. Got set_size={self._set_size} for "
-                    f"{self._n_texts} texts."
+                    f"{self._n_texts} predictions."
                 )
             done = dict(self._open)
         elif self._set_size is not None:
@@ -321,20 +326,26 @@ class TrainerMetric:
     # Scoring.
 
     def _score(self, groups: Mapping[Any, _Group]) -> dict[str, Any]:
-        compute, sets = self._metric._compute, [group.texts for group in groups.values()]
+        inputs: dict[str, Any] = {"predictions": [group.texts for group in groups.values()]}
         if self._items == TEXTS:
-            units = [unit for unit, texts in enumerate(sets) for _ in texts]
-            by = {"confidence_by": units} if self._has_units and self._settings.get("confidence") is not None else {}
-            return compute(predictions=[text for texts in sets for text in texts], **by, **self._settings)
-        if self._items == SETS:
-            return compute(predictions=sets, **self._settings)
+            sets = inputs["predictions"]
+            inputs = {"predictions": [text for texts in sets for text in texts]}
+            if self._has_units and self._settings.get("confidence") is not None:
+                inputs["confidence_by"] = [unit for unit, texts in enumerate(sets) for _ in texts]
+        elif self._items == QUESTIONS:
+            inputs["references"] = self._answers(groups)
+        with one_thread_in_fork():
+            return self._metric._compute(**inputs, **self._settings)
+
+    def _answers(self, groups: Mapping[Any, _Group]) -> list[Any]:
+        """Return people's answers to the question of each group."""
         gold: list[Any] = [group.gold for group in groups.values()]
         if self._references is not None:
             for group in groups.values():
                 if group.question not in self._references:
                     raise ValueError(f"references has no answers to the question {describe(group.question)}.")
             gold = [self._references[group.question] for group in groups.values()]
-        return compute(predictions=sets, references=gold, **self._settings)
+        return gold
 
     def _score_part(self, groups: Mapping[Any, _Group]) -> None:
         if not groups:
@@ -359,9 +370,14 @@ class TrainerMetric:
         return result
 
     def _named(self, result: Mapping[str, Any]) -> dict[str, float]:
-        """Select the numbers and name them for a log; the metric's own is NaN if there was nothing to average."""
+        """Select the numbers and name them for a log; the metric's own is NaN if there was nothing to average.
+
+        Decreasing ones are also named `neg_...`, negated: the Trainer keeps the checkpoint with the highest number.
+        """
         named = {name: float(value) for name, value in result_numbers(result) if value is not None}
         named.setdefault(self._metric.name, math.nan)
+        decreasing = [name for name in named if re.sub(r"_\d+$", "", name) in self._metric.decreasing]
+        named |= {f"neg_{name}": -named[name] for name in decreasing}
         for name, value in result.items():
             if name.endswith("confidence_interval") and value is not None:
                 stem = name.removesuffix("interval")

@@ -201,6 +201,7 @@ class Probeval(TextMetric, evaluate.Metric):
 
     _items = QUESTIONS
     _bounds = (0.0, math.inf)
+    decreasing = ("probeval", "wrong_rate")
     _parts = AnswerParts
 
     def _info(self) -> evaluate.MetricInfo:

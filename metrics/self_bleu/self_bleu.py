@@ -123,6 +123,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
 
     items = SETS
     bounds = (0.0, 1.0)
+    decreasing = ("self_bleu", "compression_ratio", "self_repetition")
     settings = SelfBleuSettings
     parts = SelfBleuParts
 
