@@ -132,7 +132,9 @@ def test_rarefy_to_all_answers_changes_nothing(probeval, own_cfc):  # noqa: F811
         assert probeval.compute(**own_cfc, clustering=clustering, rarefy=10)["scores"] == whole["scores"]
 
 
-@pytest.mark.parametrize("settings", [{"rarefy": 6}, {"rarefy": 4, "rarefy_people": 8}, {"clustering": "soft", "rarefy": 6}])
+@pytest.mark.parametrize(
+    "settings", [{"rarefy": 6}, {"rarefy": 4, "rarefy_people": 8}, {"clustering": "soft", "rarefy": 6}]
+)
 def test_rarefied_questions_are_drawn_independently_and_always_alike(probeval, own_cfc, settings):  # noqa: F811
     whole = probeval.compute(**own_cfc, **settings)["scores"]
     turned = {side: [{**row, "answers": row["answers"][::-1]} for row in rows[::-1]] for side, rows in own_cfc.items()}
@@ -186,7 +188,9 @@ def test_debias_may_fall_below_zero(probeval):  # noqa: F811
     assert -0.5 < equal < 0
 
 
-@pytest.mark.parametrize("settings", [{"clustering": "soft"}, {"clustering": "hac"}, {"clustering": "hac", "debias": True}])
+@pytest.mark.parametrize(
+    "settings", [{"clustering": "soft"}, {"clustering": "hac"}, {"clustering": "hac", "debias": True}]
+)
 def test_parts_of_one_question_keep_their_size(probeval, rng, settings):  # noqa: F811
     """The statistics of many different answers are as large as those of few, and give the score of all."""
     words = ("kettle", "pot", "hot water", "tea", "big", "old")

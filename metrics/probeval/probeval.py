@@ -33,6 +33,7 @@ from .probeval_formats import (
     parse_labels,
     parse_rows,
     questions,
+    warn_of_unused_clusters,
 )
 from .probeval_linkage import weighted_linkage as weighted_linkage
 from .probeval_matching import WordNetMatcher, cluster_maximum
@@ -277,6 +278,8 @@ class Probeval(TextMetric, evaluate.Metric):
         asked = questions(given, gold)
         settings = resolve(chosen, asked)
         check_sizes(asked, settings)
+        if chosen.clustering == "auto":
+            warn_of_unused_clusters(gold, settings.clustering)
         by_people = parse_labels(labels, asked) if matcher == "human" else [None] * len(asked)
         if vectors is not None or not needs_embeddings(settings):
             encoder.check_unused("no encoder runs")

@@ -1,4 +1,4 @@
-"""What sampling does to a divergence: its bias by the jackknife, and the divergences of other samples of the answers."""
+"""What sampling does to a divergence: its bias by the jackknife, and the divergences of other samples."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
