@@ -111,7 +111,7 @@ def drawn_down(
     for start in range(0, DRAWS, block):
         n = min(block, DRAWS - start)
         first, second = (
-            rng.multivariate_hypergeometric(np.rint(side.times).astype(np.int64), size, n).astype(np.float64)
+            rng.multivariate_hypergeometric(np.rint(side.times).astype(np.int64), size or 0, n).astype(np.float64)
             if is_drawn
             else side.times[None]
             for side, size, rng, is_drawn in zip((gold, model), sizes, rngs, drawn, strict=True)

@@ -91,7 +91,7 @@ class WordNet:
             found = re.search(r"WordNet (\d+\.\d+)", "".join(header))
             if found:
                 self.version = found.group(1)
-        names = (name for table in (*self._entries.values(), *self._exceptions.values()) for name in table)
+        names = [name for part in _PARTS_OF_SPEECH for name in (*self._entries[part], *self._exceptions[part])]
         # The number of words of the longest collocation.
         self.longest = max((name.count("_") for name in names), default=0) + 1
         self._synsets: dict[str, frozenset[tuple[str, str]]] = {}
