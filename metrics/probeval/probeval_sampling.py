@@ -48,8 +48,9 @@ def divergences(
     if debias:
         n = len(found)
         pairs = zip(*(np.broadcast_to(own, (n, own.shape[1])) for own in (gold_times, model_times)), strict=True)
-        bias = np.array([jackknife_bias(gold._replace(times=a), model._replace(times=b)) for a, b in pairs])
         # A smoothing that underflows makes the scores without an answer infinite.
+        with np.errstate(invalid="ignore"):
+            bias = np.array([jackknife_bias(gold._replace(times=a), model._replace(times=b)) for a, b in pairs])
         found = np.where(np.isfinite(bias), found - np.where(np.isfinite(bias), bias, 0.0), np.inf)
     return found
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from metrics.probeval.probeval_pipeline import score
+from metrics.probeval.probeval_pipeline import gold_side, model_side
+from metrics.probeval.probeval_sampling import divergences as scores_of
 from metrics.probeval.probeval_scores import kl_divergence, smooth
 from scripts._pages import markdown_table
 from scripts._probe.files import read_references
@@ -123,14 +124,14 @@ def divergences(scorer: Scorer, debias: bool, m: int, draws: int, rng: np.random
 
     The percentiles are of the mean over questions.
     """
-    settings = scorer.settings._replace(debias=debias)
     means = np.zeros(draws)
     for name in scorer.questions:
         clusters = scorer.matched(name).clusters
         own = clusters.counts.sum(axis=0)
         weights = np.eye(len(own), len(own) + 1)
         samples = rng.multinomial(m, own / own.sum(), size=draws).astype(np.float64)
-        means += np.array([score(sample, weights, clusters, settings).score for sample in samples])
+        gold, model = gold_side(clusters, scorer.settings), model_side(own, weights, clusters, scorer.settings)
+        means += scores_of(gold, model, gold.times[None], samples, debias=debias)
     means /= len(scorer.questions)
     low, high = np.percentile(means, [5, 95])
     return {"mean": float(means.mean()), "low": float(low), "high": float(high)}
