@@ -41,10 +41,11 @@ chromium:
 	    || echo "Chromium could not be installed: the browser tests will be skipped."; \
 	fi
 
-# 21 times as many odd calls of the metrics and damaged files for the commands as in the tests, 10^5 in all, as many
-# more sets in the simulations, and ten times as many hostile visitors of the demos.
+# 21 times as many odd calls of the metrics, damaged files for the commands and simulated samples as in the tests, 10^5
+# odd calls and files in all, and ten times as many hostile visitors of the demos, and samples of intervals and tests.
 attack: $(VENV)/.installed-dev chromium
 	FUZZ_TIMES=21 $(BIN)/python -m pytest tests/test_fuzz_metrics.py tests/test_fuzz_commands.py -rP
+	FUZZ_TIMES=21 $(BIN)/python -m pytest tests/test_probeval_sampling.py tests/test_probeval_properties.py -rP
 	FUZZ_TIMES=21 $(BIN)/python -m pytest tests/test_rarefaction.py -k simulated
 	INTERVAL_TIMES=10 $(BIN)/python -m pytest tests/test_intervals.py -rP
 	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py -rP

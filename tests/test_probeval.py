@@ -346,6 +346,42 @@ def test_wordnet_score_of_repeated_words_ends(wordnet):
     assert 0 < probeval_wordnet.partition_score(*phrases) <= 1
 
 
+def small_wordnet(folder):
+    """WordNet with a collocation of two words, and the synset that it shares with one."""
+    for part in ("noun", "verb", "adj", "adv"):
+        (folder / f"{part}.exc").write_text("")
+        (folder / f"index.{part}").write_text("")
+    entries = "dog n 1 0 1 0 00000001\nfrankfurter n 1 0 1 0 00000002\nhot_dog n 1 0 1 0 00000002\n"
+    (folder / "index.noun").write_text(entries)
+    return probeval_wordnet.WordNet(folder)
+
+
+def test_runs_are_as_long_as_collocations(tmp_path):
+    """The parts of a long phrase that could match are as many as its words, not as its pairs of words."""
+    small = small_wordnet(tmp_path)
+    assert small.longest == 2
+    for n in (10, 100):
+        phrase = probeval_wordnet.Phrase(" ".join(["hot dog"] * n), small)
+        assert sum(map(len, phrase.runs)) == 4 * n - 1
+    pairs = [("a hot dog", "frankfurter"), ("hot dogs", "hot dog"), ("cold hot dog", "frankfurter cold")]
+    found = [[probeval_wordnet.partition_score(*(probeval_wordnet.Phrase(x, small) for x in pair))] for pair in pairs]
+    assert found == [[reference.wordnet_score(*pair, probeval_wordnet.tokenize, small)] for pair in pairs]
+
+
+@pytest.mark.parametrize("words", ["dog", "dog cat", "dog cat man house tree car sea sky road"])
+def test_long_phrases_take_no_more_steps_than_short_ones(tmp_path, monkeypatch, words):
+    steps = []
+    keep = probeval_wordnet._keep_least
+    monkeypatch.setattr(probeval_wordnet, "_keep_least", lambda *own: steps.append(1) or keep(*own))
+    small, drawn, scores = small_wordnet(tmp_path), np.random.default_rng(0), []
+    for n in (10, 30, 60, 120):
+        a, b = (probeval_wordnet.Phrase(" ".join(drawn.choice(words.split(), n - i)), small) for i in range(2))
+        scores.append(probeval_wordnet.partition_score(a, b))
+        assert len(steps) <= 2 * probeval_wordnet._MAX_STEPS
+        steps.clear()
+    assert 0.4 < min(scores) <= max(scores) <= 1
+
+
 def test_gp_equals_a_regression_for_each_cluster(rng):
     gold, asked = rng.standard_normal((12, 5)), rng.standard_normal((7, 5))
     gold, asked = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (gold, asked))

@@ -92,7 +92,9 @@ def test_equal_numbers_compare_and_debias_does_not(kind, divergence):
             rows.append((value, value - jackknife_bias(gold, model), rarefied(gold, model, 20, 20, seeds)))
         found[n, m] = np.array(rows)
     expected = found[20, 20][:, 0]
-    for cell in found.values():
+    print(f"{kind}, truth {divergence}: mean (deviation) plain, with debias, rarefied to 20 and 20")  # noqa: T201
+    for (n, m), cell in found.items():
+        print(f"{n}, {m}: {', '.join(f'{own.mean():.3f} ({own.std():.3f})' for own in cell.T)}")  # noqa: T201
         plains, debiased, rare = cell.T
         error = math.hypot(rare.std(), expected.std()) / math.sqrt(rounds)
         assert abs(rare.mean() - expected.mean()) < 4 * error

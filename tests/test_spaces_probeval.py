@@ -110,12 +110,12 @@ def test_the_interval_is_of_the_metric_s_own_score(rng, load, debias):
     )
     found = probeval_sampling.divergences(gold, model, gold_times, model_times, debias=debias)
     n_compared = 0
-    for score, own, other in zip(found, gold_times @ gold.weights, model_times @ model.weights, strict=True):
+    for value, own, other in zip(found, gold_times @ gold.weights, model_times @ model.weights, strict=True):
         # No answer of people can be in no cluster, and a cluster without any is none.
         if own[-1] == 0 and own[:-1].all():
             counts = [*other[:-1].astype(int).tolist(), 0, int(other[-1])]
             expected = result_of(probeval, *counts, people=own[:-1].astype(int).tolist(), debias=debias)
-            assert score == pytest.approx(expected["probeval"], abs=1e-12)
+            assert value == pytest.approx(expected["probeval"], abs=1e-12)
             n_compared += 1
     assert n_compared >= 3
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .core_forks import one_thread_in_fork
 from .core_numbers import describe, parse_choice, parse_count, parse_flag
-from .core_results import QUESTIONS, SETS, TEXTS, MergedResult, UnitSums, result_numbers
+from .core_results import QUESTIONS, TEXTS, MergedResult, UnitSums, result_numbers
 
 _GROUPS = ("inputs", "labels")
 

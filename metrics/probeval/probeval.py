@@ -36,6 +36,7 @@ from .probeval_formats import (
     parse_labels,
     parse_rows,
     questions,
+    warn_of_unused_clusters,
 )
 from .probeval_linkage import weighted_linkage as weighted_linkage
 from .probeval_matching import WordNetMatcher, cluster_maximum
@@ -107,8 +108,14 @@ Args:
         cosine suit the default model; other models need their own threshold.
     smoothing (`float`, default 1): added to the count of each cluster, and of `wrong`, in both distributions. For a
         soft cluster, it is multiplied by the share of its answers that the cluster keeps.
-    debias (`bool`, default `False`): subtract from each score the bias that sampling adds to it, estimated by the
-        jackknife over both sides' answers. The result is at least 0.
+    debias (`bool`, default `False`): subtract from each score the bias that sampling adds to it, estimated by
+        Quenouille's jackknife over both sides' answers. What is left still depends on the numbers of answers: compare
+        different numbers with `rarefy`. A small divergence may fall below 0. Cannot be combined with `rarefy`.
+    rarefy (`int`): return expected scores of this many of the model's answers to each question, drawn without
+        replacement, so that samples of different sizes can be compared: the mean over 1000 seeded draws. A question
+        with fewer answers is an error.
+    rarefy_people (`int`): the same for people's answers, in the clusters of all of them, so that questions that
+        different numbers of people answered can be compared.
     parity (`bool`, default `False`): reproduce the released code. With automatic clusters, people's distribution is
         not smoothed and repeated answers have weight in the linkage. With WordNet, answers are truncated to 50
         characters and every score above 0 is a match.
@@ -150,7 +157,8 @@ Args:
     progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
 
 Returns:
-    probeval (`float`): mean over questions of KL(people || model) in nats, at least 0. Lower is closer to people.
+    probeval (`float`): mean over questions of KL(people || model) in nats, at least 0, except with `debias`. Lower is
+        closer to people.
     scores (`list[float]`): divergence of each question.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `probeval`. None for fewer than two
         questions, or labels of `confidence_by`, and if all score the same.
@@ -161,7 +169,8 @@ Returns:
     n_clusters (`float`): mean number of clusters of a question, not counting `wrong`.
     semantic_entropy (`dict`): mean entropy in nats of the smoothed distributions, `"gold"` and `"model"`. Higher is
         more diverse.
-    n_answers (`list[int]`): number of the model's answers to each question. The score depends on it.
+    n_answers (`list[int]`): number of the model's answers to each question. The score depends on it, except with
+        `rarefy`.
     n_empty (`int`): number of questions without an answer of the model. Its distribution is then the
         smoothing alone, which is uniform for hard clusters.
     skipped (`dict`): only with `unknown="skip"` or `missing="skip"`. The ids of the questions that are left out:
@@ -170,7 +179,8 @@ Returns:
         mean over questions of BLANC and V-measure, in [0, 1], and of the adjusted Rand index, in [-0.5, 1]. Higher is
         better.
     details (`list[dict]`): only with `details=True`. For each question `id`, `score`, `n_answers`, `coverage`,
-        `wrong_rate`, `clusters`, `gold_distribution`, `model_distribution` and `assignments`.
+        `wrong_rate`, `clusters`, `gold_distribution`, `model_distribution`, `smoothing`, what is added to the counts of
+        both sides, and `gold_assignments` and `assignments`, the clusters of people's answers and of the model's.
     signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal, and
         so is an encoder, or a mapping of word vectors, of yours, of which the signature has only the name.
 
@@ -288,6 +298,8 @@ class Probeval(TextMetric, evaluate.Metric):
         units = parse_confidence_by(confidence_by, len(asked), "question")
         settings = resolve(chosen, asked)
         check_sizes(asked, settings)
+        if chosen.clustering == "auto":
+            warn_of_unused_clusters(gold, settings.clustering)
         by_people = parse_labels(labels, asked) if matcher == "human" else [None] * len(asked)
         if vectors is not None or not needs_embeddings(settings):
             encoder.check_unused("no encoder runs")

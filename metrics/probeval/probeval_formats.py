@@ -6,6 +6,7 @@ references `{"id", "question", "sentence", "slot", "answers": [{"text", "count",
 with "" for a string that is not there.
 """
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -127,6 +128,25 @@ def questions(given: list[dict], gold: list[dict]) -> list[Question]:
     """
     _check_ids("predictions", given)
     return [_question(i, *pair) for i, pair in enumerate(zip(given, gold, strict=True))]
+
+
+def warn_of_unused_clusters(gold: list[dict], clustering: str) -> None:
+    """Warn if `clustering="auto"` leaves people's clusters unused because some answers have none."""
+    without = [
+        (i, row["id"], answer["text"])
+        for i, row in enumerate(gold)
+        for answer in row["answers"]
+        if not answer["cluster"]
+    ]
+    n_answers = sum(len(row["answers"]) for row in gold)
+    if not 0 < len(without) < n_answers:
+        return
+    place, name, text = without[0]
+    warnings.warn(
+        f"people's clusters are not used, because {len(without)} of {n_answers} answers have none: the first is "
+        f"{show(text)}, of question {show(name or str(place))}. The clustering is {clustering!r}.",
+        stacklevel=4,
+    )
 
 
 def _question(place: int, given: dict, gold: dict) -> Question:

@@ -11,6 +11,8 @@ from .probeval_wordnet import Phrase, WordNet, candidate_pairs, partition_score,
 # Scores closer than this count as a tie, for rounding in float64.
 _TIE = 1e-9
 _NOISE = 1e-7
+# Embeddings whose squared distance is below this are equal but for the rounding of the encoder.
+_EQUAL = 1e-12
 # The original cuts answers to this length, and looks them up by their first characters.
 _PARITY_LENGTH = 50
 _PARITY_PREFIX = 40
@@ -59,7 +61,8 @@ def gp_scores(answers: np.ndarray, gold: np.ndarray, counts: np.ndarray) -> np.n
     """Predict the cluster of each answer by Gaussian-process regression from the gold answers.
 
     The kernel is fixed, exp(-|x - y|² / 2) with noise 1e-7, and the targets are one-hot, so that one Cholesky
-    factor serves all clusters. A gold answer given n times is one observation with a noise of 1e-7 / n.
+    factor serves all clusters. Gold answers with one embedding, given n times in all, are one observation with a noise
+    of 1e-7 / n, whose target is their mean; apart, they would make the kernel singular where n is large.
 
     Parameters
     ----------
@@ -71,14 +74,21 @@ def gp_scores(answers: np.ndarray, gold: np.ndarray, counts: np.ndarray) -> np.n
     -------
     ndarray of shape (u, c)
     """
-    times = counts.sum(axis=1, keepdims=True)
+    first, same = np.unique((_squared_distances(gold, gold) < _EQUAL).argmax(axis=1), return_inverse=True)
+    gold, merged = gold[first], np.zeros((len(first), counts.shape[1]))
+    np.add.at(merged, same, counts)
+    counts, times = merged, merged.sum(axis=1, keepdims=True)
     factor = cho_factor(_rbf(gold, gold) + np.diag(_NOISE / times[:, 0]), lower=True)
     return _rbf(answers, gold) @ cho_solve(factor, counts / times)
 
 
-def _rbf(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _squared_distances(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2 * left @ right.T
-    return np.exp(-np.maximum(squares, 0.0) / 2)
+    return np.maximum(squares, 0.0)
+
+
+def _rbf(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return np.exp(-_squared_distances(left, right) / 2)
 
 
 class WordNetMatcher:

@@ -1,4 +1,4 @@
-"""What sampling does to a divergence: its bias by the jackknife, and the divergences of other samples of the answers."""
+"""What sampling does to a divergence: its bias by the jackknife, and the divergences of other samples."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,8 +48,9 @@ def divergences(
     if debias:
         n = len(found)
         pairs = zip(*(np.broadcast_to(own, (n, own.shape[1])) for own in (gold_times, model_times)), strict=True)
-        bias = np.array([jackknife_bias(gold._replace(times=a), model._replace(times=b)) for a, b in pairs])
         # A smoothing that underflows makes the scores without an answer infinite.
+        with np.errstate(invalid="ignore"):
+            bias = np.array([jackknife_bias(gold._replace(times=a), model._replace(times=b)) for a, b in pairs])
         found = np.where(np.isfinite(bias), found - np.where(np.isfinite(bias), bias, 0.0), np.inf)
     return found
 
@@ -111,7 +112,7 @@ def drawn_down(
     for start in range(0, DRAWS, block):
         n = min(block, DRAWS - start)
         first, second = (
-            rng.multivariate_hypergeometric(np.rint(side.times).astype(np.int64), size, n).astype(np.float64)
+            rng.multivariate_hypergeometric(np.rint(side.times).astype(np.int64), size or 0, n).astype(np.float64)
             if is_drawn
             else side.times[None]
             for side, size, rng, is_drawn in zip((gold, model), sizes, rngs, drawn, strict=True)

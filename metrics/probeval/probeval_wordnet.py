@@ -49,8 +49,10 @@ aren aren't couldn couldn't didn didn't doesn doesn't hadn hadn't hasn hasn't ha
 mightn't mustn mustn't needn needn't shan shan't shouldn shouldn't wasn wasn't weren weren't won won't wouldn wouldn't
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
-# Beyond this number of states (a word repeated many times), only the best are kept.
+# Most states that are kept at a token, the best ones, and most steps from states to states in a pair of phrases. Beyond
+# that, in long phrases that share many words or repeat one, the score is a lower bound.
 _MAX_STATES = 256
+_MAX_STEPS = 2**15
 
 _tokenizer = NLTKWordTokenizer()
 # Words and spaces, without the words that NLTK splits in two.
@@ -89,6 +91,9 @@ class WordNet:
             found = re.search(r"WordNet (\d+\.\d+)", "".join(header))
             if found:
                 self.version = found.group(1)
+        names = [name for part in _PARTS_OF_SPEECH for name in (*self._entries[part], *self._exceptions[part])]
+        # The number of words of the longest collocation.
+        self.longest = max((name.count("_") for name in names), default=0) + 1
         self._synsets: dict[str, frozenset[tuple[str, str]]] = {}
 
     def synsets(self, form: str) -> frozenset[tuple[str, str]]:
@@ -179,7 +184,10 @@ def tokenize(text: str) -> list[str]:
 
 
 class Phrase:
-    """A phrase prepared for comparison: the runs of its tokens, each with its surface and its synsets.
+    """A phrase prepared for comparison: the runs of its tokens, each with its synsets.
+
+    A token has its surface, too. For longer runs it is not needed: where two have one surface, their tokens match one
+    to one, which is more matches in the same places. So no run is longer than the longest collocation of WordNet.
 
     Attributes
     ----------
@@ -197,9 +205,9 @@ class Phrase:
         self.index: dict[Any, list[int]] = {}
         for start in range(size):
             self.runs.append([])
-            for end in range(start + 1, size + 1):
-                surface = " ".join(self.tokens[start:end])
-                keys = [surface, *wordnet.synsets(surface.replace(" ", "_"))]
+            for end in range(start + 1, min(start + wordnet.longest, size) + 1):
+                keys: list[Any] = [self.tokens[start]] if end == start + 1 else []
+                keys += wordnet.synsets("_".join(self.tokens[start:end]))
                 self.runs[-1].append((end, keys))
                 for key in keys:
                     self.index.setdefault(key, []).append((1 << end) - (1 << start))
@@ -230,8 +238,9 @@ def partition_score(a: Phrase, b: Phrase) -> float:
     states[0][0, 0, False] = 0
     for start in range(size):
         reached = list(states[start].items())
-        if len(reached) > _MAX_STATES:
-            reached = sorted(reached, key=lambda item: (item[1] - item[0][1], item[0]))[:_MAX_STATES]
+        most = max(min(_MAX_STATES, _MAX_STEPS // (size * (1 + len(matches[start])))), 1)
+        if len(reached) > most:
+            reached = sorted(reached, key=lambda item: (item[1] - item[0][1], item[0]))[:most]
         for (used, count, in_gap), gaps in reached:
             _keep_least(states[start + 1], (used, count, True), gaps + (not in_gap))
             for end, mask in matches[start]:

@@ -13,7 +13,8 @@ from text_metrics.commands.probe.pictures import draw_annotators
 from text_metrics.commands.probe.report import add_pipeline, parse_pipeline
 from text_metrics.commands.probe.scoring import Scorer
 from text_metrics.commands.shared.pages import markdown_table
-from text_metrics.metrics.probeval.probeval_pipeline import score
+from text_metrics.metrics.probeval.probeval_pipeline import gold_side, model_side
+from text_metrics.metrics.probeval.probeval_sampling import divergences as scores_of
 from text_metrics.metrics.probeval.probeval_scores import kl_divergence, smooth
 
 DESCRIPTION = """\
@@ -123,14 +124,14 @@ def divergences(scorer: Scorer, debias: bool, m: int, draws: int, rng: np.random
 
     The percentiles are of the mean over questions.
     """
-    settings = scorer.settings._replace(debias=debias)
     means = np.zeros(draws)
     for name in scorer.questions:
         clusters = scorer.matched(name).clusters
         own = clusters.counts.sum(axis=0)
         weights = np.eye(len(own), len(own) + 1)
         samples = rng.multinomial(m, own / own.sum(), size=draws).astype(np.float64)
-        means += np.array([score(sample, weights, clusters, settings).score for sample in samples])
+        gold, model = gold_side(clusters, scorer.settings), model_side(own, weights, clusters, scorer.settings)
+        means += scores_of(gold, model, gold.times[None], samples, debias=debias)
     means /= len(scorer.questions)
     low, high = np.percentile(means, [5, 95])
     return {"mean": float(means.mean()), "low": float(low), "high": float(high)}

@@ -1,0 +1,141 @@
+"""What no order, company or form of the answers may change in probeval, over random questions."""
+
+import json
+import warnings
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzzing import TIMES
+from tests.test_fuzz_metrics import Letters
+from tests.test_probeval import probeval  # noqa: F401
+
+TEXTS = ("kettle", "Kettle", " kettle", "a kettle", "pot", "teapot", "a tea pot", "mug", "cup of tea", "!", "qzx")
+PIPELINES = [
+    {"clustering": "human", "matcher": "cosine"},
+    {"clustering": "human", "matcher": "gp"},
+    {"clustering": "human", "matcher": "soft", "debias": True},
+    {"clustering": "soft"},
+    {"clustering": "soft", "debias": True},
+    {"clustering": "soft", "rarefy": 1},
+    {"clustering": "hac", "matcher": "soft"},
+    {"clustering": "hac", "linkage": "ward", "parity": True},
+    {"clustering": "xmeans"},
+    {"clustering": "gmeans", "matcher": "gp"},
+    {"clustering": "none", "rarefy": 1, "rarefy_people": 1},
+]
+counts = st.integers(1, 4)
+people = st.lists(st.tuples(st.sampled_from(TEXTS), counts, st.sampled_from("abcdefgh")), min_size=1, max_size=6)
+model = st.lists(st.tuples(st.sampled_from([*TEXTS, "", "  "]), counts), min_size=1, max_size=6)
+questions = st.lists(st.tuples(people, model), min_size=1, max_size=3)
+
+
+def score(metric, asked, **given):
+    return metric.compute(
+        predictions=[[{"text": text, "count": n} for text, n in said] for _, said in asked],
+        references=[[{"text": text, "count": n, "cluster": label} for text, n, label in own] for own, _ in asked],
+        model=Letters(),
+        **given,
+    )
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda own: "-".join(map(str, own.values())))
+@settings(max_examples=12 * TIMES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(asked=questions, data=st.data())
+def test_order_and_company_change_nothing(probeval, pipeline, asked, data):  # noqa: F811
+    result = score(probeval, asked, **pipeline, details=True)
+    json.dumps(result, allow_nan=False)
+    for i, question in enumerate(asked):
+        alone = score(probeval, [question], **pipeline)
+        assert alone["scores"] == pytest.approx([result["scores"][i]], abs=1e-6)
+        (detail,) = result["details"][i : i + 1]
+        for side in ("gold_distribution", "model_distribution"):
+            assert sum(detail[side].values()) == pytest.approx(1)
+        for row in [*detail["assignments"], *detail["gold_assignments"]]:
+            assert sum(row["clusters"].values()) == pytest.approx(1)
+        assert sum(row["count"] for row in detail["assignments"]) == sum(n for _, n in question[1])
+        assert sum(row["count"] for row in detail["gold_assignments"]) == sum(n for _, n, _ in question[0])
+        if not pipeline.get("debias"):
+            assert result["scores"][i] >= 0
+    names = dict(zip("abcdefgh", data.draw(st.permutations("abcdefgh")), strict=True))
+    turned = [
+        (
+            [(text, n, names[label]) for text, n, label in data.draw(st.permutations(own))],
+            data.draw(st.permutations(said)),
+        )
+        for own, said in asked
+    ]
+    assert score(probeval, turned, **pipeline)["scores"] == pytest.approx(result["scores"], abs=1e-6)
+    assert score(probeval, asked[::-1], **pipeline)["scores"] == pytest.approx(result["scores"][::-1], abs=1e-6)
+    for key in ("probeval", "coverage", "wrong_rate", "n_clusters"):
+        assert score(probeval, turned[::-1], **pipeline)[key] == pytest.approx(result[key], abs=1e-6)
+
+
+@settings(max_examples=12 * TIMES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(asked=questions)
+def test_forms_of_counts_change_nothing(probeval, asked):  # noqa: F811
+    """Repeated texts, counts, and integers that JSON or pandas wrote as floats are the same answers."""
+    result = score(probeval, asked)
+    floats = [
+        ([(text, float(n), label) for text, n, label in own], [(x, float(n)) for x, n in said]) for own, said in asked
+    ]
+    ones = [
+        ([(x, 1, label) for x, n, label in own for _ in range(n)], [(x, 1) for x, n in said for _ in range(n)])
+        for own, said in asked
+    ]
+    for other in (floats, ones):
+        assert score(probeval, other) == result
+
+
+@pytest.mark.parametrize("clustering", ["human", "soft", "hac", "none"])
+def test_all_answers_wrong(probeval, clustering):  # noqa: F811
+    own = [("kettle", 3, "a"), ("pot", 1, "b")]
+    result = score(probeval, [(own, [("", 5), (" ", 2)])], clustering=clustering)
+    assert (result["wrong_rate"], result["coverage"]) == (1, 0)
+    assert result["probeval"] > 0
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, float("nan"), float("inf"), True, "3"])
+@pytest.mark.parametrize("side", ["predictions", "references"])
+def test_wrong_counts_are_errors(probeval, side, count):  # noqa: F811
+    inputs = {"predictions": [["pot"]], "references": [["pot"]], side: [[{"text": "pot", "count": count}]]}
+    with pytest.raises((TypeError, ValueError), match=rf"{side}\[0\], answer 0: the count must be"):
+        probeval.compute(**inputs, model=Letters())
+
+
+@pytest.mark.parametrize("references", [[[]], [{"answers": []}], [{}], [{"id": "q", "answers": {}}]])
+def test_a_reference_without_answers_is_an_error(probeval, references):  # noqa: F811
+    with pytest.raises((TypeError, ValueError), match=r"references\[0\].*has no answers"):
+        probeval.compute(predictions=[["pot"]], references=references, model=Letters())
+
+
+def test_clusters_of_some_answers_are_not_left_unused_in_silence(probeval):  # noqa: F811
+    people = [{"text": "pot", "cluster": "a"}, {"text": "kettle"}, {"text": "mug", "cluster": "b"}]
+    inputs = {"predictions": [["pot"], ["pot"]], "references": [people[::2], people], "model": Letters()}
+    message = (
+        "clusters are not used, because 1 of 5 answers have none: the first is 'kettle', of question '1'. The clus"
+    )
+    with pytest.warns(UserWarning, match=message):
+        result = probeval.compute(**inputs)
+    assert "clustering:soft" in result["signature"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        probeval.compute(**inputs, clustering="hac")
+        probeval.compute(predictions=[["pot"]], references=[people[::2]], model=Letters())
+        probeval.compute(predictions=[["pot"]], references=[["pot"]], model=Letters())
+
+
+@pytest.mark.parametrize("n", [1, 10**5, 10**12])
+def test_gaussian_process_of_equal_answers_given_often(probeval, n):  # noqa: F811
+    class Lower(Letters):
+        def encode(self, texts):
+            return super().encode([text.lower() for text in texts])
+
+    own = [("kettle", n, "a"), ("Kettle", 3 * n, "b"), ("pot", n, "c")]
+    predictions = [["kettle", "pot"]]
+    references = [[{"text": text, "count": count, "cluster": label} for text, count, label in own]]
+    (row,) = probeval.compute(
+        predictions=predictions, references=references, matcher="gp", model=Lower(), details=True
+    )["details"]
+    assert [found["clusters"] for found in row["assignments"]] == [{"b": 1}, {"c": 1}]
