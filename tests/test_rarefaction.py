@@ -563,10 +563,7 @@ def test_simulated_sets_that_are_alike_have_no_common_error(load, rng, n):
     for name, own, scores, errors, subsets in measures(load, sets, 4):
         truth = load(name).compute(predictions=[[sets[0][i] for i in places] for places in subsets], **own)[name]
         assert errors.min() > 0
-        deviations = (scores - truth) / errors
-        # Unbiased, and with the spread that each standard error says.
-        assert abs(deviations.mean()) < 4 / math.sqrt(SIMULATED)
-        assert 0.85 < deviations.std() < 1.15
+        assert_unbiased(scores - truth, errors)
         # Means of 20 sets, with their intervals: all the spread is that of the draws.
         assert_coverage(scores, truth)
 
@@ -574,13 +571,17 @@ def test_simulated_sets_that_are_alike_have_no_common_error(load, rng, n):
 def test_simulated_sets_that_differ_are_covered(load, rng):
     sets = list(simulated_sets(12, rng, alike=False))
     for name, own, scores, errors, subsets in measures(load, sets, 4):
-        few = sets[: SIMULATED // 4]
+        few = sets[:100]
         everything = [[members[i] for i in places] for members in few for places in subsets]
         exact = np.array(load(name).compute(predictions=everything, **own)["scores"]).reshape(len(few), -1).mean(axis=1)
-        deviations = (scores[: len(few)] - exact) / errors[: len(few)]
-        assert abs(deviations.mean()) < 4 / math.sqrt(len(few))
-        assert 0.8 < deviations.std() < 1.2
+        assert_unbiased(scores[: len(few)] - exact, errors[: len(few)])
         assert_coverage(scores, scores.mean())
+
+
+def assert_unbiased(deviations, errors):
+    """Hold the mean of the errors of drawing near 0, and their spread near what each standard error says."""
+    assert abs(deviations.mean()) < 4 * math.sqrt((errors**2).mean() / len(errors))
+    assert 0.8 < np.std(deviations / errors) < 1.2
 
 
 def assert_coverage(scores, truth, level=0.9, n=20):

@@ -83,11 +83,6 @@ class Similarities:
         sums = np.add.reduceat(self._entries, self._corners) - self.sizes
         return np.clip(1.0 - sums / (self.sizes * (self.sizes - 1)), 0.0, 2.0)
 
-    def _squares(self) -> Iterator[np.ndarray]:
-        """Yield the matrix of each set, in order."""
-        for size, entries in zip(self.sizes.tolist(), np.split(self._entries, self._corners[1:]), strict=True):
-            yield entries.reshape(size, size)
-
     def ranks(self, texts: list[str], qualities: np.ndarray | None = None) -> np.ndarray:
         """Rank the texts of each set by content, whatever the order of the set: (n,), int64, from 0 in each set.
 

@@ -57,7 +57,7 @@ def rarefied(kernel: Kernel, orders: list[float], k: int, contents: np.ndarray, 
     sizes, contents = weighting.sizes(kernel.sizes), contents[rows]
     qualities = None if weighting.qualities is None else weighting.qualities[rows]
     by_class = isinstance(kernel, ClassKernel)
-    groups = group_texts(kernel.classes.of_text if by_class else contents, sizes, qualities)
+    groups = group_texts(kernel.classes.of_text if isinstance(kernel, ClassKernel) else contents, sizes, qualities)
     large = sizes >= k
     by_order, errors = np.full((2, len(sizes), len(orders)), np.nan)
     products = np.full(len(sizes), np.nan)
