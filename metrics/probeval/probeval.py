@@ -9,28 +9,29 @@ import evaluate
 import numpy as np
 
 from .core_cache import TextCache as TextCache
-from .core_encoder import EncoderSettings
+from .core_encoder import EncoderSettings as EncoderSettings
 from .core_forks import one_thread_in_fork as one_thread_in_fork
-from .core_inputs import NO_TEXTS
+from .core_inputs import check_characters as check_characters
 from .core_metric import TextMetric
-from .core_models import DEFAULT_MODEL
+from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import parse_number as parse_number
 from .core_parts import SetParts as SetParts
 from .core_results import (
     QUESTIONS,
+    UNBOUNDED,
     confidence_interval,
     confidence_settings,
     format_sizes,
-    parse_confidence,
     parse_confidence_by,
     signature,
 )
 from .core_rewards import RewardFunction as RewardFunction
+from .core_settings import Settings as Settings
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
-from .core_vectors import load_vectors
+from .core_vectors import load_vectors as load_vectors
 from .core_windows import Windows as Windows
-from .probeval_clusters import compare_clusterings
+from .probeval_clusters import compare_clusterings as compare_clusterings
 from .probeval_formats import (
     pair_rows,
     parse_labels,
@@ -42,22 +43,20 @@ from .probeval_linkage import weighted_linkage as weighted_linkage
 from .probeval_matching import WordNetMatcher, cluster_maximum
 from .probeval_parts import AnswerParts
 from .probeval_pipeline import (
-    Settings,
     check_sizes,
-    cluster,
+    clustering_quality,
     describe_question,
     load_resources,
-    match,
     needs_embeddings,
     resolve,
-    score,
-    seeds_of,
+    score_questions,
     summarize,
 )
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
 from .probeval_released import from_cfc, from_protoqa, labels_from_cfc
 from .probeval_sampling import redrawn as redrawn
 from .probeval_scores import mean
+from .probeval_settings import ProbevalSettings
 from .probeval_soft import same_probability as same_probability
 from .probeval_vectors import Embeddings as Embeddings
 from .probeval_wordnet import load_wordnet
@@ -209,10 +208,12 @@ class Probeval(TextMetric, evaluate.Metric):
     from_protoqa = staticmethod(from_protoqa)
     labels_from_cfc = staticmethod(labels_from_cfc)
 
-    _items = QUESTIONS
-    _bounds = (0.0, math.inf)
+    items = QUESTIONS
+    # Below 0 only with debias.
+    bounds = (0.0, math.inf)
     decreasing = ("probeval", "wrong_rate")
-    _parts = AnswerParts
+    settings = ProbevalSettings
+    parts = AnswerParts
 
     def _info(self) -> evaluate.MetricInfo:
         text, count = datasets.Value("string"), datasets.Value("int64")
@@ -239,112 +240,46 @@ class Probeval(TextMetric, evaluate.Metric):
         given, gold = parse_rows(predictions, references)
         return {"predictions": given, "references": gold}
 
-    def _compute(
-        self,
-        *,
-        predictions: Any,
-        references: Any,
-        clustering: str = "auto",
-        matcher: str = "auto",
-        threshold: float | None = None,
-        smoothing: float = 1.0,
-        debias: bool = False,
-        rarefy: int | None = None,
-        rarefy_people: int | None = None,
-        parity: bool = False,
-        linkage: str = "average",
-        distance: float = 0.95,
-        seed: int = 0,
-        labels: Any = None,
-        unknown: str = "error",
-        missing: str = "error",
-        confidence: float | None = None,
-        confidence_by: Any = None,
-        model: Any = DEFAULT_MODEL,
-        vectors: Any = None,
-        precision: str | None = None,
-        long_texts: str | None = None,
-        batch_size: int | None = None,
-        device: str | None = None,
-        cache_dir: Any = None,
-        details: bool = False,
-        progress: bool | None = None,
-    ) -> dict[str, Any]:
-        level = parse_confidence(confidence, confidence_by)
-        encoder = EncoderSettings(model, precision, batch_size, device, cache_dir, progress, long_texts)
-        chosen = Settings(
-            clustering,
-            matcher,
-            threshold,
-            linkage,
-            distance,
-            seed,
-            smoothing,
-            debias,
-            parity,
-            rarefy,
-            rarefy_people,
-        )
-        # Once before the answers are read, and once with them.
-        resolve(chosen, [])
-        if (labels is not None) != (matcher == "human"):
-            raise ValueError(f"labels go with matcher='human', and only with it. Got matcher={matcher!r}.")
-        if predictions is NO_TEXTS:
-            encoder.check_found()
-            if vectors is not None:
-                load_vectors(vectors)
-        given, gold, skipped = pair_rows(predictions, references, unknown, missing)
-        asked = questions(given, gold)
-        units = parse_confidence_by(confidence_by, len(asked), "question")
-        settings = resolve(chosen, asked)
-        check_sizes(asked, settings)
-        if chosen.clustering == "auto":
-            warn_of_unused_clusters(gold, settings.clustering)
-        by_people = parse_labels(labels, asked) if matcher == "human" else [None] * len(asked)
-        if vectors is not None or not needs_embeddings(settings):
-            encoder.check_unused("no encoder runs")
-        said = (text for question in asked for text in [*question.gold, *question.answers])
-        resources, signed = load_resources(said, settings, encoder, vectors)
+    def _compute(self, *, predictions: Any, references: Any, **given: Any) -> dict[str, Any]:
+        settings = ProbevalSettings.read(given, "probeval")
+        answers, gold, skipped = pair_rows(predictions, references, settings.unknown, settings.missing)
+        asked = questions(answers, gold)
+        units = parse_confidence_by(settings.confidence_by, len(asked), "question")
+        pipeline = resolve(settings.pipeline, asked)
+        check_sizes(asked, pipeline)
+        if settings.clustering == "auto":
+            warn_of_unused_clusters(gold, pipeline.clustering)
+        labels = None if settings.labels is None else parse_labels(settings.labels, asked)
 
-        scored, clusters_of, weights_of = [], [], []
-        for question, own in zip(asked, by_people, strict=True):
-            clusters_of.append(cluster(question, settings, resources))
-            weights_of.append(match(question, clusters_of[-1], settings, resources, own))
-            seeds = seeds_of(question)
-            scored.append(score(question.counts, weights_of[-1], clusters_of[-1], settings, seeds))
-            if not np.isfinite(scored[-1].score):
-                raise ValueError(
-                    f"smoothing is {smoothing}, and the model gives no answer in some cluster of question "
-                    f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
-                )
+        if settings.vectors is not None or not needs_embeddings(pipeline):
+            settings.check_unused("no encoder runs")
+        texts = (text for question in asked for text in [*question.gold, *question.answers])
+        resources, signed = load_resources(texts, pipeline, settings, settings.vectors)
+        scored = score_questions(asked, labels, pipeline, resources)
 
         sizes = [int(question.counts.sum()) for question in asked]
-        result = summarize(scored, sizes)
-        if "skip" in (unknown, missing):
+        result = summarize([one.scored for one in scored], sizes)
+        if "skip" in (settings.unknown, settings.missing):
             result["skipped"] = skipped._asdict()
-        if level is not None:
-            result["confidence_interval"] = confidence_interval(level, np.array(result["scores"]), units, self._bounds)
-        if settings.clustering != "human" and all(question.clusters for question in asked):
-            compared = [
-                compare_clusterings(clusters.counts.argmax(axis=1), question.gold_counts.argmax(axis=1))
-                for question, clusters in zip(asked, clusters_of, strict=True)
-            ]
-            result["clustering_quality"] = {name: mean([one[name] for one in compared]) for name in compared[0]}
-        if details:
-            result["details"] = [
-                describe_question(*row, settings) for row in zip(asked, clusters_of, weights_of, scored, strict=True)
-            ]
+        if settings.confidence is not None:
+            bounds = UNBOUNDED if settings.debias else self.bounds
+            scores = np.array(result["scores"])
+            result["confidence_interval"] = confidence_interval(settings.confidence, scores, units, bounds)
+        if pipeline.clustering != "human" and all(question.clusters for question in asked):
+            result["clustering_quality"] = clustering_quality(scored)
+        if settings.details:
+            result["details"] = [describe_question(*one, pipeline) for one in scored]
         result["signature"] = signature(
             "probeval",
-            **settings.signed(),
+            **pipeline.signed(),
             **signed,
             # Samples drawn down to one size can be compared, whatever they are drawn from.
             **({} if settings.rarefy else {"n_answers": format_sizes(np.array(sizes))}),
-            **confidence_settings(level, confidence_by),
+            **confidence_settings(settings.confidence, settings.confidence_by),
         )
         return result
 
-    def _n_items(self, result: Mapping[str, Any], name: str) -> int:
+    def n_items(self, result: Mapping[str, Any], name: str) -> int:
         answered = sum(n_answers > 0 for n_answers in result["n_answers"])
         return answered if name == "wrong_rate" else len(result["scores"])
 

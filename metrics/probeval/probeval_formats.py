@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import NO_TEXTS, SettingsCheckedError, check_characters
+from .core_inputs import check_characters
 from .core_numbers import describe, parse_choice, parse_count, show, unpack
 
 WRONG = "wrong"
@@ -172,8 +172,6 @@ def _question(place: int, given: dict, gold: dict) -> Question:
 
 
 def _items(value: Any, name: str, fields: tuple[str, ...], answer_fields: tuple[str, ...]) -> list[dict]:
-    if value is NO_TEXTS:
-        raise SettingsCheckedError
     if value is None:
         raise ValueError(f"{name} is None: probeval compares a model's answers with people's, and needs both.")
     if isinstance(value, Mapping):

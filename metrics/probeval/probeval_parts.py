@@ -22,8 +22,6 @@ class AnswerParts(SetParts):
         """Refuse settings under which a score needs more than sums over the answers."""
         if self.settings.parity and self.settings.matcher == "wordnet":
             raise ValueError("parity=True with matcher='wordnet' matches answers by one another, and does not merge")
-        if self.settings.rarefy_people is not None:
-            raise ValueError("rarefy_people is not for one set in a file")
         if self.settings.smoothing == 0:
             raise ValueError("smoothing=0 makes the score of a part that misses a cluster infinite")
         if self.settings.debias is True and self._divides_answers():

@@ -9,7 +9,7 @@ from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import TextSets
 from .core_numbers import parse_choice, parse_count, parse_number, show
 from .core_vectors import load_vectors
-from .probeval_clusters import LINKAGES, gmeans, hac, xmeans
+from .probeval_clusters import LINKAGES, compare_clusterings, gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import WordNetMatcher, assign, cascade, cluster_maximum, cosine_scores, gp_scores
 from .probeval_sampling import DRAWS, MOST_DRAWN, Side, content_seed, divergences, drawn_down
@@ -439,6 +439,52 @@ def seeds_of(question: Question) -> tuple[int, int]:
         content_seed("people", question.gold, question.gold_counts.sum(axis=1)),
         content_seed("model", question.answers, question.counts),
     )
+
+
+class ScoredQuestion(NamedTuple):
+    """A question with its clusters, the weights of its answers in them, and its score."""
+
+    question: Question
+    clusters: Clusters
+    weights: np.ndarray
+    scored: Scored
+
+
+def score_questions(
+    asked: list[Question], labels: list[Any] | None, settings: Settings, resources: Resources
+) -> list[ScoredQuestion]:
+    """Cluster, match and score each question.
+
+    Parameters
+    ----------
+    labels : for each question what people assigned its answers to, for matcher="human"; else None
+
+    Raises
+    ------
+    ValueError
+        If a divergence is infinite.
+    """
+    found = []
+    for question, own in zip(asked, labels or [None] * len(asked), strict=True):
+        clusters = cluster(question, settings, resources)
+        weights = match(question, clusters, settings, resources, own)
+        scored = score(question.counts, weights, clusters, settings, seeds_of(question))
+        if not np.isfinite(scored.score):
+            raise ValueError(
+                f"smoothing is {settings.smoothing}, and the model gives no answer in some cluster of question "
+                f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
+            )
+        found.append(ScoredQuestion(question, clusters, weights, scored))
+    return found
+
+
+def clustering_quality(scored: list[ScoredQuestion]) -> dict[str, float]:
+    """Compare clusters with people's: the means over questions of the measures of `compare_clusterings`."""
+    compared = [
+        compare_clusterings(one.clusters.counts.argmax(axis=1), one.question.gold_counts.argmax(axis=1))
+        for one in scored
+    ]
+    return {name: mean([row[name] for row in compared]) for name in compared[0]}
 
 
 def describe_question(
