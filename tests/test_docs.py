@@ -105,7 +105,7 @@ def test_card_has_its_sections(folder):
 def test_card_and_help_have_every_argument(folder):
     metric = evaluate.load(f"metrics/{folder.name}")
     card = (folder / "README.md").read_text(encoding="utf-8")
-    arguments = list(inspect.signature(metric._compute).parameters)
+    arguments = list(inspect.signature(metric.compute).parameters)
     assert [name for name in arguments if f"`{name}` (" not in card] == []
     assert [name for name in arguments if f"{name} (" not in metric.inputs_description] == []
 

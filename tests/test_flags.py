@@ -23,7 +23,7 @@ YES, NO = (True, 1, np.True_, np.int64(1)), (False, 0, np.False_, np.uint8(0))
 
 
 def flags_of(metric):
-    settings = inspect.signature(metric._compute).parameters.values()
+    settings = inspect.signature(metric.compute).parameters.values()
     return [own.name for own in settings if isinstance(own.default, bool) or own.name == "progress"]
 
 

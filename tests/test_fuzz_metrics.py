@@ -3,7 +3,6 @@
 `make attack` draws many times as many.
 """
 
-import inspect
 import json
 import re
 import sys
@@ -236,7 +235,7 @@ def check_error(name, error, parameters):
 def test_odd_calls(load, name):
     metric = load(name)
     stored = evaluate.load(str(METRICS / name), keep_in_memory=True)
-    parameters = [one for one in inspect.signature(metric._compute).parameters if one not in ("q", "self")]
+    parameters = [one for one in metric.settings.declared() if one not in ("q", "self")]
     parameters += ["q must", "q is", r"q\[\d+\]"]
     outcomes = {"results": 0, "errors": 0, "stored": 0}
     for i, draw in cases(name, CASES[name]):

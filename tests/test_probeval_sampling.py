@@ -199,7 +199,7 @@ def test_parts_of_one_question_keep_their_size(probeval, rng, settings):  # noqa
     said = [" ".join(rng.choice(words, rng.integers(1, 4))) + f" {i}" * int(rng.integers(2)) for i in range(300)]
     people = [{"text": text, "count": n} for text, n in PEOPLE.items()]
     settings = {**settings, "model": Letters()}
-    parts = probeval._parts(probeval, settings, people)
+    parts = probeval.parts(probeval, settings, people)
     parts.check()
     merged, sizes = {}, []
     for start in range(0, len(said), 50):

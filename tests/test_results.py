@@ -34,7 +34,7 @@ def test_the_interval_is_that_of_the_mean_of_the_scores(load, name):
     assert signature == plain.pop("signature").replace("|version", "|confidence:0.9|version")
     assert result == plain
     scores = np.array(result["scores"])
-    bounds = load(name)._bounds
+    bounds = load(name).bounds
     assert bounds[0] <= scores.min()
     assert scores.max() <= bounds[1]
     assert [low, high] == confidence_interval(0.9, scores, bounds=bounds)

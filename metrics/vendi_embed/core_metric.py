@@ -43,15 +43,17 @@ class TextMetric:
         super().__init__(*args, **kwargs)
         # evaluate makes a copy of the method for each instance.
         of_metric: Any = self.compute.__func__  # type: ignore[attr-defined]
-        of_metric.__signature__ = self._signature(inspect.signature(TextMetric.compute))
+        of_metric.__signature__ = self._signature()
 
-    def _signature(self, shared: inspect.Signature) -> inspect.Signature:
+    def _signature(self) -> inspect.Signature:
         """Return the signature of `compute` with the settings of the metric, which `help` shows."""
-        own = [
+        shared = inspect.signature(TextMetric.compute)
+        inputs = [one for name, one in shared.parameters.items() if name in self._feature_names()]
+        settings = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=self.settings.default(name))
             for name in self.settings.declared()
         ]
-        return shared.replace(parameters=[*list(shared.parameters.values())[:-1], *own])
+        return shared.replace(parameters=[*inputs, *settings])
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
         """Score `predictions` together with everything added before.

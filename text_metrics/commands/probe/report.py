@@ -19,7 +19,7 @@ from text_metrics.commands.probe.tables import html, markdown
 from text_metrics.commands.shared.command import drawn
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.settings import ENCODER, parse_settings
-from text_metrics.metrics._core.core_results import parse_confidence
+from text_metrics.metrics._core.core_results import confidence_level
 from text_metrics.metrics.probeval.core_encoder import EncoderSettings
 from text_metrics.metrics.probeval.probeval_pipeline import Settings
 
@@ -85,7 +85,7 @@ def parse_pipeline(pairs: list[str]) -> tuple[Settings, EncoderSettings]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
-    level = parse_confidence(arguments.confidence)
+    level = confidence_level(arguments.confidence)
     assert level is not None
     if arguments.rounds < 1:
         raise ValueError(f"--rounds must be at least 1. Got {arguments.rounds}.")

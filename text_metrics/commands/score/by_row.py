@@ -38,7 +38,7 @@ class ByRow:
             merged = MergedResult(state.merged)
             if batch.result is not None:
                 try:
-                    merged.add(batch.result, self._scorer.metric._n_items)
+                    merged.add(batch.result, self._scorer.metric.n_items)
                 except ValueError as error:
                     raise UsageError(f"{error} Pass the setting that differs with --setting.") from None
             state = state.after(batch, merged.state if merged.state["n_parts"] else None)
@@ -53,5 +53,5 @@ class ByRow:
         """Write the rows, and return the summary."""
         write_rows(store, out)
         assert self._command.confidence is not None
-        bounds = self._scorer.metric._bounds
+        bounds = self._scorer.metric.bounds
         return summarize(store, self._score_key, self._command.confidence, bounds, state)

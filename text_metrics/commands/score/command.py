@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.shared.settings import parse_settings
-from text_metrics.metrics._core.core_results import parse_confidence
+from text_metrics.metrics._core.core_results import confidence_level
 
 _CONFIDENCE = 0.95
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
@@ -54,7 +54,8 @@ class Command:
     def __post_init__(self) -> None:
         """Check what can be checked without the metric and the file."""
         try:
-            parse_confidence(self.confidence)
+            if self.confidence is not None:
+                confidence_level(self.confidence)
         except ValueError as error:
             raise UsageError(f"--{error}") from None
         for name in ("batch_size", "set_size", "workers"):

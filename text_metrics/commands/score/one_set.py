@@ -40,7 +40,7 @@ class _PartScorer:
 def open_parts(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
     """Load the metric, once in a process; returns the function that makes the arrays of a batch."""
     scorer = Scorer(job.command.metric, job.command.settings)
-    parts = scorer.metric._parts(scorer.metric, scorer.settings, job.reference)
+    parts = scorer.metric.parts(scorer.metric, scorer.settings, job.reference)
     try:
         parts.signature()
     except (TypeError, ValueError) as error:
@@ -70,7 +70,7 @@ class OneSet:
         if self._name not in PASSES:
             raise UsageError(f"--one-set is for {', '.join(PASSES)}. The metric is {self._name}.")
         self._command = command
-        self._parts = scorer.metric._parts(scorer.metric, scorer.settings, _first_reference(command, source))
+        self._parts = scorer.metric.parts(scorer.metric, scorer.settings, _first_reference(command, source))
         self._pass = PASSES[self._name](self._parts)
         scorer.check_names()
         try:

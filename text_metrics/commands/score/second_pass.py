@@ -1,6 +1,6 @@
 """From the kept statistics of the parts of one set to its score, piece by piece and on any engine.
 
-The maths is the metric's: its `_parts` says what the arrays are and how they merge. What is here decides which pieces
+The maths is the metric's: its `parts` says what the arrays are and how they merge. What is here decides which pieces
 are in memory at a time.
 """
 

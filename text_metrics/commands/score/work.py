@@ -1,6 +1,5 @@
 """The work on the batches of a file: what each process does, and the engine of one process."""
 
-import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -13,11 +12,8 @@ from text_metrics.commands.score.units import Job, Unit, show_values
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
 
-# Arguments that the command makes itself, or does not offer.
-_NOT_SETTINGS = (
-    *("predictions", "references", "set_size", "details", "confidence", "confidence_by"),
-    *("similarity", "classes", "contexts", "patience", "contributions"),
-)
+# Settings that are options of the command.
+_OPTIONS = ("set_size", "confidence")
 
 
 class Scorer:
@@ -31,29 +27,35 @@ class Scorer:
     def __init__(self, name: str, settings: Mapping[str, Any], similarity_key: str | None = None) -> None:
         self.metric: Any = load_metric(name)
         self.settings, self._similarity_key = settings, similarity_key
-        self.items: str = self.metric._items
+        self.items: str = self.metric.items
 
     def check(self) -> None:
         """Check that the score of the whole follows from those of batches, before a file is read."""
         self.check_names()
         try:
-            self.metric._check_parts(self.settings)
-        except ValueError as error:
+            self.metric.settings.read(self.settings, self.metric.name).check_batches()
+        except (TypeError, ValueError) as error:
             raise UsageError(str(error)) from None
 
     def check_names(self) -> None:
-        """Refuse settings that the metric does not have, or that the command makes itself."""
-        arguments = inspect.signature(self.metric._compute).parameters
-        known = [name for name in arguments if name not in _NOT_SETTINGS]
-        if self._similarity_key is not None and "similarity" not in arguments:
-            raise UsageError(f"--similarity-key: {self.metric.name} takes no similarities.")
-        for name in self.settings:
-            if name in _NOT_SETTINGS:
-                raise UsageError(f"--setting {name} has no place here.")
-            if name not in known:
-                raise UsageError(
-                    f"--setting {name}: {self.metric.name} has no such argument. It has {', '.join(known)}."
-                )
+        """Refuse settings that the metric does not have, that are options, or that a file cannot give."""
+        kind, name = self.metric.settings, self.metric.name
+        declared = kind.declared()
+        if self._similarity_key is not None and "similarity" not in declared:
+            raise UsageError(f"--similarity-key: {name} takes no similarities.")
+        for setting in self.settings:
+            if setting in _OPTIONS:
+                raise UsageError(f"--setting {setting}: pass --{setting.replace('_', '-')}.")
+            if setting not in declared:
+                known = [other for other in declared if self._refusal(other) is None and other not in _OPTIONS]
+                raise UsageError(f"--setting {setting}: {name} has no such argument. It has {', '.join(known)}.")
+            if reason := self._refusal(setting):
+                raise UsageError(f"--setting {setting} cannot be given to a command: {reason}.")
+
+    def _refusal(self, name: str) -> str | None:
+        """Say why a setting cannot be given to the command; None if it can."""
+        kind = self.metric.settings
+        return kind.of_items(name) or ("it adds results for single texts" if kind.declared()[name].finer else None)
 
     def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
         """Score units together: the score of each, a list where a row has several texts; and the result."""
