@@ -185,7 +185,7 @@ def by_order(eigenvalues: list[float]) -> list[float]:
     """Return the score at each order of the curve."""
     core = metric.part(vendi_embed, "core_spectra")
     values = torch.tensor(eigenvalues, dtype=torch.float64)
-    return [round(float(core.vendi_from_eigenvalues(values, 0.0, q)), 6) for q in CURVE]
+    return [round(float(core.vendi_from_eigenvalues(values, 0, q)), 6) for q in CURVE]
 
 
 def alike(matrix: np.ndarray) -> str:
