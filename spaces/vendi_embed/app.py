@@ -57,8 +57,8 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
 
     spectra = {name: result["details"][i]["eigenvalues"] for name, i in zip(names, shown, strict=True)}
     # The threshold of the classes is for cosines of the default model.
-    is_calibrated = vectors is not None and settings["model"] == sets.DEFAULT_MODEL
-    classes = find_classes([texts[i] for i in shown], vectors) if is_calibrated else []
+    has_threshold = settings["model"] == sets.DEFAULT_MODEL
+    classes = [] if vectors is None or not has_threshold else find_classes([texts[i] for i in shown], vectors)
     credits = find_credits([texts[i] for i in shown], vectors, settings["q"])
     bars = sets.credit_bars(texts, shown, credits)
     return Result(
