@@ -70,9 +70,7 @@ class _Removals:
         self.slots.columns[3, slot] += sign
 
 
-def group_without(
-    earlier: list[np.ndarray], assignment: Assignment, removed: np.ndarray, grouping: str
-) -> Changes:
+def group_without(earlier: list[np.ndarray], assignment: Assignment, removed: np.ndarray, grouping: str) -> Changes:
     """Assign the items of a component to classes without each of some of its items.
 
     Parameters

@@ -33,11 +33,11 @@ def normalize(text: str) -> str:
 
 
 class _Decimals:
-    """The decimals of a text, replaced with "UNK" as the original does: the first one, wherever its characters occur,
-    within a longer number too; then the first of those left, and so on.
+    """The decimals of a text, which become "UNK" as in the original.
 
-    Runs of digits that ". " joins are read from left to right. In each, the decimals found before are replaced in the
-    order in which they were found, and what is left are new ones.
+    The original replaces the first one wherever its characters occur, within a longer number too; then the first of
+    those left, and so on. Here runs of digits that ". " joins are read from left to right. In each, the decimals found
+    before are replaced in the order in which they were found, and what is left are new ones.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class _Decimals:
                 waiting.pop()
 
     def _first(self, runs: list[str], joints: list[str], i: int) -> tuple[float, int, int]:
-        """Return when the first of the known decimals at a joint was found, and its digits before and after the point."""
+        """Return when the first of the known decimals at a joint was found, and its digits on both sides."""
         first: tuple[float, int, int] = (math.inf, 0, 0)
         if i >= len(joints) or joints[i] == "UNK":
             return first

@@ -202,9 +202,7 @@ def _score_changes(
     width = int(sets.classes.counts[owner[0]])
     # New classes come after the others, numbered by removal.
     is_new = changes.label >= len(columns)
-    new, inverse = np.unique(
-        np.stack([changes.removal[is_new], changes.label[is_new]]), axis=1, return_inverse=True
-    )
+    new, inverse = np.unique(np.stack([changes.removal[is_new], changes.label[is_new]]), axis=1, return_inverse=True)
     number = np.arange(new.shape[1]) - np.searchsorted(new[0], new[0])
     column = np.empty(len(changes.label), dtype=np.int64)
     column[~is_new], column[is_new] = columns[changes.label[~is_new]], width + number[inverse.ravel()]

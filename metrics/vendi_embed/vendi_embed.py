@@ -35,8 +35,8 @@ from .core_results import (
     spread,
 )
 from .core_rewards import RewardFunction as RewardFunction
-from .core_similarity import Similarities, Source, check_source, parse_source
 from .core_secular import eigenvalues_without as eigenvalues_without
+from .core_similarity import Similarities, Source, check_source, parse_source
 from .core_spectra import parse_orders
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
