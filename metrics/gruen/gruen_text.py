@@ -65,7 +65,7 @@ class _Decimals:
 
     def _replace_known(self, runs: list[str], joints: list[str], place: int) -> None:
         """Replace the decimal at a joint if it was found before, and before it those that take digits of its end."""
-        waiting = [(place, self._n_found)]
+        waiting: list[tuple[int, float]] = [(place, self._n_found)]
         while waiting:
             i, limit = waiting[-1]
             when, left, right = self._first(runs, joints, i)
@@ -84,7 +84,7 @@ class _Decimals:
         if i >= len(joints) or joints[i] == "UNK":
             return first
         for left in self._lengths[0]:
-            rights = self._found.get(runs[i][-left:]) if left <= len(runs[i]) else None
+            rights = self._found.get(runs[i][-left:], {}) if left <= len(runs[i]) else {}
             for right in self._lengths[1] if rights else ():
                 when = rights.get(runs[i + 1][:right]) if right <= len(runs[i + 1]) else None
                 if when is not None:
