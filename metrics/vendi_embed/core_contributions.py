@@ -117,7 +117,7 @@ def _without_in_kernel(kernel: torch.Tensor, shares: np.ndarray, order: float, e
     """Score one kernel (k, k) of texts with shares (k,) without each text, from its eigenvalues and eigenvectors."""
     roots = to_tensor(shares, str(kernel.device)).sqrt()
     eigenvalues, vectors = torch.linalg.eigh(kernel * roots[:, None] * roots)
-    return _score_without(eigenvalues, lambda part: vectors[part].square(), shares, order, error)
+    return _score_without(eigenvalues, lambda part: vectors[part].square(), shares, order, error, len(shares) - 1)
 
 
 def _without_in_embeddings(
@@ -140,7 +140,7 @@ def _without_in_embeddings(
         found = to_tensor(shares[part], device)[:, None] * along / eigenvalues
         return torch.cat([(1 - found.sum(1, keepdim=True)).clamp(min=0), found], dim=1)
 
-    return _score_without(torch.cat([eigenvalues.new_zeros(1), eigenvalues]), squares, shares, order, error)
+    return _score_without(torch.cat([eigenvalues.new_zeros(1), eigenvalues]), squares, shares, order, error, len(moments))
 
 
 def _score_without(
@@ -149,6 +149,7 @@ def _score_without(
     shares: np.ndarray,
     order: float,
     error: float,
+    rank: int,
 ) -> np.ndarray:
     """Score a kernel weighted by shares (k,) without each text: (k,); not of use for one of most of the probability.
 
@@ -163,7 +164,7 @@ def _score_without(
         part = slice(start, start + step)
         rest = to_tensor(1 - np.minimum(shares[part], _MOST), str(eigenvalues.device))
         spectra = eigenvalues_without(eigenvalues, squares(part)) / rest[:, None]
-        found = vendi_from_eigenvalues(spectra, len(shares) - 1, order, error)
+        found = vendi_from_eigenvalues(spectra, len(shares) - 1, order, error, rank)
         scores[part] = found.clamp(1.0, len(shares) - 1).cpu().numpy()
     return scores
 

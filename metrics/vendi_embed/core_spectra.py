@@ -222,7 +222,9 @@ def vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float], err
     return torch.stack(scores, dim=-1).clamp(1.0, n).cpu().numpy()
 
 
-def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float, error: float = ROW_ERROR) -> torch.Tensor:
+def vendi_from_eigenvalues(
+    eigenvalues: torch.Tensor, n: int, q: float, error: float = ROW_ERROR, rank: int | None = None
+) -> torch.Tensor:
     """Exponential of the Rényi entropy of order q of eigenvalues, of which those that are noise count as zero.
 
     Parameters
@@ -231,12 +233,13 @@ def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float, error: f
     n : the size of the set; 0 for eigenvalues without noise
     q : order in [0, inf]; 1 is the Shannon limit
     error : the error of the unit rows, as by `row_error`
+    rank : the largest number of eigenvalues that are not 0; r by default
 
     Returns
     -------
     tensor of shape (...); it never rises with q
     """
-    shares = _without_noise(eigenvalues, error if n else 0.0)
+    shares = _without_noise(eigenvalues, error if n else 0.0, rank or eigenvalues.shape[-1])
     if q == 0:
         return (shares > 0).sum(-1).to(shares.dtype)
     if q == math.inf:
@@ -253,14 +256,14 @@ def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float, error: f
     return torch.exp(q / (1 - q) * top.squeeze(-1) + torch.logsumexp(q * (logs - top), dim=-1) / (1 - q))
 
 
-def _without_noise(eigenvalues: torch.Tensor, error: float) -> torch.Tensor:
-    """Set eigenvalues (..., r) that rounding can cause, and negative ones, to 0, and scale the rest to sum to 1.
+def _without_noise(eigenvalues: torch.Tensor, error: float, rank: int) -> torch.Tensor:
+    """Set eigenvalues that rounding can cause, and negative ones, to 0, and scale the rest to sum to 1.
 
-    Independent errors of the rows spread their squares over r eigenvalues: those up to error² / r are noise, each of
-    which would add 1 at q = 0. `ROW_ERROR` leaves room for errors that are all in one direction, and for the rounding
+    Independent errors of the rows spread their squares over `rank` eigenvalues: those up to error² / rank are noise,
+    each of which would add 1 at q = 0. `ROW_ERROR` leaves room for errors that are all in one direction, and for the rounding
     of the eigenvalues in float64.
     """
-    kept = torch.where(eigenvalues > error**2 / eigenvalues.shape[-1], eigenvalues, 0.0)
+    kept = torch.where(eigenvalues > error**2 / rank, eigenvalues, 0.0)
     return kept / kept.sum(-1, keepdim=True)
 
 
