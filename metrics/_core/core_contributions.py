@@ -217,5 +217,5 @@ def function_without(
             parts = kernels_from_function(function, embeddings[kept.ravel()], own_sizes, block_rows)
             kernels = to_tensor(np.concatenate([kernel for _, kernel in parts]), device)
             shares = np.delete(_shares(weights, rows), i, axis=1)
-            scores[rows[:, i]] = _score_kernels(kernels, shares, order)
+            scores[rows[:, i]] = _score_kernels(kernels, shares, order, ROW_ERROR)
     return scores
