@@ -14,7 +14,7 @@ from tests.fuzzing import TIMES
 from tests.references import classes as reference
 from tests.references import diversity
 from tests.test_contributions import LABELS, QUALITY, VECTORS, gaussian
-from text_metrics.metrics._core import core_inputs, core_neighbours, core_rarefaction, core_results
+from text_metrics.metrics._core import core_inputs, core_leave_one_out, core_rarefaction, core_results
 from text_metrics.metrics.vendi_embed import vendi_embed_rarefied
 
 
@@ -53,7 +53,7 @@ def test_expected_chamfer(rng, k, weighted):
     factors = rng.random(sizes.sum()) if weighted else np.ones(sizes.sum())
     for block_rows in (6, 2048):
         found = core_inputs.mean_by_set(
-            factors * core_neighbours.expected_nearest(vectors, sizes, k, block_rows=block_rows), sizes
+            factors * core_leave_one_out.expected_nearest(vectors, sizes, k, block_rows=block_rows), sizes
         )
         for start, size, score in zip(np.cumsum(sizes) - sizes, sizes, found, strict=True):
 

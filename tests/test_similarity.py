@@ -13,7 +13,7 @@ from vendi_score import vendi
 from tests.references import diversity as reference
 from tests.trainer_run import build_tokenizer
 from text_metrics.commands.score import main as score
-from text_metrics.metrics._core import core_neighbours
+from text_metrics.metrics._core import core_leave_one_out
 from text_metrics.metrics._core.core_inputs import parse_sets
 from text_metrics.metrics._core.core_similarity import parse_similarity
 
@@ -96,10 +96,10 @@ def test_chamfer_equals_a_plain_loop(load, rng):
 def test_a_large_set_is_compared_in_blocks(rng, monkeypatch):
     kernel = reference.cosines(rng.standard_normal((60, 5)))
     similarities = parse_similarity(kernel, parse_sets(["x"] * 60))
-    whole = core_neighbours.nearest_by_similarity(similarities)
+    whole = core_leave_one_out.nearest_by_similarity(similarities)
     np.testing.assert_allclose(whole[0], (1 - kernel + 3 * np.eye(60)).min(axis=1), atol=1e-12)
-    monkeypatch.setattr(core_neighbours, "_ENTRIES", 60 * 7)
-    blocks = core_neighbours.nearest_by_similarity(similarities, block_rows=10)
+    monkeypatch.setattr(core_leave_one_out, "_ENTRIES", 60 * 7)
+    blocks = core_leave_one_out.nearest_by_similarity(similarities, block_rows=10)
     np.testing.assert_array_equal(blocks[0], whole[0])
     np.testing.assert_array_equal(blocks[1], whole[1])
 

@@ -13,11 +13,10 @@ from .core_distances import nearest_neighbours as nearest_neighbours
 from .core_encoder import EncoderSettings as EncoderSettings
 from .core_forks import one_thread_in_fork as one_thread_in_fork
 from .core_inputs import parse_sets
+from .core_leave_one_out import nearest_without as nearest_without
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
-from .core_neighbours import nearest_without as nearest_without
 from .core_numbers import describe as describe
-from .core_parts import SetParts as SetParts
 from .core_rarefaction import rarefaction_settings
 from .core_results import (
     SETS,
@@ -31,6 +30,7 @@ from .core_results import (
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
 from .core_similarity import Similarities as Similarities
+from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows

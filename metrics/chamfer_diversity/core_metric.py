@@ -8,9 +8,9 @@ import datasets
 
 from .core_forks import one_thread_in_fork
 from .core_inputs import parse_sets
-from .core_parts import SetParts
 from .core_rewards import RewardFunction
 from .core_settings import Settings
+from .core_statistics import SetParts
 from .core_trainer import TrainerMetric
 
 

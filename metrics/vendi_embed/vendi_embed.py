@@ -18,7 +18,6 @@ from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_ngrams import Tokens as Tokens
 from .core_numbers import describe as describe
-from .core_parts import SetParts as SetParts
 from .core_rarefaction import rarefaction_settings
 from .core_regrouping import group_without as group_without
 from .core_results import (
@@ -36,6 +35,7 @@ from .core_secular import eigenvalues_without as eigenvalues_without
 from .core_settings import Settings as Settings
 from .core_similarity import Similarities as Similarities
 from .core_spectra import parse_orders as parse_orders
+from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows

@@ -1,4 +1,4 @@
-"""Chamfer diversity of a set without each of its texts, and expected over subsets."""
+"""Nearest neighbours by similarity, and Chamfer diversity of a set without each of its texts and over its subsets."""
 
 from collections.abc import Iterator
 
