@@ -222,7 +222,7 @@ def changed(*places, value):
         (changed((2, 0), value=np.nan), ValueError, r"similarity\[1\]\[2\]\[0\] must be finite\. Got nan"),
         (changed((1, 1), value=0.9), ValueError, r"similarity\[1\]\[1\]\[1\] must be 1, .* within 0\.0001\. Got 0\.9"),
         (changed((0, 2), (2, 0), value=1.2), ValueError, r"similarity\[1\]\[0\]\[2\] must be in \[-1, 1\]\. Got 1\.2"),
-        (changed((1, 2), value=0.4), ValueError, r"similarity\[1\]\[1\]\[2\] must be as its mirror image.* Got 0\.4"),
+        (changed((1, 2), value=0.4), ValueError, r"similarity\[1\]\[1\]\[2\] must equal entry \[2\]\[1\].* Got 0\.4"),
         (
             np.where(np.eye(3) > 0, 1.0, -0.9),
             ValueError,
@@ -250,7 +250,7 @@ def test_the_tolerance(load, name):
 
 
 def test_a_single_set_is_named_without_number(load):
-    with pytest.raises(ValueError, match=r"similarity\[1\]\[2\] must be as its mirror image"):
+    with pytest.raises(ValueError, match=r"similarity\[1\]\[2\] must equal entry \[2\]\[1\]"):
         load("vendi_embed").compute(predictions=["x"] * 3, similarity=changed((1, 2), value=0.4))
 
 

@@ -48,7 +48,8 @@ class TextMetric:
     def _signature(self) -> inspect.Signature:
         """Return the signature of `compute` with the settings of the metric, which `help` shows."""
         shared = inspect.signature(TextMetric.compute)
-        inputs = [one for name, one in shared.parameters.items() if name in ("self", *self._feature_names())]
+        names = ("self", *self._feature_names())
+        inputs = [parameter for name, parameter in shared.parameters.items() if name in names]
         settings = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=self.settings.default(name))
             for name in self.settings.declared()
