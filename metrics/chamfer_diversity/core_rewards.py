@@ -54,8 +54,8 @@ class RewardFunction:
         else:
             raise ValueError(f"{name} gives no rewards: it does not score the single texts of a set.")
         check_settings(metric, settings, "for_rewards")
-        for key in ("confidence", "rarefy"):
-            if key in settings:
+        for key in settings:
+            if metric.settings.declared()[key].of_mean:
                 raise ValueError(f"{key} cannot be given to for_rewards: a reward is the score of one text.")
         self._reward = rewards[0] if reward is None else reward
         parse_choice(self._reward, "reward", rewards)

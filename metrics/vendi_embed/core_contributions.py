@@ -99,7 +99,7 @@ def _without_in_kernels(
     return scores
 
 
-def _score_kernels(kernels: torch.Tensor, shares: np.ndarray, order: float, error: float) -> np.ndarray:
+def _score_kernels(kernels: torch.Tensor, shares: np.ndarray, order: float, error: float = ROW_ERROR) -> np.ndarray:
     """Score kernels (b, k, k) of texts whose shares (b, k) need not sum to 1: (b,); NaN if all are 0."""
     rest, total = _renormalized(shares)
     roots = to_tensor(rest, str(kernels.device)).sqrt().unsqueeze(-1)

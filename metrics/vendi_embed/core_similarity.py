@@ -56,7 +56,7 @@ class Similarities:
         )
 
     def between(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Look up the similarities (b, p, k) of texts `rows` (b, p) with `columns` (b, k), flat indices of one set each."""
+        """Look up the similarities (b, p, k) of texts (b, p) with texts (b, k), flat indices in one set each."""
         sets = np.searchsorted(self._ends, rows[:, :1], side="right")
         sizes, first = self.sizes[sets], (self._ends - self.sizes)[sets]
         lines = self._corners[sets] + (rows - first) * sizes
