@@ -172,7 +172,7 @@ class Settings:
         return {name: passed[name] for name in names if name in passed}
 
     def check_batches(self) -> None:
-        """Raise a ValueError for a setting under which the score of all items does not follow from those of batches."""
+        """Raise a ValueError if the score of all items does not follow from the scores of batches."""
         for name, value in self.passed().items():
             if not self.declared()[name].merges_batches(value):
                 raise ValueError(
@@ -181,7 +181,7 @@ class Settings:
                 )
 
     def check_parts(self) -> None:
-        """Raise a ValueError for a setting under which the score of one set does not follow from its parts."""
+        """Raise a ValueError if the score of one set does not follow from statistics of its parts."""
         for name, value in self.passed().items():
             if not self.declared()[name].merges_parts(value):
                 raise ValueError(f"{name} cannot be combined with scoring one set in parts. Got {describe(value)}.")
