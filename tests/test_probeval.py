@@ -555,7 +555,7 @@ def test_files_of_word_vectors(probeval, tmp_path):
 
 
 def test_wrong_vectors_are_errors(probeval):
-    with pytest.raises(ValueError, match=r"vectors must be the path .* no file"):
+    with pytest.raises(ValueError, match=r"vectors must be the path .* is not a file"):
         probeval.compute(predictions=[["a"]], references=[["b"]], vectors="nowhere.bin")
     with pytest.raises(TypeError, match=r"vectors must be the path of .* Got int 3"):
         probeval.compute(predictions=[["a"]], references=[["b"]], vectors=3)

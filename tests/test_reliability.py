@@ -409,7 +409,7 @@ def test_a_kernel_may_return_tensors_and_no_masks(load):
     [
         (
             {"kettle": [1.0, 0.0], "pot": [1.0]},
-            r"vectors must all have one length\. Got 2 for 'kettle', and 1 for 'pot'",
+            r"vectors must all have the same length\. Got 2 for 'kettle', and 1 for 'pot'",
         ),
         ({"kettle": [1.0, 0.0], "pot": [math.nan, 1.0]}, r"vectors must hold an array .* finite .* for 'pot'"),
         ({"kettle": [1.0, 0.0], "pot": [1e300, 1.0]}, r"vectors must hold an array .* for 'pot'"),
@@ -457,5 +457,5 @@ def test_a_value_that_cannot_be_printed_is_still_named():
         def __repr__(self):
             raise RuntimeError
 
-    with pytest.raises(TypeError, match=r"q must be a number\. Got Shy that cannot be printed"):
+    with pytest.raises(TypeError, match=r"q must be a number\. Got a value that cannot be printed"):
         core_numbers.parse_number(Shy(), "q", 0)

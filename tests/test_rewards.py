@@ -181,7 +181,9 @@ def test_half_a_set_is_never_scored(load):
     assert call(reward, prompts=ASKED[:4] * 2 + ASKED[4:8]) == call(reward)
     with pytest.raises(ValueError, match=r"prompts must have an item for each completion\. Got 3 for 12"):
         call(reward, prompts=PROMPTS)
-    with pytest.raises(ValueError, match="set_size=2, but chamfer_diversity has no contributions for so small a set"):
+    with pytest.raises(
+        ValueError, match="set_size=2, but chamfer_diversity has no contributions for sets of this size"
+    ):
         load("chamfer_diversity").for_rewards(2)(completions=TEXTS)
     assert reward(completions=[]) == []
 

@@ -194,7 +194,7 @@ def test_long_pairs_are_cut_with_a_warning(load, nli_models):
 def test_a_model_without_entailment_is_an_error(load, tmp_path, gruen_models):
     with pytest.raises(ValueError, match=r"same: .* has no class named 'entailment': it has 'label_0', 'label_1'"):
         compute(load, predictions=WORDS, same=f"nli:{gruen_models['cola_model']}")
-    with pytest.raises(ValueError, match=r"same: .* holds no trained weights for a classifier"):
+    with pytest.raises(ValueError, match=r"same: .* has no trained weights for a classifier"):
         compute(load, predictions=WORDS, same=f"nli:{gruen_models['lm_model']}")
     with pytest.raises(ValueError, match="same 'no/such' was found neither"):
         compute(load, predictions=WORDS, same="nli:no/such")

@@ -62,12 +62,12 @@ def embedding_without(
             scores[rows] = _without_in_kernels(vectors @ vectors.mT, _shares(weights, rows), order, error)
             continue
         for row in rows:
-            own, shares = embeddings[row[0] : row[-1] + 1], _shares(weights, row)
-            scores[row] = _without_in_embeddings(own, shares, order, device, block_rows, error)
+            set_embeddings, shares = embeddings[row[0] : row[-1] + 1], _shares(weights, row)
+            scores[row] = _without_in_embeddings(set_embeddings, shares, order, device, block_rows, error)
             for i in np.flatnonzero(shares > _MOST).tolist():
                 (rest,), (total,) = _renormalized(np.delete(shares, i)[None])
                 matrices = embedding_matrices(
-                    np.delete(own, i, axis=0),
+                    np.delete(set_embeddings, i, axis=0),
                     np.array([size - 1]),
                     rest,
                     device=device,
@@ -89,21 +89,22 @@ def _without_in_kernels(
     size = kernels.shape[-1]
     scores = np.empty(shares.shape)
     if size >= _LARGE:
-        for own, kernel, row in zip(scores, kernels, shares, strict=True):
-            own[:] = _without_in_kernel(kernel, row, order, error)
+        for set_scores, kernel, row in zip(scores, kernels, shares, strict=True):
+            set_scores[:] = _without_in_kernel(kernel, row, order, error)
     for i in range(size) if size < _LARGE else np.flatnonzero((shares > _MOST).any(axis=0)).tolist():
-        kept = np.delete(np.arange(size), i)
+        remaining = np.delete(np.arange(size), i)
         sets = np.arange(len(shares)) if size < _LARGE else np.flatnonzero(shares[:, i] > _MOST)
-        scores[sets, i] = _score_kernels(kernels[sets][:, kept][:, :, kept], shares[sets][:, kept], order, error)
+        rest = shares[sets][:, remaining]
+        scores[sets, i] = _score_kernels(kernels[sets][:, remaining][:, :, remaining], rest, order, error)
     return scores
 
 
-def _score_kernels(kernels: torch.Tensor, shares: np.ndarray, order: float, error: float) -> np.ndarray:
+def _score_kernels(kernels: torch.Tensor, shares: np.ndarray, order: float, error: float = ROW_ERROR) -> np.ndarray:
     """Score kernels (b, k, k) of texts whose shares (b, k) need not sum to 1: (b,); NaN if all are 0."""
     rest, total = _renormalized(shares)
     roots = to_tensor(rest, str(kernels.device)).sqrt().unsqueeze(-1)
-    found = vendi_from_matrices(kernels * roots * roots.mT, shares.shape[1], [order], error)[:, 0]
-    return np.where(total > 0, found, np.nan)
+    scores = vendi_from_matrices(kernels * roots * roots.mT, shares.shape[1], [order], error)[:, 0]
+    return np.where(total > 0, scores, np.nan)
 
 
 def _renormalized(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -132,13 +133,13 @@ def _without_in_embeddings(
     moments = second_moments(embeddings, rows, shares, device, block_rows)[0]
     eigenvalues, axes = torch.linalg.eigh(moments)
     # Of the kernel, these are the eigenvalues that are not 0; a text's entries in its eigenvectors follow from them.
-    kept = eigenvalues > size * torch.finfo(eigenvalues.dtype).eps * eigenvalues[-1]
-    eigenvalues, axes = eigenvalues[kept], axes[:, kept]
+    is_positive = eigenvalues > size * torch.finfo(eigenvalues.dtype).eps * eigenvalues[-1]
+    eigenvalues, axes = eigenvalues[is_positive], axes[:, is_positive]
 
     def squares(part: slice) -> torch.Tensor:
         along = (unit_rows(embeddings, rows[:, part], device)[0] @ axes).square()
-        found = to_tensor(shares[part], device)[:, None] * along / eigenvalues
-        return torch.cat([(1 - found.sum(1, keepdim=True)).clamp(min=0), found], dim=1)
+        entries = to_tensor(shares[part], device)[:, None] * along / eigenvalues
+        return torch.cat([(1 - entries.sum(1, keepdim=True)).clamp(min=0), entries], dim=1)
 
     return _score_without(
         torch.cat([eigenvalues.new_zeros(1), eigenvalues]), squares, shares, order, error, len(moments)
@@ -153,7 +154,7 @@ def _score_without(
     error: float,
     rank: int,
 ) -> np.ndarray:
-    """Score a kernel weighted by shares (k,) without each text: (k,); not of use for one of most of the probability.
+    """Score a kernel weighted by shares (k,) without each text: (k,); not for a text of more than `_MOST` probability.
 
     Parameters
     ----------
@@ -166,8 +167,8 @@ def _score_without(
         part = slice(start, start + step)
         rest = to_tensor(1 - np.minimum(shares[part], _MOST), str(eigenvalues.device))
         spectra = eigenvalues_without(eigenvalues, squares(part)) / rest[:, None]
-        found = vendi_from_eigenvalues(spectra, len(shares) - 1, order, error, rank)
-        scores[part] = found.clamp(1.0, len(shares) - 1).cpu().numpy()
+        part_scores = vendi_from_eigenvalues(spectra, len(shares) - 1, order, error, rank)
+        scores[part] = part_scores.clamp(1.0, len(shares) - 1).cpu().numpy()
     return scores
 
 
@@ -212,9 +213,9 @@ def function_without(
     for _, rows in batches_by_size(sizes, block_rows):
         size = rows.shape[1]
         for i in range(size if size > 1 else 0):
-            kept = np.delete(rows, i, axis=1)
-            own_sizes = np.full(len(rows), size - 1)
-            parts = kernels_from_function(function, embeddings[kept.ravel()], own_sizes, block_rows)
+            remaining = np.delete(rows, i, axis=1)
+            rest_sizes = np.full(len(rows), size - 1)
+            parts = kernels_from_function(function, embeddings[remaining.ravel()], rest_sizes, block_rows)
             kernels = to_tensor(np.concatenate([kernel for _, kernel in parts]), device)
             shares = np.delete(_shares(weights, rows), i, axis=1)
             scores[rows[:, i]] = _score_kernels(kernels, shares, order, ROW_ERROR)

@@ -7,8 +7,8 @@ import numpy as np
 from .chamfer_diversity_settings import ChamferSettings
 from .core_distances import mean_pairwise_distances, nearest_neighbours
 from .core_inputs import TextSets, find_scored_sets, lists_by_set, mean_by_set, parse_values, sum_by_set
+from .core_leave_one_out import expected_nearest, nearest_by_similarity, nearest_without
 from .core_models import matrix_device
-from .core_neighbours import expected_nearest, nearest_by_similarity, nearest_without
 from .core_rarefaction import large_enough
 from .core_results import rows_of, spread
 from .core_similarity import Similarities

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from .core_encoder import EncoderSettings
-from .core_models import DEFAULT_MODEL, FairLock, find_device, find_model, model_registry
+from .core_models import DEFAULT_MODEL, FairLock, find_device, find_model, model_registry, quiet_loading
 from .gruen_backbone import SentenceScores, combine_windows, pad, run_batches, windows
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
@@ -240,7 +240,6 @@ def _load(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
 def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
     from safetensors import safe_open
     from transformers import AutoTokenizer, BertModel
-    from transformers.utils import logging
 
     if not weights.is_file():
         raise ValueError(
@@ -255,16 +254,9 @@ def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
             f"expected {sha256}). Get the metric again, weights and all."
         )
     base = find_model(DEFAULT_MODEL)
-    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    # The checkpoint has a pooling layer, which is not used here.
-    logging.set_verbosity_error()
-    try:
+    # The checkpoint has a pooling layer, of which a warning says that it is not used.
+    with quiet_loading("backbone", base.path, "the encoder of backbone='compact'"):
         bert = BertModel.from_pretrained(base.path, add_pooling_layer=False, local_files_only=True)
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
     model = CompactModel(bert)
     with safe_open(weights, framework="pt") as file:
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118

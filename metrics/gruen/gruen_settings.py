@@ -54,7 +54,7 @@ class GruenSettings(Settings):
     batch_size: int | None = setting(None, count())
     device: str | None = setting(None)
     cache_dir: Any = setting(None, cache_folder)
-    confidence: float | None = setting(None, confidence_level)
+    confidence: float | None = setting(None, confidence_level, of_mean=True)
     confidence_by: Any = setting(None, given=TEXT, needs="confidence")
     details: bool = setting(False, flag, finer=True)
     progress: bool | None = setting(None, flag)

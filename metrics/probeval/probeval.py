@@ -15,7 +15,6 @@ from .core_inputs import check_characters as check_characters
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import parse_number as parse_number
-from .core_parts import SetParts as SetParts
 from .core_results import (
     QUESTIONS,
     UNBOUNDED,
@@ -27,6 +26,7 @@ from .core_results import (
 )
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
+from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors as load_vectors
@@ -131,6 +131,11 @@ Args:
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each question. Questions with equal
         labels, such as those about one text, are not independent: the interval is over labels. Default: each question
         is independent.
+    vectors (`str`, path or mapping): word vectors to use in place of `model`, averaged over the words of an answer: a
+        fastText or word2vec file (requires gensim), or a mapping from words to vectors. An answer without a known
+        word matches only itself.
+    details (`bool`, default `False`): also return the clusters, both distributions and the cluster of each answer,
+        for each question.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
@@ -138,22 +143,17 @@ Args:
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
-    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
-        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
-        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
-        combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
     cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision,
         `long_texts` and the text. Processes can share it. It does not change scores or signatures. If all embeddings
         are cached, the model is not loaded. Cannot be combined with an encoder object. Not to be confused with the
         `cache_dir` of `evaluate.load`, which holds the code of the module.
-    vectors (`str`, path or mapping): word vectors to use in place of `model`, averaged over the words of an answer: a
-        fastText or word2vec file (requires gensim), or a mapping from words to vectors. An answer without a known
-        word matches only itself.
-    details (`bool`, default `False`): also return the clusters, both distributions and the cluster of each answer,
-        for each question.
     progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
+    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
+        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
+        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
+        combined with an encoder object.
 
 Returns:
     probeval (`float`): mean over questions of KL(people || model) in nats, at least 0, except with `debias`. Lower is

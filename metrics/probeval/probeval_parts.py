@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_parts import Arrays, SetParts
+from .core_statistics import Arrays, SetParts
 from .probeval_pipeline import Settings, reached, score_sides, summarize
 from .probeval_sampling import sides
 

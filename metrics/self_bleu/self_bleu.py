@@ -10,11 +10,11 @@ from .core_inputs import find_scored_sets, parse_sets, select_sets
 from .core_metric import TextMetric
 from .core_ngrams import number_tokens
 from .core_numbers import parse_count as parse_count
-from .core_parts import SetParts as SetParts
 from .core_rarefaction import large_enough, rarefaction_settings
 from .core_results import SETS, confidence_settings, format_sizes, parse_confidence_by, signature, spread
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
+from .core_statistics import SetParts as SetParts
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
 from .self_bleu_rarefied import SetMeasure as SetMeasure

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_ngrams import BleuStatistics, bleu, closest_other_lengths, number_tokens, run_starts
-from .core_parts import Arrays, SetParts
+from .core_statistics import Arrays, SetParts
 from .self_bleu_tokenizers import tokenize
 
 COUNTS = np.dtype([("key", np.uint64), ("total", np.int64), ("largest", np.int32), ("second", np.int32)])

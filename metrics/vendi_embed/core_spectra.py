@@ -19,7 +19,7 @@ from .core_similarity import check_kernels, repair_kernels
 
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 4
-# How far the unit row of a text may be from that of the same text in other company, by the type of the numbers: at
+# How far the unit row of a text may be from that of the same text in another batch, by the type of the numbers: at
 # least five times what the default model differs by (1e-6 in float32, 7e-3 in bfloat16). Rows in float64 are mostly
 # float32 rows in a wider type.
 ROW_ERROR = 1e-4
@@ -40,8 +40,8 @@ def parse_orders(q: Any) -> list[float]:
     """
     if isinstance(q, np.ndarray):
         q = q.tolist()
-    many = isinstance(q, (list, tuple))
-    orders = [_parse_order(item, f"q[{i}]" if many else "q") for i, item in enumerate(q if many else [q])]
+    is_list = isinstance(q, (list, tuple))
+    orders = [_parse_order(item, f"q[{i}]" if is_list else "q") for i, item in enumerate(q if is_list else [q])]
     if not orders:
         raise ValueError("q is an empty list: it must hold at least one order.")
     return orders
@@ -148,13 +148,13 @@ def vendi_scores(batches: Iterable[Matrices], n_sets: int, orders: list[float]) 
 
 def spectra(batches: Iterable[Matrices], n_sets: int) -> list[np.ndarray]:
     """Eigenvalues of the kernel of each set, weighted by probability: the largest first, summing to 1, noise as 0."""
-    found: list[np.ndarray] = [np.empty(0)] * n_sets
+    by_set: list[np.ndarray] = [np.empty(0)] * n_sets
     for members, _, matrices, error in batches:
-        shares = _without_noise(torch.linalg.eigvalsh(matrices), error)
+        shares = _without_noise(torch.linalg.eigvalsh(matrices), error, matrices.shape[-1])
         eigenvalues = shares.flip(-1).cpu().numpy()
         for member, values in zip(members.tolist(), eigenvalues, strict=True):
-            found[member] = values
-    return found
+            by_set[member] = values
+    return by_set
 
 
 def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> torch.Tensor:
@@ -263,8 +263,8 @@ def _without_noise(eigenvalues: torch.Tensor, error: float, rank: int) -> torch.
     each of which would add 1 at q = 0. `ROW_ERROR` leaves room for errors that are all in one direction, and for the
     rounding of the eigenvalues in float64.
     """
-    kept = torch.where(eigenvalues > error**2 / rank, eigenvalues, 0.0)
-    return kept / kept.sum(-1, keepdim=True)
+    signal = torch.where(eigenvalues > error**2 / rank, eigenvalues, 0.0)
+    return signal / signal.sum(-1, keepdim=True)
 
 
 def kernels_from_function(
@@ -286,9 +286,9 @@ def kernels_from_function(
     """
     for members, rows in batches_by_size(sizes, block_rows):
         returned = [function(embeddings[row]) for row in rows]
-        kernels = np.stack([_square(own, len(row), i) for i, row, own in zip(members, rows, returned, strict=True)])
+        kernels = np.stack([_square(kernel, rows.shape[1], i) for i, kernel in zip(members, returned, strict=True)])
         even = check_kernels(kernels, [f"kernel (set {i})" for i in members])
-        yield members, repair_kernels(even, [float_type(own) for own in returned])
+        yield members, repair_kernels(even, [float_type(kernel) for kernel in returned])
 
 
 def _square(kernel: Any, n: int, set_index: int) -> np.ndarray:

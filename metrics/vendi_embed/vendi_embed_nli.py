@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from .core_encoder import EncoderSettings, progress_bar
-from .core_models import FairLock, find_device, find_transformer, model_registry
+from .core_models import FairLock, find_device, find_transformer, load_head, model_registry
 from .core_tokens import token_batches
 
 # A tokenizer without a limit reports a number far above any real one.
@@ -75,32 +75,7 @@ def load_nli(name: str, settings: EncoderSettings) -> tuple[LoadedNli, str]:
 
 
 def _read(path: Any, precision: str | None, device: str) -> LoadedNli:
-    import transformers
-    from transformers.utils import logging
-
-    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    # Missing weights become an error below.
-    logging.set_verbosity_error()
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
-        model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
-            path,
-            local_files_only=True,
-            dtype="auto" if precision is None else getattr(torch, precision),
-            output_loading_info=True,
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
-        raise ValueError(f"same: {path} could not be loaded as a classifier of pairs: {error}") from error
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-    if report["missing_keys"]:
-        raise ValueError(
-            f"same: {path} holds no trained weights for a classifier: {sorted(report['missing_keys'])[0]} is missing, "
-            "and would be random."
-        )
+    model, tokenizer = load_head(path, "same", "AutoModelForSequenceClassification", "a classifier of pairs", precision)
     labels = {str(label).lower(): number for number, label in model.config.id2label.items()}
     if "entailment" not in labels:
         raise ValueError(f"same: {path} has no class named 'entailment': it has {', '.join(map(repr, labels))}.")

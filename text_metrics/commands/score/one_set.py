@@ -16,8 +16,8 @@ from text_metrics.commands.score.store import State, Store
 from text_metrics.commands.score.units import Job, Reader, Unit
 from text_metrics.commands.score.work import Batch, Engine, Scorer, score_batch
 from text_metrics.commands.shared.files import written_whole
-from text_metrics.metrics._core.core_parts import Arrays
 from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_signatures
+from text_metrics.metrics._core.core_statistics import Arrays
 
 
 class _PartScorer:
