@@ -117,9 +117,9 @@ def contributions(
     -------
     a list for each set, with None for the texts of a set of fewer than three
     """
-    own = None if factors is None else factors[counted.rows]
+    counted_factors = None if factors is None else factors[counted.rows]
     # NaN where fewer than two texts are left of those that count: the score is 0 there.
-    without = nearest_without(distances.compared, counted.sizes, own, device=distances.device)
+    without = nearest_without(distances.compared, counted.sizes, counted_factors, device=distances.device)
     whole = np.repeat(np.where(counted.scored, scores, 0.0), counted.all_sizes)
     rest = whole.copy()
     rest[counted.rows] = np.nan_to_num(without)

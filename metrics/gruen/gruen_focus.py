@@ -193,8 +193,8 @@ def bonds(vectors: np.ndarray, rule: FocusRule = FOCUS_RULE) -> np.ndarray:
     before, after = sums[sizes - 1], sums[-1] - sums[sizes - 1]
     across = (before * after).sum(axis=1) / (sizes * (n - sizes))
     within = np.zeros(len(sizes))
-    for part, own, m in ((before, squares[sizes - 1], sizes), (after, squares[-1] - squares[sizes - 1], n - sizes)):
-        within += ((part * part).sum(axis=1) - own) / (m * (m - 1)) / 2
+    for part, squared, m in ((before, squares[sizes - 1], sizes), (after, squares[-1] - squares[sizes - 1], n - sizes)):
+        within += ((part * part).sum(axis=1) - squared) / (m * (m - 1)) / 2
     return across - rule.within * within - rule.side * np.log(np.minimum(sizes, n - sizes))
 
 
@@ -241,15 +241,15 @@ class WordMover:
         word is not judged.
         """
         documents = [self._weigh(sentence, parity) for sentence in sentences]
-        found = []
+        breaks = []
         for place, (first, second) in enumerate(itertools.pairwise(documents)):
             if not first or not second:
                 continue
             distance = self._distance(first, second)
             similarity = 1 / (1 + math.exp(_PARITY_SHIFT - distance)) if parity else 1 / (1 + distance)
             if similarity < threshold:
-                found.append(FocusBreak(place, similarity))
-        return found
+                breaks.append(FocusBreak(place, similarity))
+        return breaks
 
     def _weigh(self, sentence: str, parity: bool) -> list[tuple[np.ndarray, float]]:
         """Give each word of a sentence that carries meaning: its vector, and the logarithm of 1 + its count."""
@@ -263,8 +263,8 @@ class WordMover:
             for word in self._tokenizer.tokenize(sentence)
             if word.isalpha() and word.lower() not in self._stop_words
         )
-        found = ((self._vectors[word], math.log1p(n)) for word, n in counted.items())
-        return [(vector, weight) for vector, weight in found if vector is not None]
+        weighted = ((self._vectors[word], math.log1p(n)) for word, n in counted.items())
+        return [(vector, weight) for vector, weight in weighted if vector is not None]
 
     def _distance(self, first: list[tuple[np.ndarray, float]], second: list[tuple[np.ndarray, float]]) -> float:
         """Word Mover's distance (Kusner et al. 2015): the least mean way from words to words."""

@@ -49,14 +49,16 @@ class Redundancy(NamedTuple):
     flags: np.ndarray
 
     @classmethod
-    def of(cls, places: list[list[int]], found: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> "Redundancy":
-        """Join parts of what was found, each with the first sentences, the second ones and their flags."""
-        begins = np.array([own[0] for own in places], dtype=np.int64)
-        ends = np.array([own[-1] for own in places], dtype=np.int64)
+    def of(cls, places: list[list[int]], chunks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> "Redundancy":
+        """Concatenate chunks of pairs, each with the first sentences, the second ones and their flags."""
+        begins = np.array([positions[0] for positions in places], dtype=np.int64)
+        ends = np.array([positions[-1] for positions in places], dtype=np.int64)
         parts = [tuple(np.empty(0, dtype) for dtype in _DTYPES)]
-        for us, vs, flags in found:
-            kept = np.flatnonzero((begins[us] < ends[vs]) & (flags > 0))
-            parts.append(tuple(own[kept].astype(dtype) for own, dtype in zip((us, vs, flags), _DTYPES, strict=True)))
+        for us, vs, flags in chunks:
+            raised = np.flatnonzero((begins[us] < ends[vs]) & (flags > 0))
+            parts.append(
+                tuple(column[raised].astype(dtype) for column, dtype in zip((us, vs, flags), _DTYPES, strict=True))
+            )
         return cls(places, *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def n_flags(self) -> int:
@@ -69,7 +71,7 @@ class Redundancy(NamedTuple):
 
     def pairs(self, limit: int) -> list[tuple[int, int, list[str]]]:
         """List the first pairs, at most `limit`, by position: the positions of both sentences, and their flags."""
-        found: list[tuple[int, int, list[str]]] = []
+        listed: list[tuple[int, int, list[str]]] = []
         order = np.argsort(self.first, kind="stable")
         edges = np.searchsorted(self.first[order], np.arange(len(self.places) + 1))
         sentence_at = {place: u for u, places in enumerate(self.places) for place in places}
@@ -82,15 +84,15 @@ class Redundancy(NamedTuple):
                 for j in self.places[v][bisect_right(self.places[v], i) :]
             ]
             for j, flags in sorted(later):
-                if len(found) == limit:
-                    return found
-                found.append((i, j, [name for bit, name in enumerate(FLAGS) if flags >> bit & 1]))
-        return found
+                if len(listed) == limit:
+                    return listed
+                listed.append((i, j, [name for bit, name in enumerate(FLAGS) if flags >> bit & 1]))
+        return listed
 
     def _times(self) -> np.ndarray:
         """Count for each pair the pairs of positions of which the first comes first: (p,)."""
         times = np.ones(len(self.first), dtype=np.int64)
-        is_repeated = np.array([len(own) > 1 for own in self.places], dtype=bool)
+        is_repeated = np.array([len(positions) > 1 for positions in self.places], dtype=bool)
         for row in np.flatnonzero(is_repeated[self.first] | is_repeated[self.second]).tolist():
             u, v = self.places[self.first[row]], self.places[self.second[row]]
             times[row] = math.comb(len(u), 2) if u is v else len(u) * len(v) - np.searchsorted(v, u).sum()
@@ -142,7 +144,7 @@ class _Judge:
 
     def __init__(self, texts: list[str], places: list[list[int]], autojunk: bool) -> None:
         self.texts, self.autojunk = texts, autojunk
-        self.begins, self.ends = (np.array([own[end] for own in places]) for end in (0, -1))
+        self.begins, self.ends = (np.array([positions[end] for positions in places]) for end in (0, -1))
         self.words = [text.split() for text in texts]
         self.lengths = np.array(list(map(len, texts)))
         self.counts = np.array(list(map(len, self.words)))
@@ -156,10 +158,10 @@ class _Judge:
             for u, v in (pair, pair[::-1]):
                 if self.begins[u] < self.ends[v]:
                     raised[u, v] = ALL_FLAGS if is_contained else self._substring_flags(u, v)
-        for bit, found in ((EDITS, self._near_edits()), (COMMON, self._common_words())):
-            for us, vs in found:
-                kept = self.begins[us] < self.ends[vs]
-                for u, v in zip(us[kept].tolist(), vs[kept].tolist(), strict=True):
+        for bit, chunks in ((EDITS, self._near_edits()), (COMMON, self._common_words())):
+            for us, vs in chunks:
+                in_order = self.begins[us] < self.ends[vs]
+                for u, v in zip(us[in_order].tolist(), vs[in_order].tolist(), strict=True):
                     raised[u, v] = raised.get((u, v), 0) | bit
                 _refuse_too_many_pairs(len(raised))
 
@@ -178,22 +180,22 @@ class _Judge:
         """
         starts = np.cumsum([0, *(len(text) + len(_SEPARATOR) for text in self.texts)]).tolist()
         joined = _SEPARATOR.join(self.texts)
-        found: set[tuple[int, int]] = set()
+        candidates: set[tuple[int, int]] = set()
         for u, text in enumerate(self.texts):
             least = math.floor(_NEAR * len(text)) + 1
-            found.update(
+            candidates.update(
                 (min(u, v), max(u, v))
                 for v in _holders(text[len(text) - least : least], joined, starts)
                 if v != u and self.lengths[v] >= self.lengths[u]
             )
             for run in _word_runs(text, self.words[u]):
-                found.update(
+                candidates.update(
                     (min(u, v), max(u, v))
                     for v in _holders(run, joined, starts)
                     if v != u and self.counts[v] >= max(self.counts[u], _LEAST_WORDS)
                 )
-            _refuse_too_many_pairs(len(found))
-        return found
+            _refuse_too_many_pairs(len(candidates))
+        return candidates
 
     def _near_edits(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Find the ordered pairs whose edit distance is below 0.6 of the longer."""

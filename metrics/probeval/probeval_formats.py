@@ -19,7 +19,7 @@ WRONG = "wrong"
 # Above it, floats skip integers.
 _MOST = 2**53
 # What to do with a prediction without a reference, or the reverse.
-PARTNERLESS = ("error", "skip")
+UNPAIRED = ("error", "skip")
 _GOLD_FIELDS = ("id", "question", "sentence", "slot", "answers")
 _GOLD_ANSWER = ("text", "count", "cluster")
 
@@ -84,8 +84,8 @@ def pair_rows(
     TypeError, ValueError
         As `parse_rows` does, or if no question is left.
     """
-    parse_choice(unknown, "unknown", PARTNERLESS)
-    parse_choice(missing, "missing", PARTNERLESS)
+    parse_choice(unknown, "unknown", UNPAIRED)
+    parse_choice(missing, "missing", UNPAIRED)
     given = _items(predictions, "predictions", ("id", "answers"), ("text", "count"))
     gold = _items(references, "references", _GOLD_FIELDS, _GOLD_ANSWER)
     for name, rows in (("predictions", given), ("references", gold)):
@@ -118,7 +118,7 @@ def parse_reference(item: Any, where: str) -> dict:
     return _row(item, where, _GOLD_FIELDS, _GOLD_ANSWER)
 
 
-def questions(given: list[dict], gold: list[dict]) -> list[Question]:
+def read_questions(given: list[dict], gold: list[dict]) -> list[Question]:
     """Read canonical rows, merging the counts of equal answers.
 
     Raises
@@ -322,7 +322,7 @@ def _align(given: list[dict], gold: list[dict]) -> list[dict]:
     return [partners[row["id"]] for row in given]
 
 
-def parse_labels(labels: Any, asked: list[Question]) -> list[list[str]]:
+def parse_labels(labels: Any, questions: list[Question]) -> list[list[str]]:
     """Read people's cluster for each answer of the model: per question, a label or "wrong" for each answer in order.
 
     Raises
@@ -337,13 +337,15 @@ def parse_labels(labels: Any, asked: list[Question]) -> list[list[str]]:
             f"labels must map each question's id to a dict from its answers to clusters. Got {describe(labels)}."
         )
     rows = []
-    for question in asked:
-        own = labels.get(question.name)
-        if not isinstance(own, Mapping):
-            raise ValueError(f"labels must have a dict for question {show(question.name)}. Got {describe(own)}.")
+    for question in questions:
+        question_labels = labels.get(question.name)
+        if not isinstance(question_labels, Mapping):
+            raise ValueError(
+                f"labels must have a dict for question {show(question.name)}. Got {describe(question_labels)}."
+            )
         row = []
         for text in question.answers:
-            label = own.get(text)
+            label = question_labels.get(text)
             if label is None:
                 raise ValueError(
                     f"labels has no cluster for the answer {show(text)} to question {show(question.name)}."

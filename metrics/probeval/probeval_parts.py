@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .core_parts import Arrays, SetParts
-from .probeval_pipeline import Settings, reached, score_sides, summarize
+from .probeval_pipeline import reached, score_sides, summarize
 from .probeval_sampling import sides
 
 
@@ -67,7 +67,7 @@ class AnswerParts(SetParts):
         result = self._compute(example, details=True)
         gold, model = sides(result.pop("details")[0])
         model = model._replace(times=merged["counts"], weights=merged["weights"])
-        scored = score_sides(gold, model, merged["reached"], Settings(debias=self.settings.debias))
+        scored = score_sides(gold, model, merged["reached"], self.settings)
         return {**result, **summarize([scored], [n])}
 
     def _by_kind(self, weights: np.ndarray, reach: np.ndarray, counts: np.ndarray, example: str) -> dict[str, Any]:
@@ -76,11 +76,11 @@ class AnswerParts(SetParts):
         else:
             total = counts.sum()
             weights, kinds = (counts / total @ weights)[None], np.zeros(len(counts), dtype=np.intp)
-        own = np.zeros((len(weights), reach.shape[1]), dtype=bool)
-        np.logical_or.at(own, kinds, reach)
+        reached_by_kind = np.zeros((len(weights), reach.shape[1]), dtype=bool)
+        np.logical_or.at(reached_by_kind, kinds, reach)
         return {
             "weights": weights,
-            "reached": own,
+            "reached": reached_by_kind,
             "counts": np.bincount(kinds, counts, len(weights)),
             "example": np.array([example]),
         }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .core_numbers import describe, parse_choice, show
-from .probeval_formats import PARTNERLESS, parse_rows
+from .probeval_formats import UNPAIRED, parse_rows
 
 
 def from_cfc(targets: Any, predictions: Any, unknown: str = "error") -> dict[str, list[dict]]:
@@ -138,7 +138,7 @@ def from_protoqa(targets: Any, predictions: Any, unknown: str = "error") -> dict
 
 
 def _convert(references: list[dict], given: dict[str, Any], unknown: str) -> dict[str, list[dict]]:
-    parse_choice(unknown, "unknown", PARTNERLESS)
+    parse_choice(unknown, "unknown", UNPAIRED)
     targets = {reference["id"]: reference for reference in references}
     absent = [identity for identity in given if identity not in targets]
     if absent and (unknown == "error" or len(absent) == len(given)):

@@ -44,15 +44,18 @@ def divergences(
     -------
     ndarray of shape (n,), in nats; with `debias` less the bias, which may put a small divergence below 0
     """
-    found = kl_divergence(gold.distributions(gold_times), model.distributions(model_times))
+    values = kl_divergence(gold.distributions(gold_times), model.distributions(model_times))
     if debias:
-        n = len(found)
-        pairs = zip(*(np.broadcast_to(own, (n, own.shape[1])) for own in (gold_times, model_times)), strict=True)
+        n = len(values)
+        pairs = zip(
+            *(np.broadcast_to(side_times, (n, side_times.shape[1])) for side_times in (gold_times, model_times)),
+            strict=True,
+        )
         # A smoothing that underflows makes the scores without an answer infinite.
         with np.errstate(invalid="ignore"):
             bias = np.array([jackknife_bias(gold._replace(times=a), model._replace(times=b)) for a, b in pairs])
-        found = np.where(np.isfinite(bias), found - np.where(np.isfinite(bias), bias, 0.0), np.inf)
-    return found
+        values = np.where(np.isfinite(bias), values - np.where(np.isfinite(bias), bias, 0.0), np.inf)
+    return values
 
 
 def jackknife_bias(gold: Side, model: Side) -> float:
@@ -155,10 +158,10 @@ def sides(detail: Mapping[str, Any]) -> tuple[Side, Side]:
     for name, who in (("gold_assignments", "gold"), ("assignments", "model")):
         rows = detail[name]
         weights = np.zeros((len(rows), len(labels)))
-        for row, own in zip(weights, rows, strict=True):
-            for label, weight in own["clusters"].items():
+        for row, assignment in zip(weights, rows, strict=True):
+            for label, weight in assignment["clusters"].items():
                 row[labels[label]] = weight
-        times = np.array([own["count"] for own in rows], dtype=np.float64)
+        times = np.array([assignment["count"] for assignment in rows], dtype=np.float64)
         smoothing = np.array([detail["smoothing"][who][label] for label in labels])
         read.append(Side(times, weights, smoothing))
     return read[0], read[1]

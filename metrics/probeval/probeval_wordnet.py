@@ -88,9 +88,9 @@ class WordNet:
             self._exceptions[part] = {
                 inflected: lemmas for inflected, *lemmas in map(str.split, _lines(folder, f"{part}.exc"))
             }
-            found = re.search(r"WordNet (\d+\.\d+)", "".join(header))
-            if found:
-                self.version = found.group(1)
+            match = re.search(r"WordNet (\d+\.\d+)", "".join(header))
+            if match:
+                self.version = match.group(1)
         names = [name for part in _PARTS_OF_SPEECH for name in (*self._entries[part], *self._exceptions[part])]
         # The number of words of the longest collocation.
         self.longest = max((name.count("_") for name in names), default=0) + 1

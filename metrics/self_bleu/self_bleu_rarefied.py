@@ -58,11 +58,11 @@ def rarefied_columns(
             by_set = mean_by_set(bleu(statistics, smoothing), own_sizes)
         else:
             by_set = bleu(statistics.pooled(own_sizes), smoothing)
-        found = [*by_set, *(entropy(table, own_sizes) for table in tables)]
+        columns = [*by_set, *(entropy(table, own_sizes) for table in tables)]
         if repetition:
-            found += [self_repetition(table, own_sizes) for table in tables]
-            found.append(compression_ratios([texts[i] for i in drawn_texts.tolist()], own_sizes))
-        return np.stack(found, axis=1)
+            columns += [self_repetition(table, own_sizes) for table in tables]
+            columns.append(compression_ratios([texts[i] for i in drawn_texts.tolist()], own_sizes))
+        return np.stack(columns, axis=1)
 
     # In order of content, on which the compression ratio depends.
     expected = expected_over_subsets(score, content_keys(texts), sizes, k, content_ranks(texts))

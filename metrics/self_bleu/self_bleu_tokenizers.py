@@ -40,10 +40,10 @@ def tokenize(
 def _by_function(texts: list[str], tokenizer: Callable[[str], Any], where: Callable[[int], str]) -> list[list[str]]:
     tokens = []
     for i, text in enumerate(texts):
-        found = tokenizer(text)
-        if not isinstance(found, (list, tuple)) or not all(isinstance(token, str) for token in found):
-            raise TypeError(f"tokenizer must return a list of strings. Got {describe(found)} for {where(i)}.")
-        tokens.append(list(found))
+        words = tokenizer(text)
+        if not isinstance(words, (list, tuple)) or not all(isinstance(token, str) for token in words):
+            raise TypeError(f"tokenizer must return a list of strings. Got {describe(words)} for {where(i)}.")
+        tokens.append(list(words))
     return tokens
 
 

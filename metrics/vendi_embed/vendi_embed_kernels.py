@@ -194,21 +194,21 @@ class ClassKernel(Kernel):
         self, orders: list[float], weights: np.ndarray | None, details: bool
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Score each set from the shares of its classes, which are the eigenvalues; 0 if no text takes part."""
-        own = None if weights is None else weights[self._rows]
+        own_weights = None if weights is None else weights[self._rows]
         scores = np.zeros((len(self.sizes), len(orders)))
-        scores[self._present] = vendi_from_classes(self.classes, self._own_sizes, orders, own)
+        scores[self._present] = vendi_from_classes(self.classes, self._own_sizes, orders, own_weights)
         if not details:
             return scores, []
-        shares = class_shares(self.classes, self._own_sizes, own)
+        shares = class_shares(self.classes, self._own_sizes, own_weights)
         spread = np.zeros(len(self.sizes), dtype=np.int64)
         spread[self._present] = self.classes.counts
         return scores, [np.sort(part)[::-1] for part in np.split(shares, np.cumsum(spread)[:-1])]
 
     def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
         """Group the other texts again if the absence of a text may change their classes."""
-        own = None if weights is None else weights[self._rows]
+        own_weights = None if weights is None else weights[self._rows]
         scores = np.repeat(self.score([order], weights, False)[0][:, 0], self.sizes)
-        scores[self._rows] = classes_without(self.classes, self._own_sizes, order, own, self._relation)
+        scores[self._rows] = classes_without(self.classes, self._own_sizes, order, own_weights, self._relation)
         return scores
 
     def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
@@ -220,9 +220,9 @@ class ClassKernel(Kernel):
 
     def utility(self, quality: np.ndarray, patience: float) -> np.ndarray:
         """Compute the utility of each set to a reader of this patience: (m,); 0 if no text takes part."""
-        found = np.zeros(len(self.sizes))
-        found[self._present] = utility(self.classes, self._own_sizes, quality[self._rows], patience)
-        return found
+        utilities = np.zeros(len(self.sizes))
+        utilities[self._present] = utility(self.classes, self._own_sizes, quality[self._rows], patience)
+        return utilities
 
     def labels(self) -> list[list[int | None]]:
         """Return the class of each text, set by set; None for a text that does not take part."""
