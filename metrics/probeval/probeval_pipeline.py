@@ -363,7 +363,7 @@ def score_questions(
         scored = score(question.counts, weights, clusters, settings, seeds_of(question))
         if not np.isfinite(scored.score):
             raise ValueError(
-                f"smoothing is {settings.smoothing}, and the model gives no answer in some cluster of question "
+                f"smoothing is {settings.smoothing:g}, and the model gives no answer in some cluster of question "
                 f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
             )
         scored_questions.append(ScoredQuestion(question, clusters, weights, scored))

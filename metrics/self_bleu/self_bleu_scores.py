@@ -15,7 +15,7 @@ from .core_ngrams import (
     ngram_tables,
 )
 from .core_results import Estimate, jackknife_estimate, mean_estimate, mean_over_sets, rows_of
-from .self_bleu_rarefied import SetMeasure, rarefied_columns
+from .self_bleu_rarefied import rarefied_columns
 from .self_bleu_repetition import compression_ratio, compression_ratios, self_repetition
 from .self_bleu_settings import SelfBleuSettings
 
@@ -40,8 +40,7 @@ class Scored(NamedTuple):
 def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Scored:
     """Score each set, and all of them together."""
     if settings.rarefy is not None:
-        measure = SetMeasure(settings.max_order, settings.aggregate, settings.smoothed_by, settings.repetition)
-        columns, errors = rarefied_columns(tokens, sets.texts, sets.sizes, settings.rarefy, measure)
+        columns, errors = rarefied_columns(sets, tokens, settings)
         return Scored(columns, {name: mean_over_sets(column) for name, column in columns.items()}, errors=errors)
     sizes, smoothing, text_scores = sets.sizes, settings.smoothed_by, None
     pooled = settings.aggregate == "corpus" and len(sizes) > 0

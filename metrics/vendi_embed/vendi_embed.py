@@ -40,8 +40,7 @@ from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows
 from .vendi_embed_classes import make_classes as make_classes
-from .vendi_embed_kernels import Kernel as Kernel
-from .vendi_embed_make import make_kernel
+from .vendi_embed_kernels import make_kernel
 from .vendi_embed_nli import LoadedNli as LoadedNli
 from .vendi_embed_parts import VendiParts
 from .vendi_embed_rarefied import rarefied as rarefied

@@ -18,6 +18,7 @@ import argparse
 import os
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,8 @@ def score_sets(
     found : dict from a pipeline's name to an ndarray of the same shape; ProtoQA's scores have the sign changed
     """
     question = pool.question
-    human = next(iter(pipelines.values()))._replace(clustering="human", matcher="human")
     labels = [[*(question.clusters or []), WRONG][column] for column in pool.columns]
+    human = replace(next(iter(pipelines.values())), clustering="human", matcher="human", labels=labels)
     clusters = cluster(question, human, resources)
     weights = match(question, clusters, human, resources, labels)
     truth = [[score(row, weights, clusters, human).score for row in rows] for rows in sets]
