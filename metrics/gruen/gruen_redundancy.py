@@ -25,7 +25,7 @@ SUBSTRING, WORDS, EDITS, COMMON = 1, 2, 4, 8
 _NEAR, _EDIT_SHARE = 0.8, 0.6
 # Below this many words in both, only equal and contained sentences count.
 _LEAST_WORDS = 5
-# From this length on, difflib by default leaves out what is frequent.
+# From this length on, difflib by default leaves out frequent characters.
 _AUTOJUNK_LENGTH = 200
 _SEPARATOR = "\n"
 _DTYPES = (np.int32, np.int32, np.int8)
@@ -250,7 +250,7 @@ def longest_common_substring(a: str, b: str, autojunk: bool = False, least: int 
 
     Parameters
     ----------
-    autojunk : leave out what is frequent in a `b` of 200 characters or more, as difflib does by default
+    autojunk : leave out frequent characters of a `b` of 200 characters or more, as difflib does by default
     least : the length below which none is looked for, and 0 is returned
     """
     if autojunk and len(b) >= _AUTOJUNK_LENGTH:

@@ -28,7 +28,7 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> str | Non
 
     Returns
     -------
-    None if they are there now; otherwise the reason why not
+    None if they are there; otherwise the reason
     """
     place = Path(script).with_name(name)
     if place.is_file() and _digest(place) == sha256:
@@ -47,7 +47,7 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> str | Non
         # The errors of the client and of its HTTP library have no other base class in common.
         except Exception as error:
             detail = (str(error).strip() or type(error).__name__).splitlines()[0]
-            return f"the Space {space} does not give it ({detail})"
+            return f"the Space {space} could not be read ({detail})"
         if _digest(source) != sha256:
             return _difference(source, sha256)
     try:
@@ -70,7 +70,7 @@ def check_weights(script: str, module: str, name: str, sha256: str) -> Path:
     reason = bring_weights(script, module, name, sha256)
     if reason is not None:
         raise ValueError(
-            f"backbone='compact' needs the weights {name}, and they are not there: {reason}. Load the metric from a "
+            f"backbone='compact' needs the weights {name}, which are missing: {reason}. Load the metric from a "
             "folder that holds them, put the file there again, or pass backbone='bert'."
         )
     return Path(script).with_name(name)

@@ -24,7 +24,7 @@ def hac(embeddings: np.ndarray, method: str, distance: float, times: np.ndarray 
     embeddings : ndarray of shape (n, d), unit rows
     method : one of LINKAGES
     distance : > 0; two unit vectors are at most 2 apart
-    times : ndarray of shape (n,), how often each row counts in the linkage; once if None
+    times : ndarray of shape (n,), the weight of each row in the linkage; 1 if None
 
     Returns
     -------

@@ -3,7 +3,7 @@
 The canonical form is a row for each question, in the same order on both sides:
 predictions `{"id", "answers": [{"text", "count"}]}` and
 references `{"id", "question", "sentence", "slot", "answers": [{"text", "count", "cluster"}]}`,
-with "" for a string that is not there.
+with "" for a missing string.
 """
 
 import warnings
@@ -18,7 +18,7 @@ from .core_numbers import describe, parse_choice, parse_count, show, unpack
 WRONG = "wrong"
 # Above it, floats skip integers.
 _MOST = 2**53
-# What to do with a prediction without a reference, or the reverse.
+# How a prediction without a reference, or the reverse, is treated.
 UNPAIRED = ("error", "skip")
 _GOLD_FIELDS = ("id", "question", "sentence", "slot", "answers")
 _GOLD_ANSWER = ("text", "count", "cluster")
@@ -27,7 +27,7 @@ _GOLD_ANSWER = ("text", "count", "cluster")
 class Question(NamedTuple):
     """One question; texts are sorted, so that the order of answers does not matter.
 
-    name : how errors and details call it: its id, or its place
+    name : its name in errors and details: its id, or its position
     answers : list of u different answers of the model
     counts : ndarray of shape (u,), how often it gave each
     gold : list of g different answers of people
@@ -108,7 +108,7 @@ def pair_rows(
 
 
 def parse_reference(item: Any, where: str) -> dict:
-    """Convert a question with people's answers to the canonical form; `where` is what errors call it.
+    """Convert a question with people's answers to the canonical form; `where` names it in errors.
 
     Raises
     ------
@@ -300,7 +300,7 @@ def _align(given: list[dict], gold: list[dict]) -> list[dict]:
     if not (given[0]["id"] and gold[0]["id"]):
         if len(given) != len(gold):
             raise ValueError(
-                f"predictions without ids must be as many as references. Got {len(given)} predictions for "
+                f"predictions and references without ids must have equal lengths. Got {len(given)} predictions and "
                 f"{len(gold)} references."
             )
         for row, partner in zip(given, gold, strict=True):
@@ -328,9 +328,9 @@ def parse_labels(labels: Any, questions: list[Question]) -> list[list[str]]:
     Raises
     ------
     TypeError
-        If `labels` is no mapping of mappings.
+        If `labels` is not a mapping of mappings.
     ValueError
-        If an answer has no label, or one that is no cluster of its question.
+        If an answer has no label, or its label is not a cluster of its question.
     """
     if not isinstance(labels, Mapping):
         raise TypeError(

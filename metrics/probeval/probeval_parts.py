@@ -1,4 +1,4 @@
-"""ProbEval of one question from parts of its answers: how many answers fell to each cluster."""
+"""ProbEval of one question from parts of its answers: the weight of the answers in each cluster."""
 
 import json
 from collections.abc import Sequence
@@ -19,9 +19,11 @@ class AnswerParts(SetParts):
     """
 
     def check(self) -> None:
-        """Refuse settings under which a score needs more than sums over the answers."""
+        """Raise a ValueError for settings under which a score needs more than sums over the answers."""
         if self.settings.parity and self.settings.matcher == "wordnet":
-            raise ValueError("parity=True with matcher='wordnet' matches answers by one another, and does not merge")
+            raise ValueError(
+                "parity=True with matcher='wordnet' matches answers by each other, so parts cannot be merged"
+            )
         if self.settings.smoothing == 0:
             raise ValueError("smoothing=0 makes the score of a part that misses a cluster infinite")
         if self.settings.debias is True and self._divides_answers():

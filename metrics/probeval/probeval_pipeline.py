@@ -23,7 +23,7 @@ CASCADE_WORDNET = 0.5
 
 
 class Resources(NamedTuple):
-    """What answers are compared by; None where the pipeline does not need it."""
+    """Embeddings and WordNet, by which answers are compared; None if the pipeline does not need them."""
 
     embeddings: Embeddings | None = None
     wordnet: WordNetMatcher | None = None
@@ -33,7 +33,7 @@ class Clusters(NamedTuple):
     """Gold answers in clusters.
 
     labels : list of c str
-    counts : ndarray of shape (g, c), how often people gave each answer, by its cluster
+    counts : ndarray of shape (g, c), people's count of each answer, by its cluster
     groups : ndarray of shape (g, c), bool, for soft clusters: the groups of answers from which they were made
     """
 
@@ -200,7 +200,7 @@ def score(
 
     Parameters
     ----------
-    counts : ndarray of shape (u,), how often the model gave each answer
+    counts : ndarray of shape (u,), the model's count of each answer
     weights : ndarray of shape (u, c + 1), from `match`
     seeds : of the samples of people's answers and of the model's, with `rarefy_people` and `rarefy`
     """
@@ -349,7 +349,7 @@ def score_questions(
 
     Parameters
     ----------
-    labels : for each question what people assigned its answers to, for matcher="human"; else None
+    labels : for matcher="human", people's label of each answer to each question; else None
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What sampling does to a divergence: its bias by the jackknife, and the divergences of other samples."""
+"""The bias that sampling adds to a divergence, by the jackknife, and the divergences of other samples."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ _BLOCK = 10**6  # cells of the draws that are held at a time
 class Side(NamedTuple):
     """The answers to a question of people or of a model, by kind: all answers of a kind count in the same way.
 
-    times : ndarray of shape (k,), how often each kind was given
+    times : ndarray of shape (k,), the number of answers of each kind
     weights : ndarray of shape (k, c + 1), how much each kind counts in each cluster and in `wrong`
     smoothing : ndarray of shape (c + 1,), added to the counts
     """
@@ -37,7 +37,7 @@ def divergences(
 
     Parameters
     ----------
-    gold_times : ndarray of shape (n, k) or (1, k), how often people give each kind of answer in each sample
+    gold_times : ndarray of shape (n, k) or (1, k), people's number of answers of each kind in each sample
     model_times : ndarray of shape (n, u) or (1, u), the same for the model
 
     Returns
@@ -124,13 +124,13 @@ def drawn_down(
 
 
 def content_seed(who: str, texts: Sequence[str], times: np.ndarray) -> int:
-    """Derive a seed from the answers of one side, so that questions are drawn independently, and each always alike."""
+    """Derive a seed from the answers of one side: draws are independent between questions, and reproducible."""
     said = sorted(zip(texts, np.rint(times).astype(np.int64).tolist(), strict=True))
     return int.from_bytes(hashlib.blake2b(repr((who, said)).encode(), digest_size=8).digest(), "little")
 
 
 def redrawn(side: Side, n_draws: int, rng: np.random.Generator) -> tuple[Side, np.ndarray]:
-    """Draw new samples of as many answers from the smoothed distribution of a side.
+    """Draw new samples of the same size from the smoothed distribution of a side.
 
     The smoothing stands for further answers, one kind for each cluster and for `wrong`, so that new samples may have
     answers in clusters where this one has none. Clusters, weights and smoothing stay as they are.
@@ -138,7 +138,7 @@ def redrawn(side: Side, n_draws: int, rng: np.random.Generator) -> tuple[Side, n
     Returns
     -------
     side : with these further kinds
-    times : ndarray of shape (n_draws, k + c + 1), how often each kind is in each sample
+    times : ndarray of shape (n_draws, k + c + 1), the count of each kind in each sample
     """
     weights = np.vstack([side.weights, np.eye(len(side.smoothing))])
     every = side._replace(times=np.append(side.times, side.smoothing), weights=weights)

@@ -48,7 +48,7 @@ _word = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 class Words(NamedTuple):
     """An answer as words.
 
-    content : its words without function words, or all words if there are no others
+    content : its words without function words, or all words if all are function words
     squeezed : all its words without spaces, to compare answers that differ in punctuation and spaces only
     stems : of the content words
     head : stem of the last content word before a function word that follows a content word
@@ -62,7 +62,7 @@ class Words(NamedTuple):
 
 @lru_cache(maxsize=100_000)
 def words(text: str) -> Words:
-    """Read an answer as words; its text in lower case stands for an answer without any."""
+    """Read an answer as words; an answer without words is read as its text in lower case."""
     tokens = [word.replace("’", "'").removesuffix("'s").replace(".", "") for word in _word.findall(text.lower())]
     tokens = tokens or [" ".join(text.lower().split())]
     content = [word for word in tokens if word not in _FUNCTION_WORDS] or tokens

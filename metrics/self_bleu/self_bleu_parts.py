@@ -1,7 +1,7 @@
 """Self-BLEU, Distinct-n and Entropy-n of one set from its parts: n-gram tables that merge.
 
-An n-gram is known by a hash of 64 bits, so that tables merge whatever the vocabulary of each part: among n different
-n-grams, a share of about n / 2^65 is taken for another.
+An n-gram is identified by a hash of 64 bits, so that tables merge whatever the vocabulary of each part. Among n
+different n-grams, a share of about n / 2^65 collides.
 """
 
 import hashlib
@@ -145,7 +145,7 @@ class SelfBleuParts(SetParts):
     least = 2
 
     def check(self) -> None:
-        """Refuse a mean over texts, which needs the matches of each text."""
+        """Raise a ValueError for a mean over texts, which needs the matches of each text."""
         if self.settings.aggregate == "sentence":
             raise ValueError(
                 "aggregate='sentence' needs the matches of each text, which merged tables do not have; 'set' does not"

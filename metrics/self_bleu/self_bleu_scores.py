@@ -25,8 +25,8 @@ class Scored(NamedTuple):
 
     columns : by name, ndarrays of shape (m,)
     means : by name, over all sets
-    statistics : of BLEU, with a value for each set; None where there are none
-    text_scores : ndarray of shape (n,), the BLEU of each text; None where there is none
+    statistics : of BLEU, with a value for each set; None without `aggregate="corpus"`
+    text_scores : ndarray of shape (n,), the BLEU of each text; None without `aggregate="sentence"`
     errors : with `rarefy`, the standard errors of columns; None without
     """
 
@@ -79,7 +79,7 @@ def estimate_score(scored: Scored, units: np.ndarray, settings: SelfBleuSettings
 
 
 def _corpus_estimate(score: float, of_sets: BleuStatistics, smoothing: str, units: np.ndarray) -> Estimate:
-    """Estimate the score of all sets together, which is no mean, from that without the sets of each unit."""
+    """Estimate the score of all sets pooled, which is not a mean, from that without the sets of each unit."""
     index = np.unique(units, return_inverse=True)[1]
 
     def without(statistics: np.ndarray) -> np.ndarray:

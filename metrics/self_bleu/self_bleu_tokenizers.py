@@ -19,7 +19,7 @@ def tokenize(
     texts : list of n strings
     tokenizer : "whitespace"; a name that sacreBLEU knows, such as "13a", "intl", "char", "zh" or "ja-mecab"; or a
         function from a text to its list of tokens
-    where : says in an error which text an index means
+    where : names the text of an index in an error
 
     Raises
     ------
@@ -59,5 +59,5 @@ def _by_sacrebleu(texts: list[str], name: Any) -> tuple[list[list[str]], str]:
     try:
         split = sacrebleu.BLEU(tokenize=name).tokenizer
     except RuntimeError as error:  # how sacreBLEU says that MeCab is missing
-        raise ImportError(f"tokenizer {name!r} needs more than sacreBLEU: {str(error).strip()}") from error
+        raise ImportError(f"tokenizer {name!r} needs a further package: {str(error).strip()}") from error
     return [split(text).split() for text in texts], f"{name}-sacrebleu{sacrebleu.__version__}"

@@ -10,7 +10,7 @@ from .core_rarefaction import expected_distinct, expected_over_subsets
 from .vendi_embed_kernels import ClassKernel, Kernel
 from .vendi_embed_weighting import Weighting
 
-# Up to so many texts, all ways in which they may fall into classes are scored: 627 for the largest number.
+# The largest subset whose partitions into classes are all scored: there are 627 of 20 texts.
 LARGEST_EXACT = 20
 # Entries of a table of probabilities held at a time.
 _ENTRIES = 2**22
@@ -21,7 +21,7 @@ class Rarefied(NamedTuple):
 
     by_order, errors : ndarrays of shape (m, len(orders)), the scores and their standard errors
     quality_scores : ndarray of shape (m,), of the mean quality times the score at the first order; None without quality
-    is_exact : whether a formula was used, and no subset
+    is_exact : whether a formula was used instead of subsets
     """
 
     by_order: np.ndarray
