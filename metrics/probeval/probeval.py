@@ -109,8 +109,8 @@ Args:
         Quenouille's jackknife over both sides' answers. What is left still depends on the numbers of answers: compare
         different numbers with `rarefy`. A small divergence may fall below 0. Cannot be combined with `rarefy`.
     rarefy (`int`): return expected scores of this many of the model's answers to each question, drawn without
-        replacement, so that samples of different sizes can be compared: the mean over 1000 seeded draws. A question
-        with fewer answers is an error.
+        replacement, so that samples of different sizes can be compared: the mean over 1000 random draws, with a seed
+        made from the answers. A question with fewer answers is an error.
     rarefy_people (`int`): the same for people's answers, in the clusters of all of them, so that questions that
         different numbers of people answered can be compared.
     parity (`bool`, default `False`): reproduce the released code. With automatic clusters, people's distribution is
@@ -286,9 +286,9 @@ class Probeval(TextMetric, evaluate.Metric):
         """Score ranked answers by the rules of ProtoQA (Boratko et al., 2020), the baseline that the paper beats.
 
         Args:
-            predictions: as for `compute`. Answers are ranked by count, and those of equal count as they come: a list
-                without repeats is a ranking.
-            references: as for `compute`; where an answer of a question bears no cluster, each is its own.
+            predictions: as for `compute`. Answers are ranked by count, and those of equal count in the order given:
+                a list without repeats is a ranking.
+            references: as for `compute`; if an answer of a question has no cluster, each answer is its own.
 
         Returns
         -------

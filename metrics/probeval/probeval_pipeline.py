@@ -78,7 +78,7 @@ def texts_to_embed(texts: Iterable[str], settings: ProbevalSettings) -> list[str
 
 
 def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[Resources, dict[str, str]]:
-    """Load what the pipeline compares answers by; returns the entries of a signature, too.
+    """Load what the pipeline compares answers with; returns the entries of a signature, too.
 
     Parameters
     ----------

@@ -143,7 +143,7 @@ def _offsets(entry: str) -> list[str]:
 
 
 def load_wordnet() -> WordNet:
-    """Load WordNet from the folder named by WNSEARCHDIR, from the system's, or from NLTK's data; once.
+    """Load WordNet from the folder named by WNSEARCHDIR, from the system's, or from NLTK's data; it is cached.
 
     Raises
     ------

@@ -93,7 +93,7 @@ Args:
     quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
     min_quality (`float` in [0, 1]): requires `quality`. Texts of lower quality are left out of all results, as in
         effective semantic diversity (arXiv 2504.12522), and `weights` are renormalized. A set scores 1 if one text is
-        left and 0 if none is.
+        left and 0 if no text is.
     classes (shaped like `predictions`): for `kernel="classes"`, the class of each text, a string or an integer, such
         as people or a judge assigned it. Texts of one set with equal labels say the same. No model is loaded.
     same (`float`, callable or `str`, default 0.83): for `kernel="classes"`, which texts say the same. A number: those
