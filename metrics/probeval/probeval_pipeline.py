@@ -370,7 +370,7 @@ def score_questions(
     return scored_questions
 
 
-def clustering_quality(scored: list[ScoredQuestion]) -> dict[str, float]:
+def clustering_quality(scored: list[ScoredQuestion]) -> dict[str, float | None]:
     """Compare clusters with people's: the means over questions of the measures of `compare_clusterings`."""
     compared = [
         compare_clusterings(clusters.counts.argmax(axis=1), question.gold_counts.argmax(axis=1))
