@@ -94,8 +94,10 @@ class CompactModel(nn.Module):
         reports its error.
         """
         rows = self.word_query(hidden)
-        own = (rows * self.bert.embeddings.word_embeddings.weight[expected]).sum(1) + self.vocabulary_bias[expected]
-        return (self.log_total(rows)[:, 0] - own).float()
+        expected_logits = (rows * self.bert.embeddings.word_embeddings.weight[expected]).sum(1) + self.vocabulary_bias[
+            expected
+        ]
+        return (self.log_total(rows)[:, 0] - expected_logits).float()
 
     def word_query(self, hidden: torch.Tensor) -> torch.Tensor:
         """Return vectors to compare with the word embeddings: (..., size) to (..., size)."""
@@ -142,10 +144,10 @@ class CompactBackbone:
             hidden = model.hidden(ids, mask)
             faults = model.word_fault(hidden)[..., 0].cpu()
             for piece, row in zip(batch, faults, strict=True):
-                sentence, found = sentences[owners[piece]], suspects[owners[piece]]
+                sentence, sentence_suspects = sentences[owners[piece]], suspects[owners[piece]]
                 for at in torch.nonzero(row[1 : len(pieces[piece]) - 1] > 0)[:, 0].tolist():
                     start, end = word_around(sentence, *offsets[piece][at])
-                    found[start, end] = sentence[start:end]
+                    sentence_suspects[start, end] = sentence[start:end]
             return sentence_values(model, ids, mask, hidden)
 
         values = run_batches(np.array(list(map(len, pieces))), forward, self._settings, "Sentences")
@@ -157,8 +159,8 @@ class CompactBackbone:
         acceptability = (
             _logistic(soundness, *calibration.soundness) + _logistic(acceptability, *calibration.acceptability)
         ) / 2
-        words = [[found[at] for at in sorted(found)] for found in suspects]
-        return SentenceScores(likelihood, acceptability, loss, words)
+        marked = [[words[span] for span in sorted(words)] for words in suspects]
+        return SentenceScores(likelihood, acceptability, loss, marked)
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
         """Average them with the weights of the paper's formula: one eighth for likelihood."""

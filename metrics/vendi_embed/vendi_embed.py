@@ -40,8 +40,7 @@ from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows
 from .vendi_embed_classes import make_classes as make_classes
-from .vendi_embed_kernels import Kernel as Kernel
-from .vendi_embed_make import make_kernel
+from .vendi_embed_kernels import make_kernel
 from .vendi_embed_nli import LoadedNli as LoadedNli
 from .vendi_embed_parts import VendiParts
 from .vendi_embed_rarefied import rarefied as rarefied
@@ -86,7 +85,7 @@ Args:
     quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
     min_quality (`float` in [0, 1]): requires `quality`. Texts of lower quality are left out of all results, as in
         effective semantic diversity (arXiv 2504.12522), and `weights` are renormalized. A set scores 1 if one text is
-        left and 0 if none is.
+        left and 0 if no text is.
     classes (shaped like `predictions`): for `kernel="classes"`, the class of each text, a string or an integer, such
         as people or a judge assigned it. Texts of one set with equal labels say the same. No model is loaded.
     same (`float`, callable or `str`, default 0.83): for `kernel="classes"`, which texts say the same. A number: those

@@ -57,9 +57,9 @@ def mutual_entailment(
         If the model cannot be found, or is not a classifier with such a class.
     """
     loaded, identity = load_nli(name, settings)
-    ordered = list(dict.fromkeys(way for one, other in pairs for way in ((one, other), (other, one))))
+    ordered = list(dict.fromkeys(way for left, right in pairs for way in ((left, right), (right, left))))
     entailed = dict(zip(ordered, _entails(ordered, loaded, settings), strict=True))
-    same = np.array([entailed[one, other] and entailed[other, one] for one, other in pairs], dtype=bool)
+    same = np.array([entailed[left, right] and entailed[right, left] for left, right in pairs], dtype=bool)
     return same, {"same": f"nli:{identity}", "precision": loaded.precision}
 
 
@@ -98,7 +98,7 @@ def _entails(pairs: list[tuple[str, str]], loaded: LoadedNli, settings: EncoderS
             f"same reads: the rest is cut off (the longest has {lengths.max()}).",
             stacklevel=7,
         )
-    found = np.zeros(len(pairs), dtype=bool)
+    entailed = np.zeros(len(pairs), dtype=bool)
     device = str(loaded.model.device)
     read = lengths if loaded.limit is None else np.minimum(lengths, loaded.limit)
     with progress_bar(len(pairs), "Comparing", "pair", settings.progress) as bar:
@@ -107,9 +107,9 @@ def _entails(pairs: list[tuple[str, str]], loaded: LoadedNli, settings: EncoderS
             with loaded.lock, torch.inference_mode():
                 columns = {name: [values[i] for i in batch] for name, values in encoded.items()}
                 inputs = loaded.tokenizer.pad(columns, return_tensors="pt").to(device)
-                found[batch] = (loaded.model(**inputs).logits.argmax(dim=-1) == loaded.entailment).cpu().numpy()
+                entailed[batch] = (loaded.model(**inputs).logits.argmax(dim=-1) == loaded.entailment).cpu().numpy()
             bar.update(len(batch))
-    return found.tolist()
+    return entailed.tolist()
 
 
 def _tokenize(pairs: list[tuple[str, str]], loaded: LoadedNli) -> tuple[Any, np.ndarray]:

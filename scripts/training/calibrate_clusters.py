@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_objects
 from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
-from text_metrics.metrics.probeval.probeval_formats import Question, parse_rows, questions
+from text_metrics.metrics.probeval.probeval_formats import Question, parse_rows, read_questions
 from text_metrics.metrics.probeval.probeval_released import from_cfc, parse_target
 from text_metrics.metrics.probeval.probeval_soft import FEATURES, pair_features, words
 from text_metrics.metrics.probeval.probeval_vectors import Embeddings
@@ -43,7 +43,7 @@ def read(path: Path) -> list[Question]:
     records = list(read_objects(path))
     targets = [parse_target(record, where) for where, record in records]
     rows = from_cfc([record for _, record in records], {target["id"]: [] for target in targets})
-    return questions(*parse_rows(rows["predictions"], rows["references"]))
+    return read_questions(*parse_rows(rows["predictions"], rows["references"]))
 
 
 def embed(asked: list[Question], model: str) -> Embeddings:

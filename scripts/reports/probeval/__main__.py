@@ -18,6 +18,7 @@ import argparse
 import os
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,12 @@ from text_metrics.metrics.probeval.probeval_formats import WRONG
 from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, cluster_maximum
 from text_metrics.metrics.probeval.probeval_pipeline import (
     Resources,
-    Settings,
     cluster,
     match,
-    needs_embeddings,
-    resolve,
     score,
 )
 from text_metrics.metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores
+from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings, resolve
 from text_metrics.metrics.probeval.probeval_soft import words
 from text_metrics.metrics.probeval.probeval_vectors import Embeddings, average_word_vectors
 from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet
@@ -55,13 +54,13 @@ BASELINE = "hac + cosine"  # the others are compared with it, question by questi
 RESAMPLES = 2000
 
 
-def settings_for(clustering: str, matcher: str, parity: bool) -> Settings:
+def settings_for(clustering: str, matcher: str, parity: bool) -> ProbevalSettings:
     """Return the default settings of a pipeline."""
-    return resolve(Settings(clustering=clustering, matcher=matcher, parity=parity), [])
+    return resolve(ProbevalSettings(clustering=clustering, matcher=matcher, parity=parity), [])
 
 
 def score_sets(
-    pool: Pool, sets: list[np.ndarray], pipelines: dict[str, Settings], resources: Resources
+    pool: Pool, sets: list[np.ndarray], pipelines: dict[str, ProbevalSettings], resources: Resources
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Score sets of answers by people's clusters and labels, and by each pipeline.
 
@@ -75,8 +74,8 @@ def score_sets(
     found : dict from a pipeline's name to an ndarray of the same shape; ProtoQA's scores have the sign changed
     """
     question = pool.question
-    human = next(iter(pipelines.values()))._replace(clustering="human", matcher="human")
     labels = [[*(question.clusters or []), WRONG][column] for column in pool.columns]
+    human = replace(next(iter(pipelines.values())), clustering="human", matcher="human", labels=labels)
     clusters = cluster(question, human, resources)
     weights = match(question, clusters, human, resources, labels)
     truth = [[score(row, weights, clusters, human).score for row in rows] for rows in sets]
@@ -257,7 +256,7 @@ def main() -> int:
         for clustering in arguments.clusterings
         for matcher in arguments.matchers
         if (clustering != "soft" or matcher == "soft")
-        and (needs_embeddings(settings := settings_for(clustering, matcher, arguments.parity)) or matcher == "wordnet")
+        and ((settings := settings_for(clustering, matcher, arguments.parity)).needs_embeddings or matcher == "wordnet")
     }
 
     lines = [

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.shared.files import read_json, read_objects, read_part
-from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, parse_rows, questions
+from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, parse_rows, read_questions
 from text_metrics.metrics.probeval.probeval_released import from_protoqa, parse_target
 
 GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
@@ -75,7 +75,7 @@ def read(targets: Path, predictions: Path | None, assessments: Path | None) -> l
         rows = from_protoqa(
             [record for _, record in records], {identity: list(answers) for identity, answers in labelled.items()}
         )
-        asked = questions(rows["predictions"], rows["references"])
+        asked = read_questions(rows["predictions"], rows["references"])
     except (TypeError, ValueError) as error:
         raise ValueError(f"{targets}: {error}") from None
     for question in asked:
@@ -112,7 +112,7 @@ def make_pool(question: Question, gold: list[dict], labelled: dict[str, list]) -
     if len(clusters) < 2 or len(reached) < 2 or sum(count for _, count in labelled.values()) < MIN_ANSWERS:
         return None
     rows = parse_rows([{"id": question.name, "answers": answers}], [{"id": question.name, "answers": gold}])
-    (asked,) = questions(*rows)
+    (asked,) = read_questions(*rows)
     own = [columns.get(labelled[text][0], len(clusters)) for text in asked.answers]
     return Pool(asked, np.array(own))
 

@@ -123,7 +123,7 @@ REPETITIONS = (
     Fault("loop of two sentences", loop),
 )
 DIGRESSIONS = (
-    Fault("stranger's sentence", strange_sentence),
-    Fault("stranger's paragraph", strange_paragraph, least=5),
+    Fault("sentence from another document", strange_sentence),
+    Fault("paragraph from another document", strange_paragraph, least=5),
     Fault("second half of another document", strange_half, least=5),
 )

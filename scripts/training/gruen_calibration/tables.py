@@ -14,7 +14,7 @@ ASKED: dict[tuple[str, str], dict[int, float]] = {
     ("non-redundancy", "opening clause repeated"): dict.fromkeys(SIZES, 0.8),
     ("non-redundancy", "loop of two sentences"): dict.fromkeys(SIZES, 0.98),
     ("focus", HUMAN): dict.fromkeys(SIZES, 0.1),
-    ("focus", "stranger's sentence"): dict(zip(_FIVE_TO_TWENTY, (0.75, 0.65, 0.5), strict=True)),
+    ("focus", "sentence from another document"): dict(zip(_FIVE_TO_TWENTY, (0.75, 0.65, 0.5), strict=True)),
     ("focus", "second half of another document"): dict.fromkeys(SIZES, 0.8),
 }
 FALSE_ALARMS = (0.025, 0.05, 0.1, 0.2, 0.3)
@@ -26,7 +26,7 @@ def _percent(share: float | None) -> str:
 
 def rate_table(component: str, rows: list[Row]) -> Table:
     """Share of texts that lose a component, by size; what misses a figure that is asked is marked."""
-    table = [[f"lose {component}", *(f"{size} sentences" for size in SIZES), "asked"]]
+    table = [[f"lose {component}", *(f"{size} sentences" for size in SIZES), "target"]]
     for row in rows:
         asked = ASKED.get((component, row.name), {})
         cells = []

@@ -20,8 +20,20 @@ from text_metrics.commands.shared.command import drawn
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.settings import ENCODER, parse_settings
 from text_metrics.metrics._core.core_results import confidence_level
-from text_metrics.metrics.probeval.core_encoder import EncoderSettings
-from text_metrics.metrics.probeval.probeval_pipeline import Settings
+from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings
+
+# The settings of the pipeline; the commands draw answers down themselves.
+PIPELINE = (
+    "clustering",
+    "matcher",
+    "threshold",
+    "linkage",
+    "distance",
+    "seed",
+    "smoothing",
+    "debias",
+    "parity",
+)
 
 DESCRIPTION = """\
 Score the answers of models, and of people, to the same questions.
@@ -70,17 +82,17 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parse_pipeline(pairs: list[str]) -> tuple[Settings, EncoderSettings]:
+def parse_pipeline(pairs: list[str]) -> ProbevalSettings:
     """Read the settings of probeval; raises a ValueError for one that it does not have."""
     given = parse_settings(pairs, "--setting")
-    # The commands draw answers down themselves.
-    names = [*(name for name in Settings._fields if not name.startswith("rarefy")), *ENCODER]
+    names = [*PIPELINE, *ENCODER]
     for name in given:
         if name not in names:
             known = ", ".join(names)
             raise ValueError(f"--setting {name}: probeval has no such setting here. It has {known}.")
-    encoder = EncoderSettings(**{name: value for name, value in given.items() if name in ENCODER})
-    return Settings(**{name: value for name, value in given.items() if name in Settings._fields}), encoder
+    if given.get("matcher") == "human":
+        raise ValueError("matcher='human' needs people's labels of each answer, which the report does not take.")
+    return ProbevalSettings(**given)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -116,7 +128,7 @@ def make_report(
     references: list[dict[str, Any]],
     files: dict[str, dict[str, Counter[str]]],
     people: dict[str, Counter[str]] | None,
-    pipeline: tuple[Settings, EncoderSettings],
+    pipeline: ProbevalSettings,
     how: Comparing,
 ) -> dict[str, Any]:
     """Compute all numbers of the report, as strictly valid JSON.
@@ -130,7 +142,7 @@ def make_report(
     everyone = {name: _answered(name, clean_counts(found) if how.clean else found) for name, found in given.items()}
     distinct = {name for name, found in given.items() if all(n == 1 for own in found.values() for n in own.values())}
     files = {name: everyone[name] for name in files}
-    scorer = Scorer(references, everyone, *pipeline)
+    scorer = Scorer(references, everyone, pipeline)
     own = rows(scorer, everyone, how.level)
     for row in own:
         row["distinct"] = row["name"] in distinct

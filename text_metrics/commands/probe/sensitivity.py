@@ -152,7 +152,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     check_report(arguments, [arguments.targets])
-    found = measure(Scorer(read_references(arguments.targets), {}, *parse_pipeline(arguments.setting)))
+    found = measure(Scorer(read_references(arguments.targets), {}, parse_pipeline(arguments.setting)))
     write_outputs(arguments, "probe sensitivity", "\n".join(lines(found)) + "\n", found, draw_sensitivity)
     return 0
 
