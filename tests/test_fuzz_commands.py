@@ -22,7 +22,7 @@ from scripts.training.gruen.corpus import read_cola
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.candidate_sets import candidate_sets
-from text_metrics.commands.meta_eval.kinds import read_kinds
+from text_metrics.commands.meta_eval.generated_sets import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
 from text_metrics.commands.meta_eval.raters import read_rater
 from text_metrics.commands.probe import files as probe_files

@@ -19,7 +19,7 @@ from tests.conftest import METRICS, ROOT
 from text_metrics.commands.meta_eval import (
     agreement,
     evaluation,
-    kinds,
+    generated_sets,
     pages,
     people,
     pooling,
@@ -357,18 +357,21 @@ def kinds_folder(tmp_path):
 
 def test_originals_are_held_against_poorer_kinds(kinds_folder):
     sets = Sets()
-    (found,) = kinds.read_kinds(kinds_folder, 6, sets)
+    (found,) = generated_sets.read_kinds(kinds_folder, 6, sets)
     # The concept whose sets differ in size is left out.
     assert (found.name, found.left_out, len(found.numbers["original"])) == ("model", 1, 5)
     texts = sets.texts()
     words = row([sum(len(text.split()) for text in members) for members in texts])
-    above = kinds.originals_above(found, words)
+    above = generated_sets.originals_above(found, words)
     assert {kind: own["share"] for kind, own in above.items()} == {"nonsensical": 0, "shuffle_nouns": 1}
-    assert kinds.originals_above(found, words._replace(sign=-1))["nonsensical"] == {"share": 1, "interval": [1, 1]}
-    tied = kinds.originals_above(found, row(np.ones(len(texts))))
+    assert generated_sets.originals_above(found, words._replace(sign=-1))["nonsensical"] == {
+        "share": 1,
+        "interval": [1, 1],
+    }
+    tied = generated_sets.originals_above(found, row(np.ones(len(texts))))
     assert tied["nonsensical"]["share"] == 0.5
     # The draw is the same whatever else is read, and a smaller one is a part of a larger one.
-    (fewer,) = kinds.read_kinds(kinds_folder, 3, other := Sets())
+    (fewer,) = generated_sets.read_kinds(kinds_folder, 3, other := Sets())
     whole = {json.dumps(texts[i]) for i in found.numbers["original"]}
     assert {json.dumps(other.texts()[i]) for i in fewer.numbers["original"]} <= whole
 
@@ -378,16 +381,16 @@ def test_files_of_kinds_that_do_not_match_are_named(kinds_folder):
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join(lines[:5]), encoding="utf-8")
     with pytest.raises(ValueError, match=r"a line for each concept, as many each\. Got"):
-        kinds.read_kinds(kinds_folder, 6, Sets())
+        generated_sets.read_kinds(kinds_folder, 6, Sets())
     path.write_text("\n".join(lines[::-1]), encoding="utf-8")
     with pytest.raises(ValueError, match="the other kinds have another src there"):
-        kinds.read_kinds(kinds_folder, 6, Sets())
+        generated_sets.read_kinds(kinds_folder, 6, Sets())
 
 
 def test_auc_is_that_of_scikit_learn(rng):
     numbers = {"original": np.arange(30), "nonsensical": np.arange(30, 60), "shuffle": np.arange(60, 90)}
     ratings = [rng.integers(0, 9, 4) + (i < 30) * 2.0 for i in range(90)]  # with ties
-    found = kinds.auc_by_kind(kinds.Kinds("x", numbers, 0), ratings)
+    found = generated_sets.auc_by_kind(generated_sets.Kinds("x", numbers, 0), ratings)
     for name in ("nonsensical", "shuffle"):
         values = np.concatenate([ratings[i] for key in ("original", name) for i in numbers[key]])
         expected = roc_auc_score(np.repeat([1, 0], 120), values)

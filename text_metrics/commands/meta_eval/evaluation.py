@@ -14,7 +14,7 @@ from text_metrics.commands.meta_eval.agreement import (
     kappas,
     rule_choices,
 )
-from text_metrics.commands.meta_eval.kinds import ORIGINAL, POORER, Kinds, originals_above
+from text_metrics.commands.meta_eval.generated_sets import ORIGINAL, POORER, Kinds, originals_above
 from text_metrics.commands.meta_eval.pairs import Pairs
 
 

@@ -32,7 +32,7 @@ from text_metrics.commands.meta_eval.evaluation import (
     evaluate_metrics,
     labels_of_kinds,
 )
-from text_metrics.commands.meta_eval.kinds import read_kinds
+from text_metrics.commands.meta_eval.generated_sets import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, has_people, read_pairs, read_people
 from text_metrics.commands.meta_eval.people import people_agreement
 from text_metrics.commands.meta_eval.pooling import POOLINGS

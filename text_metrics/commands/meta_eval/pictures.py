@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from text_metrics.commands.meta_eval.kinds import POORER
+from text_metrics.commands.meta_eval.generated_sets import POORER
 from text_metrics.commands.meta_eval.report import LABELS, labels_of, shown, with_signature
 from text_metrics.commands.shared.pages import to_svg
 
