@@ -47,8 +47,7 @@ REPORT = [
     *("--setting", "model=model.gguf"),
 ]
 VALIDATE = [
-    *("validate_probeval", "--targets", "data.jsonl", "--predictions", "other.jsonl", "--assessments", "third.jsonl"),
-    *("--vectors", "fourth.jsonl", "--model", "model.gguf"),
+    *("validate_probeval", "--targets", "data.jsonl", "--predictions", "other.jsonl", "--model", "model.gguf"),
 ]
 # What is read, and each output with the words that come before it.
 COMMANDS = {
@@ -93,10 +92,13 @@ COMMANDS = {
         for name in ("annotators", "sensitivity")
         for option in ("--json", "--plot", "--write")
     },
-    **{f"validate_probeval {option}": (LINES, [*VALIDATE, option]) for option in ("--report", "--plot", "--scatter")},
+    **{
+        f"validate_probeval {option}": (["data.jsonl", "other.jsonl", "model.gguf"], [*VALIDATE, option])
+        for option in ("--report", "--scatter")
+    },
     "validate_gruen": (
-        ["folder", "folder2", "data.jsonl"],
-        ["validate_gruen", "--text", "folder", "--gruen", "folder2", "--cola", "data.jsonl", "--report"],
+        ["folder", "folder2"],
+        ["validate_gruen", "--text", "folder", "--gruen", "folder2", "--report"],
     ),
     "train_plausibility": (
         ["folder", "folder2", "data.jsonl"],
@@ -110,7 +112,7 @@ COMMANDS = {
         for option in ("--out", "--checkpoints")
     },
     "calibrate_gruen": (["data/text", "model.gguf"], ["calibrate_gruen", "--model", "model.gguf", "--card"]),
-    "measure_long_texts": (["data/text"], ["measure_long_texts", "--data", ".", "--write"]),
+    "measure_long_texts": (["data/text"], ["measure_long_texts", "--write"]),
     "compare_encoders": (["data"], ["compare_encoders", "time", "--write"]),
     **{
         f"benchmark {option}": (["data.json"], ["benchmark", "--from-json", "data.json", option])
@@ -129,7 +131,7 @@ PAIRS_OF_OUTPUTS = {
         *("cluster_answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
     ],
     "probe report": [*REPORT, "--markdown", "{0}", "--write", "{1}"],
-    "validate_probeval": [*VALIDATE, "--plot", "{0}", "--scatter", "{1}"],
+    "validate_probeval": [*VALIDATE, "--report", "{0}", "--scatter", "{1}"],
     "train_gruen_compact": [
         *("train_gruen_compact", "--text", "folder", "--cola", "folder2", "--out", "{0}", "--checkpoints", "{1}"),
     ],
@@ -307,7 +309,6 @@ def test_every_option_that_is_a_path_is_in_the_tables():
         ("push_space", "--build"),
         ("fill_evidence", "--root"),
         *((name, "--targets") for name in ("calibrate_clusters",)),
-        *((name, "--data") for name in ("calibrate_classes", "measure_choice")),
     }
     tested = {(words[0], option) for _, words in COMMANDS.values() for option in options_of(words)}
     found = set()

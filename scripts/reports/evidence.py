@@ -8,13 +8,13 @@ evaluates on the files of a user, says none of it.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from scripts import ROOT
+from scripts.arguments import data_folder, make_parser
 from scripts.tooling import fill_evidence
 from scripts.tooling.blocks import wrap
 from text_metrics.commands.meta_eval.main import parse_arguments, write_report
@@ -104,12 +104,10 @@ def parse(folder: Path, data: Path) -> argparse.Namespace:
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, and fail if EVIDENCE.md would differ")
     check = parser.parse_args().check
-    if "METRICS_TEST_DATA" not in os.environ:
-        parser.error("METRICS_TEST_DATA must name the folder with the released data")
-    data = Path(os.environ["METRICS_TEST_DATA"]) / "data"
+    data = data_folder(parser)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) if check else ROOT
         code = write_report(parse(folder, data), RELEASED)

@@ -13,7 +13,6 @@ the better one. The ratings are written for `text-metrics meta-eval`, and nothin
 out.
 """
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from scripts import ROOT
+from scripts.arguments import make_parser
 from scripts.training.gruen.corpora import split_words
 from scripts.training.gruen.corpus import read_corpus
 from scripts.training.gruen.sense import SenseCorruptor, noun_classes
@@ -73,7 +73,7 @@ def report(trainer: Trainer, held_out: dict[str, list[list[str]]], corruptor: Se
 @command
 def main() -> None:
     """Train, report and rate."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--text", type=Path, required=True)
     parser.add_argument("--cola", type=Path, required=True)
     parser.add_argument(

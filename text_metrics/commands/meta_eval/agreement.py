@@ -6,15 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
+from text_metrics.commands.meta_eval.bootstrap import Draws, divide
 from text_metrics.commands.meta_eval.pairs import NONSENSE, Pairs
 from text_metrics.commands.shared.statistics import randomization_p
 
-LEVEL = 0.95
 JUDGE = "the judge"
 # Scores this close to each other differ by rounding alone.
 _TIE = 1e-9
-_RESAMPLES = 1000
-_SEED = 0
 
 FIRST_RULE = "rule: set 1"
 NONSENSE_RULE = "rule: nonsense wins"
@@ -36,35 +34,6 @@ class Row(NamedTuple):
     signature: str
     group: str = "own"
     original: np.ndarray | None = None
-
-
-class Draws:
-    """Bootstrap resamples of groups of items: items of one group, which share texts, are drawn together.
-
-    numbers : ndarray of shape (n,), the group of each item
-    weights : ndarray of shape (resamples, groups), how often each group is drawn
-    """
-
-    def __init__(self, groups: np.ndarray) -> None:
-        found, self.numbers = np.unique(groups, return_inverse=True)
-        n = len(found)
-        self.weights = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), _RESAMPLES).astype(float)
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Add values up by group; ndarray of shape (groups,)."""
-        return np.bincount(self.numbers, weights=values, minlength=self.weights.shape[1])
-
-    def means(self, values: np.ndarray) -> np.ndarray:
-        """Mean of values in each resample; NaN where it has no value."""
-        counts = self.weights @ self.sums(np.ones(len(values)))
-        return _divide(self.weights @ self.sums(values), counts)
-
-    def interval(self, resampled: np.ndarray) -> list[float] | None:
-        """Percentile interval; None for fewer than two groups, or no value."""
-        known = resampled[np.isfinite(resampled)]
-        if self.weights.shape[1] < 2 or not known.size:
-            return None
-        return np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
 
 
 def compare(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -143,7 +112,7 @@ def agreements(
             }
         found[name] = {
             "accuracy": float(own.sum() / counts.sum()),
-            "interval": draws.interval(_divide(draws.weights @ own, draws.weights @ counts)),
+            "interval": draws.interval(divide(draws.weights @ own, draws.weights @ counts)),
             "balanced": float(point) if np.isfinite(point) else None,
             "balanced_interval": draws.interval(resampled) if np.isfinite(point) else None,
             "ties": int((chosen[name][where] == 0.5).sum()),
@@ -167,13 +136,9 @@ def balanced_accuracy(agreed: np.ndarray, verdicts: np.ndarray, draws: Draws) ->
     """
     weights = np.vstack([np.ones(draws.weights.shape[1]), draws.weights])
     own = [(verdicts == verdict).astype(float) for verdict in (0, 1)]
-    shares = [_divide(weights @ draws.sums(agreed * one), weights @ draws.sums(one)) for one in own]
+    shares = [divide(weights @ draws.sums(agreed * one), weights @ draws.sums(one)) for one in own]
     means = np.mean(shares, axis=0)
     return float(means[0]), means[1:]
-
-
-def _divide(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
 
 
 def kappas(chosen: dict[str, np.ndarray]) -> list[list[float | None]]:
@@ -227,4 +192,4 @@ def _kappa_resampled(first: np.ndarray, second: np.ndarray, draws: Draws) -> np.
     for verdict in range(3):
         shares = [weights @ draws.sums((own == verdict).astype(float)) / total for own in (first, second)]
         expected += shares[0] * shares[1]
-    return _divide(observed - expected, 1 - expected)
+    return divide(observed - expected, 1 - expected)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.meta_eval import pages, report
-from text_metrics.commands.meta_eval.agreement import LEVEL
+from text_metrics.commands.meta_eval.bootstrap import LEVEL
 from text_metrics.commands.meta_eval.evaluation import (
     distributions,
     evaluate_kinds,

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE, Draws, Row, balanced_accuracy, choices
+from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE, Row, balanced_accuracy, choices
+from text_metrics.commands.meta_eval.bootstrap import Draws
 from text_metrics.commands.meta_eval.pairs import People
 
 PERSON = "a person, with the other people"
