@@ -1,10 +1,10 @@
-"""How often gruen takes points off prose that people wrote, and how often it finds faults planted in it.
+"""How often gruen takes points off prose that people wrote, and how often it finds faults inserted into it.
 
     METRICS_TEST_DATA=/path/to/data python -m scripts.training.calibrate_gruen [--card metrics/gruen/README.md]
 
 Reads brown.zip, abc.zip, state_union.zip and movie_reviews.zip in data/text of that folder. Documents are split into
 two parts: thresholds of redundancy and focus are chosen by the first, and the tables report on the second. With
---choose, the same is shown of the first part, with what the choice is made by. Corpora weigh the same in each rate.
+--choose, the same is shown of the first part, with the rates at other thresholds. Corpora have equal weights.
 """
 
 import itertools
