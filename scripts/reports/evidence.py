@@ -3,8 +3,8 @@
     python -m scripts.reports.evidence            write EVIDENCE.md, docs/evidence/ and the tables of README and cards
     python -m scripts.reports.evidence --check    write nothing; exit with 1 if EVIDENCE.md would differ
 
-The data are those under $METRICS_TEST_DATA. What it says of them is true of them only: `text-metrics meta-eval`, which
-evaluates on the files of a user, says none of it.
+The data are those under $METRICS_TEST_DATA. `RELEASED` holds what is known of them, which `text-metrics meta-eval` must
+not say of the files of a user.
 """
 
 import argparse
@@ -70,8 +70,8 @@ def _sections(report: dict[str, Any]) -> list[Section]:
     if table is None:
         return []
     text = (
-        "Accuracies here / as printed in arXiv 2506.00514, ties to set 1, over all pairs as released: the paper's text "
-        "leaves out pairs less than 0.5 apart, but its numbers are those of the files with them. Our encoder is "
+        "Accuracies here / as printed in arXiv 2506.00514, ties to set 1, over all pairs: the paper's text leaves out "
+        "pairs less than 0.5 apart, but its numbers are those of the files with them. Our encoder is "
         f"{report['settings']['model']}, the paper's is SimCSE on RoBERTa-large."
     )
     return [Section("Comparison with the paper", text, [("", table)])]
@@ -79,6 +79,12 @@ def _sections(report: dict[str, Any]) -> list[Section]:
 
 RELEASED = Claims(
     source="Data: arXiv 2506.00514. Written by `make meta-eval`.",
+    prefix="commongen_",
+    kinds=(
+        "Nonsensical sentences are fluent and absurd; Para-1 to Para-3 replace one, two and two of four sentences with "
+        "paraphrases of others, so that they are well written and less diverse."
+    ),
+    raters="No rating uses more than the text.",
     training=(
         "Two of the poorer kinds below, shuffled nouns and shuffled words, are corruptions of its training; fluent "
         "nonsense is not. No text and no verdict of these files was trained on."

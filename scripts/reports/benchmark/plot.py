@@ -146,7 +146,12 @@ def _label(panel: Axes, quantity: Quantity, side: Points, key: str, shift: tuple
     shown = _amount(value, quantity) if value > quantity.least else f"< {_amount(value, quantity)}"
     exponent = growth([point for point in side if point[1] > quantity.least])
     words = shown if exponent is None else f"{shown}, n^{exponent:.2f}"
-    style = {"ha": align, "va": "center", "color": _COLORS[key], "fontweight": "bold" if key == "ours" else "normal"}
+    style: dict[str, Any] = {
+        "ha": align,
+        "va": "center",
+        "color": _COLORS[key],
+        "fontweight": "bold" if key == "ours" else "normal",
+    }
     panel.annotate(words, side[-1], shift, textcoords="offset points", gid=f"label-{key}", **style)
 
 
