@@ -71,7 +71,7 @@ benchmark: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.reports.benchmark --all --check
 
 validate-probeval: $(VENV)/.installed-dev
-	$(BIN)/python -m scripts.reports.probeval --report build/probeval.md --plot build/probeval.png
+	$(BIN)/python -m scripts.reports.probeval --report build/probeval.md
 
 # All of docs/probeval.md, in about five minutes.
 # The test set's clusters do not look like people's: see docs/probeval.md.

@@ -69,11 +69,6 @@ def validate_targets(path):
     return "reports.probeval", "--targets", path, "--predictions", "labelled.json"
 
 
-def validate_assessments(path):
-    Path("targets.jsonl").write_text(lines(TARGET))
-    return "reports.probeval", "--targets", "targets.jsonl", "--assessments", path
-
-
 def validate_predictions(path):
     Path("targets.jsonl").write_text(lines(TARGET))
     return "reports.probeval", "--targets", "targets.jsonl", "--predictions", path
@@ -114,7 +109,6 @@ COMMANDS = {
         *("--model", "./nowhere", "--reference", path),
     ),
     "reports.probeval, targets": validate_targets,
-    "reports.probeval, assessments": validate_assessments,
     "reports.probeval, predictions": validate_predictions,
     "probe, questions": lambda path: (
         *("probe", "ask", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
@@ -217,13 +211,6 @@ WRONG = {
         [TARGET, TARGET],
         [{**TARGET, "metadata": {"id": "other"}}],
     ],
-    "reports.probeval, assessments": [
-        [LABELLED],
-        [{"question_id": "q1"}],
-        [{"question_id": 1, "assessments": {}}],
-        [{"question_id": "q1", "assessments": ["dog"]}],
-        [{"question_id": "q1", "assessments": {"dog": "c"}}] * 2,
-    ],
     "reports.probeval, predictions": [
         [[]],
         [{"annotated_prediction_data": []}],
@@ -281,7 +268,7 @@ FOLDERS = [
         b'{"metadata": {"id": "a"}}\n',
         "has no 'answers'",
     ),
-    (("reports.long_texts", "--data", "."), "text/state_union.zip", b"", "is a damaged or encrypted archive"),
+    (("reports.long_texts",), "text/state_union.zip", b"", "is a damaged or encrypted archive"),
     (
         ("training.train_plausibility", *TRAIN[1:], "--rate", "texts.jsonl", "--out", "rated.jsonl"),
         *("text/brown.zip", b"", "is a damaged or encrypted archive"),

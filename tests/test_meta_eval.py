@@ -19,7 +19,7 @@ from tests.conftest import METRICS, ROOT
 from text_metrics.commands.meta_eval import (
     agreement,
     evaluation,
-    kinds,
+    generated_sets,
     pages,
     people,
     pooling,
@@ -127,12 +127,12 @@ SET = ["a b", "c d"]
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ({"set1": SET, "set2": SET}, r"line 1 has no verdict: neither llm_diversity nor Diversity_Set1"),
+        ({"set1": SET, "set2": SET}, r"line 1 has no verdict: llm_diversity, or Diversity_Set1"),
         ({"set1": SET, "set2": SET, "Diversity_Set1": 3}, "line 1 has no verdict"),
         ({"set1": SET, "set2": SET, "Diversity_Set1": "3", "Diversity_Set2": 1}, "must be numbers. Got '3' and 1"),
         ({"set1": SET, "set2": SET, "llm_diversity": 3}, r"line 1: llm_diversity must be 0, 1 or 2\. Got 3"),
         ({"set1": SET, "set2": SET, "llm_diversity": True}, "Got True"),
-        ({"set1": SET, "set2": ["a"], "llm_diversity": 0}, r"must have as many texts\. Got 2 and 1"),
+        ({"set1": SET, "set2": ["a"], "llm_diversity": 0}, r"must have the same number of texts\. Got 2 and 1"),
         ({"set2": SET, "llm_diversity": 0}, "line 1 has no 'set1'"),
         ({"set1": SET, "set2": "text", "llm_diversity": 0}, "line 1: 'set2' must be a list of strings"),
         ({"set1": SET, "set2": SET, "llm_diversity": 2}, "all 1 are vague"),
@@ -328,7 +328,7 @@ def test_agreement_with_people_by_hand():
     [
         ([], r"human_diversity must be a list of 0 and 1\. Got \[\]"),
         ([0, 2], r"Got \[0, 2\]"),
-        ([0, 1, 1], "as many people as in the other pairs, 2. Got 3"),
+        ([0, 1, 1], "as many votes as in the other pairs, 2. Got 3"),
     ],
 )
 def test_bad_votes_are_named(tmp_path, votes, message):
@@ -357,18 +357,21 @@ def kinds_folder(tmp_path):
 
 def test_originals_are_held_against_poorer_kinds(kinds_folder):
     sets = Sets()
-    (found,) = kinds.read_kinds(kinds_folder, 6, sets)
+    (found,) = generated_sets.read_kinds(kinds_folder, 6, sets)
     # The concept whose sets differ in size is left out.
     assert (found.name, found.left_out, len(found.numbers["original"])) == ("model", 1, 5)
     texts = sets.texts()
     words = row([sum(len(text.split()) for text in members) for members in texts])
-    above = kinds.originals_above(found, words)
+    above = generated_sets.originals_above(found, words)
     assert {kind: own["share"] for kind, own in above.items()} == {"nonsensical": 0, "shuffle_nouns": 1}
-    assert kinds.originals_above(found, words._replace(sign=-1))["nonsensical"] == {"share": 1, "interval": [1, 1]}
-    tied = kinds.originals_above(found, row(np.ones(len(texts))))
+    assert generated_sets.originals_above(found, words._replace(sign=-1))["nonsensical"] == {
+        "share": 1,
+        "interval": [1, 1],
+    }
+    tied = generated_sets.originals_above(found, row(np.ones(len(texts))))
     assert tied["nonsensical"]["share"] == 0.5
     # The draw is the same whatever else is read, and a smaller one is a part of a larger one.
-    (fewer,) = kinds.read_kinds(kinds_folder, 3, other := Sets())
+    (fewer,) = generated_sets.read_kinds(kinds_folder, 3, other := Sets())
     whole = {json.dumps(texts[i]) for i in found.numbers["original"]}
     assert {json.dumps(other.texts()[i]) for i in fewer.numbers["original"]} <= whole
 
@@ -377,17 +380,17 @@ def test_files_of_kinds_that_do_not_match_are_named(kinds_folder):
     path = kinds_folder / "model/nonsensical.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join(lines[:5]), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"a line for each concept, as many each\. Got"):
-        kinds.read_kinds(kinds_folder, 6, Sets())
+    with pytest.raises(ValueError, match=r"the same number of lines, one for each concept\. Got"):
+        generated_sets.read_kinds(kinds_folder, 6, Sets())
     path.write_text("\n".join(lines[::-1]), encoding="utf-8")
-    with pytest.raises(ValueError, match="the other kinds have another src there"):
-        kinds.read_kinds(kinds_folder, 6, Sets())
+    with pytest.raises(ValueError, match="the other kinds have a different src"):
+        generated_sets.read_kinds(kinds_folder, 6, Sets())
 
 
 def test_auc_is_that_of_scikit_learn(rng):
     numbers = {"original": np.arange(30), "nonsensical": np.arange(30, 60), "shuffle": np.arange(60, 90)}
     ratings = [rng.integers(0, 9, 4) + (i < 30) * 2.0 for i in range(90)]  # with ties
-    found = kinds.auc_by_kind(kinds.Kinds("x", numbers, 0), ratings)
+    found = generated_sets.auc_by_kind(generated_sets.Kinds("x", numbers, 0), ratings)
     for name in ("nonsensical", "shuffle"):
         values = np.concatenate([ratings[i] for key in ("original", name) for i in numbers[key]])
         expected = roc_auc_score(np.repeat([1, 0], 120), values)
@@ -619,7 +622,8 @@ def test_metrics_of_ones_own_are_in_the_table_and_those_that_fail_are_named(writ
     whole = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert done.returncode == 1
     assert (
-        f"{folder / 'broken'} is left out: it must give one number, or one named 'broken'. Got one, two" in done.stderr
+        f"{folder / 'broken'} is left out: it must return one number, or one named 'broken'. Got one, two"
+        in done.stderr
     )
     assert whole["settings"]["failures"] == [
         line.replace(" is left out", "", 1) for line in done.stderr.splitlines() if "is left out" in line
@@ -659,7 +663,7 @@ def test_the_report_is_written_in_all_forms(written):
     kappa = (folder / "docs/pictures/kappa.svg").read_text(encoding="utf-8")
     # What the backbone was trained on is said of each row that uses it.
     assert "GRUEN × VS-Embed-0.5 †" in kappa
-    for label in ("original", "Para-1", "Para-2", "Para-3", "nonsensical", "shuffled"):
+    for label in ("original", "Para-1", "Para-2", "Para-3", "nonsensical", "shuffle"):
         assert label in (folder / "docs/pictures/labels.svg").read_text(encoding="utf-8")
         assert label in text
 
@@ -675,8 +679,9 @@ def test_nothing_is_claimed_of_a_users_data(written):
     assert "Comparison with the paper" in claimed
     page, text = ((folder / name).read_text(encoding="utf-8") for name in ("report.html", "docs/report.md"))
     claims = ("No text and no verdict", "in most files", "was chosen by", "2506.00514", "The paper reports")
+    never = (*claims, "Comparison with the paper", "<!-- evidence:", "released", "paper", "Para-1 to", "No rating")
     for form in (pages.markdown(whole, Path("x.md"), None), text, page, done.stdout):
-        assert not [claim for claim in (*claims, "Comparison with the paper", "<!-- evidence:") if claim in form]
+        assert not [claim for claim in never if claim in form]
     assert not [claim for claim in claims if claim not in claimed]
 
 
@@ -707,9 +712,9 @@ def test_a_model_by_its_path(tiny_model):
     scoring = rows.Scoring(model=str(tiny_model))
     encoded = rows.encode_texts([text for members in sets.texts() for text in members], scoring)
     found = list(rows.embedding_rows(sets.texts(), encoded))
-    # The threshold of the classes is for the default model.
-    assert [row.name for row in found] == ["self-CosSim", "Chamfer", "VS-Embed-0.5", "VS-Embed-1", "VS-Embed-∞"]
-    assert all("model:local@" in one.signature for one in found)
+    # The threshold of the classes is for another model.
+    assert [scored_row.name for scored_row in found] == PAPER_METRICS[7:]
+    assert all("model:local@" in scored_row.signature for scored_row in found)
 
 
 # The paper's numbers, on its own data.

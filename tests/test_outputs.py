@@ -48,8 +48,7 @@ REPORT = [
     *("--setting", "model=model.gguf"),
 ]
 VALIDATE = [
-    *("reports.probeval", "--targets", "data.jsonl", "--predictions", "other.jsonl", "--assessments", "third.jsonl"),
-    *("--vectors", "fourth.jsonl", "--model", "model.gguf"),
+    *("reports.probeval", "--targets", "data.jsonl", "--predictions", "other.jsonl", "--model", "model.gguf"),
 ]
 # What is read, and each output with the words that come before it.
 COMMANDS = {
@@ -94,10 +93,13 @@ COMMANDS = {
         for name in ("annotators", "sensitivity")
         for option in ("--json", "--plot", "--write")
     },
-    **{f"reports.probeval {option}": (LINES, [*VALIDATE, option]) for option in ("--report", "--plot", "--scatter")},
+    **{
+        f"reports.probeval {option}": (["data.jsonl", "other.jsonl", "model.gguf"], [*VALIDATE, option])
+        for option in ("--report", "--scatter")
+    },
     "reports.gruen": (
-        ["folder", "folder2", "data.jsonl"],
-        ["reports.gruen", "--text", "folder", "--gruen", "folder2", "--cola", "data.jsonl", "--report"],
+        ["folder", "folder2"],
+        ["reports.gruen", "--text", "folder", "--gruen", "folder2", "--report"],
     ),
     "training.train_plausibility": (
         ["folder", "folder2", "data.jsonl"],
@@ -123,7 +125,7 @@ COMMANDS = {
         ["data/text", "model.gguf"],
         ["training.calibrate_gruen", "--model", "model.gguf", "--card"],
     ),
-    "reports.long_texts": (["data/text"], ["reports.long_texts", "--data", ".", "--write"]),
+    "reports.long_texts": (["data/text"], ["reports.long_texts", "--write"]),
     "reports.encoders": (["data"], ["reports.encoders", "time", "--write"]),
     **{
         f"reports.benchmark {option}": (["data.json"], ["reports.benchmark", "--from-json", "data.json", option])
@@ -142,7 +144,7 @@ PAIRS_OF_OUTPUTS = {
         *("cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
     ],
     "probe report": [*REPORT, "--markdown", "{0}", "--write", "{1}"],
-    "reports.probeval": [*VALIDATE, "--plot", "{0}", "--scatter", "{1}"],
+    "reports.probeval": [*VALIDATE, "--report", "{0}", "--scatter", "{1}"],
     "training.train_gruen_compact": [
         *(
             "training.train_gruen_compact",
@@ -334,7 +336,6 @@ def test_every_option_that_is_a_path_is_in_the_tables():
         ("tooling.push_space", "--build"),
         ("tooling.fill_evidence", "--root"),
         ("training.calibrate_clusters", "--targets"),
-        *((name, "--data") for name in ("training.calibrate_classes", "reports.choice")),
     }
     tested = {(words[0], option) for _, words in COMMANDS.values() for option in options_of(words)}
     found = set()

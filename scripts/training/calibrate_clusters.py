@@ -8,7 +8,6 @@ under the ROC curve, mean over questions) by weights that were fitted to other q
 like people's: how many pairs of answers with the same content words, such as "a maid" and "maids", are in one cluster.
 """
 
-import argparse
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from scripts.arguments import make_parser
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_objects
 from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
@@ -85,7 +85,7 @@ def variants_together(pairs: list[Pairs]) -> str:
 def main() -> int:
     """Run the command."""
     data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data" / "probeval"
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--targets", type=Path, default=data / "cfc_dev_targets.jsonl", help="gold answer clusters")
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     parser.add_argument("--folds", type=int, default=7, help="of the cross-validation; 0 for none")
