@@ -220,6 +220,21 @@ def test_commands_exist(path):
     assert [name for name in made if name not in targets] == []
 
 
+def test_contributing_lists_every_core_file():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`core_.*?) \|", text, flags=re.MULTILINE)
+    listed = sorted(name for row in rows for name in re.findall(r"`(core_\w+\.py)`", row))
+    assert listed == sorted(path.name for path in ROOT.glob("metrics/_core/core_*.py"))
+
+
+def test_contributing_lists_every_script():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = sorted(re.findall(r"`((?:reports|training|tooling)\.\w+)`", text))
+    scripts = [path.parent if path.name == "__main__.py" else path for path in ROOT.glob("scripts/*/**/*.py")]
+    run = [path for path in scripts if path.is_dir() or '__name__ == "__main__"' in path.read_text(encoding="utf-8")]
+    assert listed == sorted(".".join(path.relative_to(ROOT / "scripts").with_suffix("").parts) for path in run)
+
+
 def test_the_makefile_runs_modules_that_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     modules = re.findall(r"python -m (scripts\.[\w.]+)", makefile)
