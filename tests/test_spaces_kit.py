@@ -15,12 +15,18 @@ import tqdm.auto
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spaces._kit import inputs, sets, work
+from spaces._kit import examples, inputs, sets, work
 from spaces._kit.page import endpoint, layout, url
 from spaces._kit.show import downloads, panels, plots
+from text_metrics.commands import demo
 
 LIMITS = inputs.Limits(sets=3, texts=4, text_characters=10, characters=20, file_bytes=60)
 ROLES = sets.ROLES
+
+
+def test_the_examples_are_the_sentences_of_the_demo():
+    for name in ("DIFFERENT", "PARAPHRASES"):
+        assert getattr(examples, name) == getattr(demo, name)
 
 
 def test_one_text_a_line_and_a_blank_line_between_sets():
