@@ -1,4 +1,4 @@
-"""How rows become sets in text-metrics score and text-metrics choose: keys that come back, and bad rows, in every file."""
+"""How rows become sets in score and choose: keys that come back, and bad rows, in every file."""
 
 import csv
 import json
@@ -12,12 +12,12 @@ import pytest
 
 from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.choose import main as choose
-from text_metrics.commands.score import keys, lifecycle, progress
+from text_metrics.commands.jobs import job_files, keys, progress
+from text_metrics.commands.jobs.grouping import Reader
+from text_metrics.commands.jobs.rows import Row, Source
+from text_metrics.commands.jobs.store import Store
 from text_metrics.commands.score import main as score
 from text_metrics.commands.score.command import parse_command
-from text_metrics.commands.score.rows import Row, Source
-from text_metrics.commands.score.store import Store
-from text_metrics.commands.score.units import Reader
 
 KINDS = ["jsonl", "json", "csv", "parquet", "folder"]
 WORDS = ["a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
@@ -164,7 +164,7 @@ def test_keys_are_read_once_for_a_job_that_is_resumed(tmp_path, monkeypatch):
         append(self, *more)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(lifecycle, "check_adjacent", lambda *more: (calls.append(more), check(*more)))
+    monkeypatch.setattr(job_files, "check_adjacent", lambda *more: (calls.append(more), check(*more)))
     with monkeypatch.context() as patch:
         patch.setattr(Store, "append", stop)
         for _ in range(3):

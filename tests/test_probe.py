@@ -569,7 +569,10 @@ def test_the_report_is_written(run, tmp_path):
         ((TARGETS, "a.jsonl"), "a.jsonl cannot be read"),
         ((TARGETS, f"a={PREDICTIONS}", f"a={PREDICTIONS}"), "each file of answers needs a name of its own. Got 'a'"),
         ((TARGETS, f"people={PREDICTIONS}"), "Got 'people'"),
-        ((TARGETS, PREDICTIONS, "--setting", "labels=3"), "--setting labels: probeval has no such setting here"),
+        (
+            (TARGETS, PREDICTIONS, "--setting", "labels=3"),
+            "--setting labels: this command has no such setting",
+        ),
         ((TARGETS, PREDICTIONS, "--setting", "matcher=cosin"), "matcher must be one of"),
         ((TARGETS, PREDICTIONS, "--setting", "matcher=human"), "matcher='human' needs people's labels"),
         ((TARGETS, PREDICTIONS, "--rounds", 0), "--rounds must be at least 1. Got 0"),

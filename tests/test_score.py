@@ -19,12 +19,13 @@ import pytest
 
 from tests.conftest import SETS
 from tests.files import read_jsonl, write_jsonl
+from text_metrics.commands.jobs import progress
+from text_metrics.commands.jobs.batches import batches
+from text_metrics.commands.jobs.grouping import Reader
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.store import Store
 from text_metrics.commands.score import main as score
-from text_metrics.commands.score import progress
-from text_metrics.commands.score import store as keeping
 from text_metrics.commands.score.command import parse_command
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.units import Reader, batches
 from text_metrics.commands.shared import files as _files
 
 WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
@@ -125,7 +126,7 @@ def test_rarefied_scores(load, tmp_path):
 def test_settings_for_single_texts_have_no_place(tmp_path, capsys, setting):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(2))
     assert score.main(command(data, "--set", setting, metric="vendi_embed")) == 2
-    assert f"--setting {setting.split('=')[0]} has no place here" in capsys.readouterr().err
+    assert f"--setting {setting.split('=')[0]} cannot be given to a command" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("setting", ["rarefy=3", "kernel=classes"])
@@ -493,7 +494,7 @@ def score_and_exit(words):
 
 def test_two_processes_do_not_share_a_file(tmp_path, capsys):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    store = keeping.Store(tmp_path / "out.jsonl.parts", None)
+    store = Store(tmp_path / "out.jsonl.parts", None)
     assert score.main(command(data)) == score.EXIT_USAGE
     assert "is in use by another process" in capsys.readouterr().err
     assert score.main(command(data, "--restart")) == score.EXIT_USAGE

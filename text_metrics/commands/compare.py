@@ -32,7 +32,7 @@ from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import save_figure
 from text_metrics.commands.shared.pairing import Row, check_order, order_by_id, places_by_id
-from text_metrics.commands.shared.settings import cache_of, parse_settings, paths_of
+from text_metrics.commands.shared.settings import add_confidence, add_settings, cache_of, parse_settings, paths_of
 from text_metrics.commands.shared.statistics import RESAMPLES, mean_p, randomization_p
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import (
@@ -275,13 +275,13 @@ def main() -> int:
     pairing.add_argument("--by-line", action="store_true", help="pair line by line, though a key is in another order")
     parser.add_argument("--group-key", help="the key of the group, such as the prompt, of items that belong together")
     parser.add_argument("--references", type=Path, help="a reference for each item of A, as JSON lines")
-    parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric")
-    parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals")
+    add_settings(parser)
+    add_confidence(parser)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers, including those of each item")
     parser.add_argument("--plot", type=drawn, metavar="FILE", help="plot the differences: .svg, .png or .pdf")
     arguments = parser.parse_args()
     level = confidence_level(arguments.confidence)
-    settings = parse_settings(arguments.setting, "--setting")
+    settings = parse_settings(arguments.setting)
     reads = [arguments.a, arguments.b, arguments.references, *paths_of({**settings, "metric": arguments.metric})]
     check_outputs(reads, [arguments.json, arguments.plot, cache_of(settings)])
     how = Pairing(arguments.text_key, arguments.id_key, arguments.group_key, arguments.by_line)

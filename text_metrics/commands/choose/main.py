@@ -26,12 +26,13 @@ lack a row, without --drop-incomplete.
 
 from collections.abc import Sequence
 
+from text_metrics.commands.choose.chooser import Chooser, add_up, read_groups, summary_of
 from text_metrics.commands.choose.command import ChooseCommand, parse_command
-from text_metrics.commands.choose.work import Chooser, add_up, read_groups, summary_of
-from text_metrics.commands.score.lifecycle import Files, end, show
-from text_metrics.commands.score.output import write_rows
-from text_metrics.commands.score.progress import NothingGoodError, watch
-from text_metrics.commands.score.rows import Source
+from text_metrics.commands.jobs.exits import end, show
+from text_metrics.commands.jobs.job_files import Files
+from text_metrics.commands.jobs.progress import NothingGoodError, watch
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.tables import write_rows
 
 
 def run(command: ChooseCommand) -> int:

@@ -22,7 +22,7 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
 
 def check_report(arguments: argparse.Namespace, reads: Sequence[Path | None], *more: Path | None) -> None:
     """Check that what a report writes, `more` included, is none of what is read for it."""
-    settings = parse_settings(arguments.setting, "--setting")
+    settings = parse_settings(arguments.setting)
     writes = [arguments.write, arguments.json, arguments.plot, cache_of(settings), *more]
     check_outputs([*reads, *paths_of(settings)], writes)
 

@@ -18,7 +18,7 @@ from text_metrics.commands.probe.scoring import Scorer
 from text_metrics.commands.probe.tables import html, markdown
 from text_metrics.commands.shared.command import drawn
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.settings import ENCODER, parse_settings
+from text_metrics.commands.shared.settings import ENCODER, add_confidence, add_settings, check_names, parse_settings
 from text_metrics.metrics._core.core_results import confidence_level
 from text_metrics.metrics.probeval.core_encoder import EncoderSettings
 from text_metrics.metrics.probeval.probeval_pipeline import Settings
@@ -51,7 +51,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--raw", action="store_true", help="do not clean the answers")
     parser.add_argument("--rounds", type=int, default=Comparing().rounds, help="random draws, averaged")
     parser.add_argument("--seed", type=int, default=Comparing().seed)
-    parser.add_argument("--confidence", type=float, default=Comparing().level, help="level of the intervals")
+    add_confidence(parser)
     add_pipeline(parser)
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report as Markdown")
     parser.add_argument("--html", type=drawn, metavar="FILE", help="write a page with the picture")
@@ -61,24 +61,18 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def add_pipeline(parser: argparse.ArgumentParser) -> None:
     """Add the option that sets the pipeline of probeval."""
-    parser.add_argument(
-        "--setting",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of probeval: clustering, matcher, threshold, smoothing, debias, ..., model, device, cache_dir",
+    add_settings(
+        parser,
+        "a setting of probeval: clustering, matcher, threshold, smoothing, debias, ..., model, device, cache_dir",
     )
 
 
 def parse_pipeline(pairs: list[str]) -> tuple[Settings, EncoderSettings]:
     """Read the settings of probeval; raises a ValueError for one that it does not have."""
-    given = parse_settings(pairs, "--setting")
+    given = parse_settings(pairs)
     # The commands draw answers down themselves.
     names = [*(name for name in Settings._fields if not name.startswith("rarefy")), *ENCODER]
-    for name in given:
-        if name not in names:
-            known = ", ".join(names)
-            raise ValueError(f"--setting {name}: probeval has no such setting here. It has {known}.")
+    check_names(given, names, "this command")
     encoder = EncoderSettings(**{name: value for name, value in given.items() if name in ENCODER})
     return Settings(**{name: value for name, value in given.items() if name in Settings._fields}), encoder
 

@@ -45,23 +45,18 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
+from text_metrics.commands.jobs.batches import read_batches
+from text_metrics.commands.jobs.exits import EXIT_BAD_ROWS, EXIT_INTERRUPTED, EXIT_STRICT, EXIT_USAGE, end, show
+from text_metrics.commands.jobs.job_files import Files
+from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.progress import NothingGoodError, watch
+from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.score.by_row import ByRow
-from text_metrics.commands.score.command import Command, UsageError, parse_command
-from text_metrics.commands.score.lifecycle import (
-    EXIT_BAD_ROWS,
-    EXIT_INTERRUPTED,
-    EXIT_STRICT,
-    EXIT_USAGE,
-    Files,
-    end,
-    show,
-)
+from text_metrics.commands.score.command import parse_command
+from text_metrics.commands.score.engine import Engine, OneProcess
 from text_metrics.commands.score.one_set import OneSet
-from text_metrics.commands.score.progress import NothingGoodError, watch
 from text_metrics.commands.score.ray_engine import OnRay
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.units import read_batches
-from text_metrics.commands.score.work import Engine, OneProcess, Scorer
+from text_metrics.commands.score.scoring import Scorer
 from text_metrics.metrics._core.core_results import QUESTIONS
 
 __all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_STRICT", "EXIT_USAGE", "main", "run"]

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.score.command import Command, UsageError
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.second_pass import PASSES, Place, StoredArrays
-from text_metrics.commands.score.store import State, Store
-from text_metrics.commands.score.units import Job, Reader, Unit
-from text_metrics.commands.score.work import Batch, Engine, Scorer, score_batch
+from text_metrics.commands.jobs.batches import Batch, Job
+from text_metrics.commands.jobs.grouping import Reader, Unit
+from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.store import State, Store
+from text_metrics.commands.score.engine import Engine
+from text_metrics.commands.score.out_of_core import PASSES, Place, StoredArrays
+from text_metrics.commands.score.scoring import Scorer, score_batch
 from text_metrics.commands.shared.files import written_whole
 from text_metrics.metrics._core.core_parts import Arrays
 from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_signatures

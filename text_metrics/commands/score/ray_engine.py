@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 import text_metrics
-from text_metrics.commands.score.command import UsageError
+from text_metrics.commands.jobs.options import UsageError
 
 _CONNECT_SECONDS = 5
 # A batch is tried once more than this; one that kills its actor each time ends the job.

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from text_metrics.commands.score.command import UsageError
-from text_metrics.commands.score.rows import Row, Source
+from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.rows import Row, Source
 
 # Keys are looked for among those before whenever there are twice as many as the last time, and first at this many.
 _FIRST_LOOK = 2**16

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from tqdm import tqdm
 
-from text_metrics.commands.score.command import Command, UsageError
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.store import State
-from text_metrics.commands.score.work import Batch
+from text_metrics.commands.jobs.batches import Batch
+from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.store import State
 
 # A job ends if this many rows are bad before the first good one, however they fall into batches.
 _HOPELESS_ROWS = 1000

@@ -4,14 +4,13 @@ Nothing here imports torch, so that the process that reads for a cluster starts 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from text_metrics.commands.score.command import Command, UsageError
-from text_metrics.commands.score.keys import read_key
-from text_metrics.commands.score.rows import SHOWN, Row, Source
-from text_metrics.commands.shared.files import to_plain
+from text_metrics.commands.jobs.keys import read_key
+from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.rows import Row, show_values
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS
@@ -251,43 +250,3 @@ def _bad_rows(members: Sequence[_Member]) -> list[Row]:
 def _set_aside(row: Row, problem: str) -> Row:
     """Return a row with what is wrong with it, and with its line."""
     return row._replace(error=problem, raw=row.raw if row.values is None else show_values(row.values))
-
-
-def show_values(values: Mapping[str, Any]) -> str:
-    """Return the values of a row as they are set aside."""
-    return json.dumps(values, default=to_plain)[:SHOWN]
-
-
-def batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:
-    """Batch units; a batch is complete once it holds `n_texts` texts."""
-    batch: list[Unit] = []
-    size = 0
-    for unit in units:
-        batch.append(unit)
-        # A unit of bad rows counts too, because these are kept in memory.
-        size += max(1, len(unit.texts))
-        if size >= n_texts:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-class Job(NamedTuple):
-    """What a process needs to take part in a job, as plain data that can be sent.
-
-    items : what a row holds: SETS, TEXTS or QUESTIONS
-    reference : with --one-set, people's answers
-    """
-
-    command: Command
-    items: str
-    reference: Any = None
-
-
-def read_batches(job: Job, start: int) -> Iterator[tuple[list[Unit], int]]:
-    """Read the file from row `start`: batches of units, each with how far the file was read."""
-    source = Source(job.command.data, job.command.split)
-    reader = Reader(job.command, job.items)
-    for units in batches(reader.units(source.rows(start), start), job.command.batch_size):
-        yield units, source.done

@@ -9,11 +9,11 @@ import numpy as np
 
 from text_metrics.commands.choose.command import ChooseCommand
 from text_metrics.commands.choose.greedy import choose, subset_score
-from text_metrics.commands.score.command import UsageError
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.store import State
-from text_metrics.commands.score.units import Reader, Unit, batches
-from text_metrics.commands.score.work import Batch, make_batch
+from text_metrics.commands.jobs.batches import Batch, batches, make_batch
+from text_metrics.commands.jobs.grouping import Reader, Unit
+from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.store import State
 from text_metrics.metrics._core.core_encoder import encode
 from text_metrics.metrics._core.core_inputs import content_ranks
 from text_metrics.metrics._core.core_numbers import describe

@@ -4,7 +4,8 @@ Nothing here imports torch, so that the process that reads for a cluster starts 
 """
 
 import csv
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +13,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.commands.score.command import UsageError
-from text_metrics.commands.shared.files import open_file, parse_json, read_json, split_lines
+from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.shared.files import open_file, parse_json, read_json, split_lines, to_plain
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -257,3 +258,8 @@ def _is_utf8(fields: list[str]) -> bool:
 def _show(line: bytes | str) -> str:
     data = line if isinstance(line, bytes) else line.encode("utf-8", errors="replace")
     return data.decode("utf-8", errors="replace").rstrip("\n")[:SHOWN]
+
+
+def show_values(values: Mapping[str, Any]) -> str:
+    """Return the values of a row as they are set aside."""
+    return json.dumps(values, default=to_plain)[:SHOWN]
