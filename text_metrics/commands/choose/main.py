@@ -47,9 +47,9 @@ def run(command: ChooseCommand) -> int:
     if summary is not None:
         return show(summary)
     store, state = files.open(source.schema, reading, source)
-    found = map(chooser.work, read_groups(command, state.position))
+    batches = map(chooser.work, read_groups(command, state.position))
     try:
-        for batch in watch(reading, source, found, "choose", state):
+        for batch in watch(reading, source, batches, "choose", state):
             rows = [row for chosen in batch.scores for row in chosen]
             state = state.after(batch, add_up(state.merged, batch.result))
             store.append(rows, state)

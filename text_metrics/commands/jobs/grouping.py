@@ -103,7 +103,7 @@ class Reader:
             yield self._unit(good, bad, member.end)
 
     def _counted_sets(self, members: Iterator[_Member], size: int) -> Iterator[Unit]:
-        own: list[_Member] = []
+        members_of_set: list[_Member] = []
         for member in members:
             row = member.row
             if row.is_blank:
@@ -114,15 +114,15 @@ class Reader:
                     f"{self._data}, lines {row.number} to {last} cannot be read: the first {row.error}. They may be "
                     f"any number of rows, so that the later sets of --set-size are unknown. Correct these lines."
                 )
-            own.append(member)
-            if len(own) == size:
-                yield self._set(own)
-                own = []
-        if own:
-            yield self._set(own, problem=f"is left over: no {size} rows to the end of the file")
+            members_of_set.append(member)
+            if len(members_of_set) == size:
+                yield self._set(members_of_set)
+                members_of_set = []
+        if members_of_set:
+            yield self._set(members_of_set, problem=f"is left over: no {size} rows to the end of the file")
 
     def _keyed_sets(self, members: Iterator[_Member], name: str) -> Iterator[Unit]:
-        own: list[_Member] = []
+        members_of_set: list[_Member] = []
         # The last row before the set, if it has no key, and all those after the set.
         before: list[_Member] = []
         after: list[_Member] = []
@@ -131,41 +131,41 @@ class Reader:
             if member.row.is_blank:
                 continue
             new_key = read_key(member.row.values, name)
-            if own and new_key == key:
-                own += [*after, member]
+            if members_of_set and new_key == key:
+                members_of_set += [*after, member]
                 after = []
                 continue
-            if own and new_key is not None:
-                yield self._set(own, before, after)
-                own, before, after = [], after, []
+            if members_of_set and new_key is not None:
+                yield self._set(members_of_set, before, after)
+                members_of_set, before, after = [], after, []
             if new_key is None:
-                (after if own else before).append(member)
+                (after if members_of_set else before).append(member)
             else:
-                own, key = [member], new_key
+                members_of_set, key = [member], new_key
             # The next set has to know of the last one only, also if a job is resumed here.
             for other in before[:-1]:
                 yield self._unit([], _bad_rows([other]), other.end)
             before = before[-1:]
-        if own:
-            yield self._set(own, before, after)
+        if members_of_set:
+            yield self._set(members_of_set, before, after)
             before = after
         for other in before:
             yield self._unit([], _bad_rows([other]), other.end)
 
     def _set(
-        self, own: list[_Member], before: Sequence[_Member] = (), after: Sequence[_Member] = (), problem: str = ""
+        self, members: list[_Member], before: Sequence[_Member] = (), after: Sequence[_Member] = (), problem: str = ""
     ) -> Unit:
         """Join rows to a set: it is incomplete if one of them is bad, or one beside it, or if there is a problem."""
-        self._check_reference(own)
-        good = [member for member in own if _is_good(member)]
+        self._check_reference(members)
+        good = [member for member in members if _is_good(member)]
         # The rows after the set belong to the next unit: a restart reads them again.
-        bad = _bad_rows([*before, *own])
-        end = own[-1].end
+        bad = _bad_rows([*before, *members])
+        end = members[-1].end
         cause = next(iter([*bad, *_bad_rows(after)]), None)
         if cause is None and not problem:
             return self._unit(good, bad, end)
         if cause is not None:
-            rows = f"rows {own[0].row.number} to {own[-1].row.number}"
+            rows = f"rows {members[0].row.number} to {members[-1].row.number}"
             problem = f"is set aside with its set, {rows}, because of row {cause.number}: {cause.error}"
         if self._drops:
             return self._unit([], bad, end)._replace(n_dropped=len(good), is_incomplete=True)
@@ -174,27 +174,27 @@ class Reader:
         spoiled = [_set_aside(member.row, problem) for member in good]
         return self._unit([], bad, end)._replace(spoiled=spoiled, is_incomplete=True)
 
-    def _check_reference(self, own: list[_Member]) -> None:
+    def _check_reference(self, members: list[_Member]) -> None:
         """Make a row bad whose reference is not that of its set, and the first row if no row has one."""
         if self.reference_key is None:
             return
         first: _Member | None = None
-        for i, member in enumerate(own):
+        for i, member in enumerate(members):
             value = None if member.row.values is None else member.row.values.get(self.reference_key)
             if value is None:
                 continue
             first = first or member
             if _is_good(member) and first.row.values and value != first.row.values[self.reference_key]:
                 problem = f"{self.reference_key!r} is not that of row {first.row.number}, in the same set"
-                own[i] = member._replace(row=member.row._replace(error=problem))
-        if first is None and _is_good(own[0]):
-            own[0] = own[0]._replace(row=own[0].row._replace(error=f"has no {self.reference_key!r}"))
+                members[i] = member._replace(row=member.row._replace(error=problem))
+        if first is None and _is_good(members[0]):
+            members[0] = members[0]._replace(row=members[0].row._replace(error=f"has no {self.reference_key!r}"))
 
     def _unit(self, good: list[_Member], bad: list[Row], end: int) -> Unit:
         rows = [member.row.values for member in good if member.row.values is not None]
         texts = [text for member in good for text in member.texts]
-        found = (row.get(self.reference_key) for row in rows) if self.reference_key else iter(())
-        reference = next((value for value in found if value is not None), None)
+        references = (row.get(self.reference_key) for row in rows) if self.reference_key else iter(())
+        reference = next((value for value in references if value is not None), None)
         if isinstance(reference, str):
             # In CSV, a list is JSON; a bare text is one answer.
             with suppress(ValueError):

@@ -58,10 +58,10 @@ def check_adjacent(source: Source, name: str, quiet: bool) -> None:
 
 
 def _check_digests(digests: array, source: Source, name: str) -> None:
-    found = np.frombuffer(digests, np.uint64)
-    ordered = np.sort(found)
+    values = np.frombuffer(digests, np.uint64)
+    ordered = np.sort(values)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    for digest in dict.fromkeys(found[np.isin(found, repeated)].tolist() if len(repeated) else []):
+    for digest in dict.fromkeys(values[np.isin(values, repeated)].tolist() if len(repeated) else []):
         first: dict[str, Row] = {}
         for row, key in _runs(source, name, quiet=True):
             if _digest(key) != digest:

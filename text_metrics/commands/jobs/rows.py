@@ -213,14 +213,14 @@ def _open_dataset(path: Path, split: str | None) -> Any:
     import datasets
 
     with _named(path, "is no folder that `datasets` saved, or a damaged one"):
-        found = datasets.load_from_disk(str(path))
-    if isinstance(found, datasets.DatasetDict):
-        if split not in found:
-            raise UsageError(f"--split must be one of {', '.join(found)}. Got {split}.")
-        return found[split]
+        dataset = datasets.load_from_disk(str(path))
+    if isinstance(dataset, datasets.DatasetDict):
+        if split not in dataset:
+            raise UsageError(f"--split must be one of {', '.join(dataset)}. Got {split}.")
+        return dataset[split]
     if split is not None:
         raise UsageError(f"{path} has no splits: leave out --split.")
-    return found
+    return dataset
 
 
 @contextmanager

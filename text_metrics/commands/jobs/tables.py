@@ -19,9 +19,9 @@ def infer_schema(batches: Iterator[list[dict[str, Any]]]) -> pa.Schema:
     for rows in batches:
         for name in dict.fromkeys(name for row in rows for name in row):
             try:
-                found = pa.array([row.get(name) for row in rows]).type
-                old = types.get(name, found)
-                pair = [pa.schema([(name, kind)]) for kind in (old, found)]
+                inferred = pa.array([row.get(name) for row in rows]).type
+                old = types.get(name, inferred)
+                pair = [pa.schema([(name, kind)]) for kind in (old, inferred)]
                 types[name] = pa.unify_schemas(pair, promote_options="permissive").field(0).type
             except (pa.ArrowException, OverflowError):
                 types[name] = pa.string()

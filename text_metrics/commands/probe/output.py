@@ -28,13 +28,13 @@ def check_report(arguments: argparse.Namespace, reads: Sequence[Path | None], *m
 
 
 def write_outputs(
-    arguments: argparse.Namespace, name: str, text: str, found: dict[str, Any], draw: Callable[[dict[str, Any]], str]
+    arguments: argparse.Namespace, name: str, text: str, result: dict[str, Any], draw: Callable[[dict[str, Any]], str]
 ) -> None:
     """Print a report, and write it where the options say; `name` is that of its markers."""
     print(text)
     if arguments.write:
         put_between(arguments.write, name, text)
     if arguments.json:
-        write_text(arguments.json, json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        write_text(arguments.json, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     if arguments.plot:
-        write_text(arguments.plot, draw(found))
+        write_text(arguments.plot, draw(result))

@@ -121,12 +121,16 @@ def make_report(
     people : a second sample of people's answers, or None
     """
     given = {**files, PEOPLE: people} if people is not None else dict(files)
-    everyone = {name: _answered(name, clean_counts(found) if how.clean else found) for name, found in given.items()}
-    distinct = {name for name, found in given.items() if all(n == 1 for own in found.values() for n in own.values())}
+    everyone = {
+        name: _answered(name, clean_counts(answers) if how.clean else answers) for name, answers in given.items()
+    }
+    distinct = {
+        name for name, answers in given.items() if all(n == 1 for counts in answers.values() for n in counts.values())
+    }
     files = {name: everyone[name] for name in files}
     scorer = Scorer(references, everyone, *pipeline)
-    own = rows(scorer, everyone, how.level)
-    for row in own:
+    table = rows(scorer, everyone, how.level)
+    for row in table:
         row["distinct"] = row["name"] in distinct
         if row["name"] in everyone:
             answered = everyone[row["name"]]
@@ -149,7 +153,7 @@ def make_report(
         "n_questions": len(scorer.questions),
         "n_gold": sum(int(question.gold_counts.sum()) for question in scorer.questions.values()),
         "second_sample": about,
-        "rows": own,
+        "rows": table,
         "against_people": against,
         "against_people_once": against_people(scorer, files, second, True, how),
         "pairs": paired,
@@ -157,11 +161,11 @@ def make_report(
     }
 
 
-def _answered(name: str, found: dict[str, Counter[str]]) -> dict[str, Counter[str]]:
+def _answered(name: str, counts_of: dict[str, Counter[str]]) -> dict[str, Counter[str]]:
     """Leave out the questions that have no answer, or only blank ones; raises a ValueError if none is left."""
-    answered = {question: own for question, own in found.items() if any(text.strip() for text in own)}
+    answered = {question: answers for question, answers in counts_of.items() if any(text.strip() for text in answers)}
     if not answered:
-        raise ValueError(f"{name}: none of its {len(found)} questions has an answer that is not blank.")
+        raise ValueError(f"{name}: none of its {len(counts_of)} questions has an answer that is not blank.")
     return answered
 
 

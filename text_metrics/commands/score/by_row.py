@@ -36,9 +36,9 @@ class ByRow:
         """Return what a process needs to take part."""
         return Job(self._command.for_other_folders(), self._reader.items)
 
-    def collect(self, found: Iterator[Batch], store: Store, state: State) -> State:
+    def collect(self, batches: Iterator[Batch], store: Store, state: State) -> State:
         """Keep scored batches as they come; returns the state at the end."""
-        for batch in found:
+        for batch in batches:
             merged = MergedResult(state.merged)
             if batch.result is not None:
                 try:
@@ -65,9 +65,9 @@ def output_schema(source: Source, reader: Reader, score_key: str) -> pa.Schema |
     """Return the schema of a table with its scores; None for files whose columns have no types."""
     if source.schema is None:
         return None
-    kept = (None, reader.group_key)
+    scalars = (None, reader.group_key)
     fields = [
-        field if not reader.grouped or field.name in kept else field.with_type(pa.list_(field.type))
+        field if not reader.grouped or field.name in scalars else field.with_type(pa.list_(field.type))
         for field in source.schema
     ]
     is_list = reader.grouped or not _is_text(source.schema.field(reader.text_key).type)
@@ -85,9 +85,10 @@ def scored_rows(batch: Batch, score_key: str, reader: Reader) -> list[dict[str, 
     for unit, score in zip(batch.units, batch.scores, strict=True):
         row = unit.rows[0]
         if reader.grouped:
-            names = dict.fromkeys(name for own in unit.rows for name in own)
+            names = dict.fromkeys(name for values in unit.rows for name in values)
             row = {
-                name: row[name] if name == reader.group_key else [own.get(name) for own in unit.rows] for name in names
+                name: row[name] if name == reader.group_key else [values.get(name) for values in unit.rows]
+                for name in names
             }
         if score_key in row:
             raise UsageError(f"row {unit.numbers[0]} has a column {score_key!r} already: pass --score-key.")

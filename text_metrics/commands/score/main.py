@@ -79,9 +79,9 @@ def run(command: Command) -> int:
     store, state = files.open(task.schema, command, source)
     job = task.job()
     with _engine(command) as engine:
-        found = engine.map(partial(read_batches, job, state.position), partial(task.open_work, job))
+        batches = engine.map(partial(read_batches, job, state.position), partial(task.open_work, job))
         try:
-            state = task.collect(watch(command, source, found, name, state), store, state)
+            state = task.collect(watch(command, source, batches, name, state), store, state)
         except NothingGoodError:
             # The next command may have other settings.
             store.remove()

@@ -69,7 +69,9 @@ class Scorer:
             return result["scores"], result
         scores = iter(result["scores"])
         by_unit = [[next(scores) for _ in unit.texts] for unit in units]
-        return [own[0] if unit.is_single else own for own, unit in zip(by_unit, units, strict=True)], result
+        return [
+            unit_scores[0] if unit.is_single else unit_scores for unit_scores, unit in zip(by_unit, units, strict=True)
+        ], result
 
 
 def _similarity(unit: Unit, key: str) -> Any:
@@ -97,14 +99,14 @@ def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
         try:
             scores, result = scorer.score(good)
         except (TypeError, ValueError):
-            kept = []
+            scorable = []
             for unit in good:
                 try:
                     scorer.score([unit])
-                    kept.append(unit)
+                    scorable.append(unit)
                 except (TypeError, ValueError) as error:
                     failed += fail_unit(unit, error)
-            good = kept
+            good = scorable
             if good:
                 scores, result = scorer.score(good)
     return make_batch(units, good, scores, result, failed)

@@ -204,23 +204,23 @@ def ask_all(endpoint: Endpoint, requests: list[Request], journal: Journal) -> Ou
     Answers that came before the endpoint failed, or before an interruption, stay in the journal.
     """
     keys = [_key(endpoint, request) for request in requests]
-    asked = dict(zip(keys, requests, strict=True))
-    before = {key: len(journal.answers.get(key, ())) for key in asked}
-    tokens = sum((_tokens(journal, key) for key in asked), np.zeros(2, dtype=np.int64))
-    found: dict[str, Any] = {}
+    by_key = dict(zip(keys, requests, strict=True))
+    before = {key: len(journal.answers.get(key, ())) for key in by_key}
+    tokens = sum((_tokens(journal, key) for key in by_key), np.zeros(2, dtype=np.int64))
+    values: dict[str, Any] = {}
     failures: list[str] = []
     stopped = None
     broken: list[str] = []
     pool = ThreadPoolExecutor(endpoint.workers)
-    with tqdm(total=len(asked), unit="answer", file=sys.stderr) as bar:
-        waiting = {pool.submit(_ask, endpoint, request, key, journal, broken): key for key, request in asked.items()}
+    with tqdm(total=len(by_key), unit="answer", file=sys.stderr) as bar:
+        waiting = {pool.submit(_ask, endpoint, request, key, journal, broken): key for key, request in by_key.items()}
         try:
             for future in as_completed(waiting):
                 key = waiting[future]
                 try:
-                    found[key] = future.result()
+                    values[key] = future.result()
                 except ValueError as error:
-                    failures.append(f"{asked[key].name}: {error}")
+                    failures.append(f"{by_key[key].name}: {error}")
                 tokens += _tokens(journal, key, before[key])
                 bar.set_postfix_str(_cost(tokens, endpoint.prices), refresh=False)
                 bar.update()
@@ -235,12 +235,12 @@ def ask_all(endpoint: Endpoint, requests: list[Request], journal: Journal) -> Ou
             # Requests in flight are paid for, so their answers are awaited and kept.
             pool.shutdown(cancel_futures=True)
     for future, key in waiting.items():
-        if key not in found and not future.cancelled() and future.exception() is None:
-            found[key] = future.result()
-    tokens = sum((_tokens(journal, key) for key in asked), np.zeros(2, dtype=np.int64))
-    new = sum(len(journal.answers.get(key, ())) - before[key] for key in asked)
+        if key not in values and not future.cancelled() and future.exception() is None:
+            values[key] = future.result()
+    tokens = sum((_tokens(journal, key) for key in by_key), np.zeros(2, dtype=np.int64))
+    new = sum(len(journal.answers.get(key, ())) - before[key] for key in by_key)
     print(f"{_cost(tokens, endpoint.prices)} in all; {new} answers are new in this run.", file=sys.stderr)
-    return Outcome([found.get(key) for key in keys], failures, stopped)
+    return Outcome([values.get(key) for key in keys], failures, stopped)
 
 
 def report(outcome: Outcome, journal: Path) -> int:
@@ -329,8 +329,8 @@ def _call(endpoint: Endpoint, request: Request, identity: str) -> dict[str, Any]
 
 def _tokens(journal: Journal, key: str, start: int = 0) -> np.ndarray:
     """Count the tokens of the answers to one request, from some attempt on: those of the prompt, and of the answer."""
-    own = [record["tokens"] for record in journal.answers.get(key, ())[start:]]
-    return np.array(own, dtype=np.int64).reshape(-1, 2).sum(axis=0)
+    counts = [record["tokens"] for record in journal.answers.get(key, ())[start:]]
+    return np.array(counts, dtype=np.int64).reshape(-1, 2).sum(axis=0)
 
 
 def _cost(tokens: np.ndarray, prices: tuple[float, float] | None) -> str:

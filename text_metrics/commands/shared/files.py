@@ -96,19 +96,19 @@ def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
     ValueError
         If the file cannot be read, a line is not JSON, or all lines are blank.
     """
-    found = False
+    has_values = False
     with open_file(path) as file:
         for number, line in enumerate(split_lines(file, path), 1):
             if not line.strip():
                 continue
-            found = True
+            has_values = True
             where = f"{path}, line {number}"
             try:
                 value = parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
             except ValueError as error:
                 raise ValueError(f"{where} is no JSON: {error}.") from None
             yield where, value
-    if not found:
+    if not has_values:
         raise ValueError(f"{path} is empty.")
 
 
@@ -174,10 +174,10 @@ def read_archive(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
     with open_file(path) as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                found = sorted(name for name in archive.namelist() if re.search(pattern, name))
-                if not found:
+                names = sorted(name for name in archive.namelist() if re.search(pattern, name))
+                if not names:
                     raise ValueError(f"{path} has no file whose name matches {pattern!r}.")
-                for name in found:
+                for name in names:
                     if archive.getinfo(name).file_size > LARGEST_FILE:
                         raise ValueError(f"{path}: {name} is larger than {LARGEST_FILE:,} bytes.")
                     yield name, archive.read(name)

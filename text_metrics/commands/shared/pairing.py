@@ -80,13 +80,13 @@ def check_order(first: Sequence[Row], second: Sequence[Row], leave_out: str | No
     """
     notes: list[str] = []
     values = [[value for _, value in rows] for rows in (first, second)]
-    if not all(isinstance(value, dict) for own in values for value in own):
+    if not all(isinstance(value, dict) for column in values for value in column):
         return notes
-    shared = set.intersection(*(set().union(*own) for own in values)) - {leave_out}
+    shared = set.intersection(*(set().union(*column) for column in values)) - {leave_out}
     for key in sorted(shared):
-        columns = [[json.dumps(value.get(key), sort_keys=True) for value in own] for own in values]
+        columns = [[json.dumps(value.get(key), sort_keys=True) for value in column] for column in values]
         names = _names(*columns)
-        apart = [i for i, (one, other) in enumerate(zip(*columns, strict=True)) if one != other]
+        apart = [i for i, (left, right) in enumerate(zip(*columns, strict=True)) if left != right]
         for i in apart:
             if columns[0][i] in names:
                 j = columns[1].index(columns[0][i])
@@ -102,10 +102,10 @@ def check_order(first: Sequence[Row], second: Sequence[Row], leave_out: str | No
 
 def _names(first: list[str], second: list[str]) -> set[str]:
     """Find the values of a column, as JSON, that show where a row of one file is in the other."""
-    counts, others = Counter(first), Counter(second)
+    counts, second_counts = Counter(first), Counter(second)
     if set(counts) <= {"true", "false", "null"}:
         return set()
-    if counts == others:
+    if counts == second_counts:
         return set(counts)
-    once = {value for value in counts if counts[value] == others[value] == 1}
+    once = {value for value in counts if counts[value] == second_counts[value] == 1}
     return once if 2 * len(once) > len(first) else set()
