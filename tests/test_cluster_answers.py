@@ -103,7 +103,7 @@ def test_questions_without_ids_are_labelled_by_position(run, tmp_path):
         # A line of answers must be an object, with an id or with answers.
         code, shown = run(people, out, "--answers", model, labels, "--base-url", server.url)
         assert code == 2
-        assert "model.jsonl, line 1 must hold an object. Got list" in shown
+        assert "model.jsonl, line 1 must be a JSON object. Got list" in shown
         write_jsonl(model, [{"answers": ["light red", "red"]}, {"answers": ["green tea"]}])
         code, shown = run(people, out, "--answers", model, labels, "--base-url", server.url)
         assert code == 0, shown

@@ -293,7 +293,7 @@ def test_lines_of_csv_that_cannot_be_counted_end_set_size(tmp_path, capsys):
     data.write_text("prompt,text\n" + "\n".join(rows))
     assert score.main(score_words(data, "--set-size", 4)) == score.EXIT_USAGE
     message = capsys.readouterr().err
-    assert "data.csv, lines 7 to 10 cannot be read: the first is no CSV" in message
+    assert "data.csv, lines 7 to 10 cannot be read: the first is not valid CSV" in message
     assert not (tmp_path / "out.jsonl").exists()
     assert score.main(score_words(data, "--group-key", "prompt", "--restart")) == score.EXIT_BAD_ROWS
     scored, bad, _ = results_of(data)
@@ -329,7 +329,7 @@ def test_drop_incomplete_needs_sets_of_rows(tmp_path, capsys, main):
     data = write_jsonl(tmp_path / "data.jsonl", [{"text": ["a", "b"]}])
     words = score_words(data) if main is score.main else choose_words(data, "--keep", 1)
     assert main([*words, "--drop-incomplete"]) == score.EXIT_USAGE
-    assert "--drop-incomplete goes with --group-key or --set-size" in capsys.readouterr().err
+    assert "--drop-incomplete requires --group-key or --set-size" in capsys.readouterr().err
 
 
 # References.
@@ -395,7 +395,7 @@ def drawn_rows(rng, n_rows):
         kind = rng.choices(["good", "bad", "keyless", "unreadable", "blank"], [12, 2, 1, 1, 1])[0]
         values = {"p": None if kind == "keyless" else key, "text": None if kind == "bad" else f"text {number}"}
         if kind in ("unreadable", "blank"):
-            rows.append(Row(number, None, "is no JSON" if kind == "unreadable" else "", ""))
+            rows.append(Row(number, None, "is not valid JSON" if kind == "unreadable" else "", ""))
         else:
             rows.append(Row(number, values, "", ""))
     return rows

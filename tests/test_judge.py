@@ -229,7 +229,7 @@ def test_a_request_that_the_endpoint_refuses_does_not_stop_the_others(run, pairs
     with serve(lambda question, _: 400 if "cup" in question else ratings(question)) as server:
         code, shown = run(judge_diversity, pairs, out, "--model", "m", "--base-url", server.url, "--samples", "1")
     assert code == 1
-    assert "line 2: the endpoint refuses it" in shown
+    assert "line 2: the endpoint rejected the request" in shown
     assert "fault 400" in shown
     assert len(read_jsonl(out)) == 2
 
@@ -321,8 +321,8 @@ def test_two_runs_do_not_share_a_journal(run, pairs, tmp_path):
         ('{"set1": ["a"]}', "line 1 has no 'set2'"),
         ('{"set1": ["a"], "set2": [1]}', "line 1: 'set2' must be a list of strings"),
         ('{"set1": ["a"], "set2": []}', "line 1: 'set2' must be a list of strings, at least one. Got []"),
-        ('["a"]', "line 1 must hold an object. Got list"),
-        ('{"set1": ', "line 1 is no JSON"),
+        ('["a"]', "line 1 must be a JSON object. Got list"),
+        ('{"set1": ', "line 1 is not valid JSON"),
         ("", "is empty"),
     ],
 )
@@ -350,7 +350,7 @@ def test_bad_settings(run, pairs, tmp_path, monkeypatch):
         in run(judge_diversity, pairs, out, "--model", "m", *here, "--workers", "0")[1]
     )
     (tmp_path / "out.jsonl.journal").write_text("not mine\n", encoding="utf-8")
-    assert "line 1 is no answer of an earlier run" in run(judge_diversity, pairs, out, "--model", "m", *here)[1]
+    assert "line 1 is not an answer of an earlier run" in run(judge_diversity, pairs, out, "--model", "m", *here)[1]
 
 
 @pytest.mark.parametrize(

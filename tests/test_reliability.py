@@ -315,7 +315,7 @@ def test_numbers_in_place_of_names_are_named(load, predictions, references, mess
 def test_a_released_file_that_is_one_long_number_is_named(load, tmp_path):
     path = tmp_path / "ranked.jsonl"
     path.write_text("9" * 5_000)
-    with pytest.raises(ValueError, match=r"ranked\.jsonl is no JSON: Exceeds the limit"):
+    with pytest.raises(ValueError, match=r"ranked\.jsonl is not valid JSON: Exceeds the limit"):
         load("probeval").from_protoqa([], str(path))
 
 

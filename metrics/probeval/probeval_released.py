@@ -224,12 +224,12 @@ def _read(path: Path) -> list[tuple[str, Any]]:
         except json.JSONDecodeError as error:
             lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
             if len(lines) < 2:
-                raise ValueError(f"{path} is no JSON: {error}.") from None
+                raise ValueError(f"{path} is not valid JSON: {error}.") from None
             return [(f"{path}, line {number}", _parse_line(path, number, line)) for number, line in lines]
         except ValueError as error:  # of Python, for an integer of thousands of digits
-            raise ValueError(f"{path} is no JSON: {error}.") from None
+            raise ValueError(f"{path} is not valid JSON: {error}.") from None
     except (UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON: {error}.") from None
+        raise ValueError(f"{path} is not valid JSON: {error}.") from None
     if not isinstance(whole, list):
         return [(str(path), whole)]
     return [(f"{path}, item {i}", value) for i, value in enumerate(whole)]
@@ -239,4 +239,4 @@ def _parse_line(path: Path, number: int, line: str) -> Any:
     try:
         return json.loads(line)
     except ValueError as error:
-        raise ValueError(f"{path}, line {number} is no JSON: {error}.") from None
+        raise ValueError(f"{path}, line {number} is not valid JSON: {error}.") from None

@@ -128,8 +128,8 @@ def load_tagger() -> Callable[[list[str]], list[tuple[str, str]]]:
         nltk.pos_tag(["word"])
     except LookupError:
         raise ValueError(
-            "NLTK's tagger is not there, which finds the nouns to permute. Get it with "
-            "'python -m nltk.downloader averaged_perceptron_tagger_eng', or leave them out by --no-noun-shuffle."
+            "NLTK's tagger, which finds the nouns to permute, is not installed. Download it with "
+            "'python -m nltk.downloader averaged_perceptron_tagger_eng', or pass --no-noun-shuffle."
         ) from None
     return nltk.pos_tag
 
@@ -214,7 +214,7 @@ def parse_texts(answer: str, count: int, unlike: str | None = None) -> list[str]
     Raises
     ------
     ValueError
-        If it is not there, or too short, or repeats itself or `unlike`.
+        If there is none, or it is too short, or repeats itself or `unlike`.
     """
     start, end = answer.find("["), answer.rfind("]")
     try:
@@ -282,7 +282,3 @@ def main() -> int:
     command.set_defaults(run=make_pairs)
     arguments = parser.parse_args()
     return arguments.run(arguments)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

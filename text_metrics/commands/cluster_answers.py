@@ -332,7 +332,3 @@ def main() -> int:
             write_text(labels_file, json.dumps(labels, ensure_ascii=False, indent=1) + "\n")
             print(f"{labels_file}: {len(labels)} of {len(questions_read)} questions are labelled.", file=sys.stderr)
     return code
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -222,7 +222,7 @@ def show(result: dict[str, Any]) -> str:
     over = "items" if result["n_units"] == result["n"] else f"{result['n_units']} groups of items"
     lines.append(f"  intervals: {100 * result['confidence']:g} %, over {over}")
     if not scored_alike(*result["signatures"]):
-        lines.append("  the signatures differ: what is compared was not scored alike")
+        lines.append("  the signatures differ: the two systems were scored with different settings")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
 
 
@@ -316,7 +316,3 @@ def main() -> int:
     if arguments.plot:
         plot((scores - other_scores)[told], result, arguments.plot)
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

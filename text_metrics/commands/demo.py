@@ -49,7 +49,3 @@ def main() -> None:
         verdict = "A, rightly" if first_wins else "B: fooled by words"
         print(f"  {name:<18} {reading:<44} {a:>6.3f} {b:>6.3f}   {verdict}")
     print()
-
-
-if __name__ == "__main__":
-    main()

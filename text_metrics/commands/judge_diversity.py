@@ -135,7 +135,7 @@ def parse_ratings(answer: str, keys: tuple[str, ...] = KEYS) -> tuple[float, ...
     Raises
     ------
     ValueError
-        If they are not there, or not between 1 and 5.
+        If they are missing, or not between 1 and 5.
     """
     for part in re.findall(r"\{[^{}]*\}", answer):
         try:
@@ -212,7 +212,3 @@ def main() -> int:
     write_jsonl(arguments.judged, judged)
     print(f"{arguments.judged}: {len(judged)} of {len(records)} pairs are judged.", file=sys.stderr)
     return report(outcome, path)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -64,7 +64,3 @@ def run(command: ChooseCommand) -> int:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
     return end("text-metrics choose", lambda: run(parse_command(words, __doc__)))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -83,7 +83,7 @@ def make_batch(
         good,
         scores,
         result,
-        sorted([*bad, *(_as_bad(row) for unit in units for row in unit.spoiled)]),
+        sorted([*bad, *(_as_bad(row) for unit in units for row in unit.excluded)]),
         units[-1].end,
         n_texts=sum(len(unit.texts) for unit in good),
         n_bad_first=sum(not good or number < good[0].numbers[0] for number, _, _ in bad),

@@ -27,12 +27,12 @@ def end(name: str, run: Callable[[], int]) -> int:
         sys.stdout.flush()
         return code
     except BadRowError:
-        print("Stopped there. What was done before is kept.", file=sys.stderr)
+        print("Stopped at this row. Finished batches are saved.", file=sys.stderr)
         return EXIT_STRICT
     except (UsageError, OSError) as error:
         message = describe_os_error(error) if isinstance(error, OSError) else str(error)
         print(f"{name}: {message}", file=sys.stderr)
         return EXIT_USAGE
     except KeyboardInterrupt:
-        print("Interrupted. The same command continues from here.", file=sys.stderr)
+        print("Interrupted. Run the same command to continue.", file=sys.stderr)
         return EXIT_INTERRUPTED

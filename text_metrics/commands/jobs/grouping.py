@@ -1,4 +1,4 @@
-"""Rows joined to units, each scored as one, and units to batches.
+"""Rows grouped into units, each of which is scored as one.
 
 Nothing here imports torch, so that the process that reads for a cluster starts fast.
 """
@@ -22,7 +22,7 @@ class Unit(NamedTuple):
     is_single : whether it is a row that holds a text, not a list of texts
     numbers : of the rows, from 1
     bad : bad rows that were read before the unit was complete
-    spoiled : rows that are good, but are set aside because their set lacks a row
+    excluded : rows that are good, but are set aside because their set lacks a row
     n_dropped : how many good rows are left out with their set, as --drop-incomplete says
     is_incomplete : whether the set lacks a row
     end : how many rows of the file were read up to here
@@ -34,7 +34,7 @@ class Unit(NamedTuple):
     is_single: bool
     numbers: list[int]
     bad: list[Row]
-    spoiled: list[Row]
+    excluded: list[Row]
     n_dropped: int
     is_incomplete: bool
     end: int
@@ -119,7 +119,7 @@ class Reader:
                 yield self._set(members_of_set)
                 members_of_set = []
         if members_of_set:
-            yield self._set(members_of_set, problem=f"is left over: no {size} rows to the end of the file")
+            yield self._set(members_of_set, problem=f"is left over: fewer than {size} rows remain in the file")
 
     def _keyed_sets(self, members: Iterator[_Member], name: str) -> Iterator[Unit]:
         members_of_set: list[_Member] = []
@@ -171,8 +171,8 @@ class Reader:
             return self._unit([], bad, end)._replace(n_dropped=len(good), is_incomplete=True)
         if self._keeps:
             return self._unit(good, bad, end)._replace(is_incomplete=True)
-        spoiled = [_set_aside(member.row, problem) for member in good]
-        return self._unit([], bad, end)._replace(spoiled=spoiled, is_incomplete=True)
+        excluded = [_set_aside(member.row, problem) for member in good]
+        return self._unit([], bad, end)._replace(excluded=excluded, is_incomplete=True)
 
     def _check_reference(self, members: list[_Member]) -> None:
         """Make a row bad whose reference is not that of its set, and the first row if no row has one."""

@@ -1,4 +1,4 @@
-"""How a job on a file begins, continues after a kill, and ends: the same for `score` and `choose`."""
+"""The files of a job: opened, resumed after a kill, and finished."""
 
 import json
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ class Files:
         """
         Store.sweep(self._parts)
         if restart:
-            # Opened first, for another process may hold it.
+            # Opened first, because another process may hold it.
             Store(self._parts, None).remove()
             self._summary.unlink(missing_ok=True)
         if restart or not self.out.exists() or self._parts.exists():
@@ -71,7 +71,7 @@ class Files:
                 return summary
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             pass
-        raise UsageError(f"{self.out} is there already, from another command: pass --restart, or another --out.")
+        raise UsageError(f"{self.out} already exists, written by another command: pass --restart, or another --out.")
 
     def open(self, schema: pa.Schema | None, command: Command, source: Source) -> tuple[Store, State]:
         """Open what is kept of the job, and read how far it is; of a new job, check the order of the keys first.
@@ -88,7 +88,7 @@ class Files:
         store = Store(self._parts, schema)
         state = store.last_state() or State(self._decisive)
         if state.command != self._decisive:
-            raise UsageError(f"{self._parts} was begun with another command or file: pass --restart, or another --out.")
+            raise UsageError(f"{self._parts} belongs to another command or file: pass --restart, or another --out.")
         if command.group_key is not None and not store.parts:
             try:
                 check_adjacent(source, command.group_key, command.quiet)

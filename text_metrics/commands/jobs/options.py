@@ -14,7 +14,7 @@ _WITHOUT_EFFECT = {"out", "engine", "address", "workers", "strict", "restart", "
 
 
 class UsageError(Exception):
-    """The command, its settings or the file are wrong."""
+    """The command, its settings or the file are invalid."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,14 @@ class Command:
                 raise UsageError(f"--{_option(name)} must be at least 1. Got {value}.")
         for name in ("score_key", "confidence"):
             if self.one_set and getattr(self, name) is not None:
-                raise UsageError(f"--{_option(name)} has no place with --one-set: texts have no scores of their own.")
+                raise UsageError(f"--{_option(name)} cannot be combined with --one-set: single texts have no scores.")
         if self.drop_incomplete and self.group_key is None and self.set_size is None:
-            raise UsageError("--drop-incomplete goes with --group-key or --set-size, and only with one of them.")
+            raise UsageError("--drop-incomplete requires --group-key or --set-size.")
         if self.one_set and self.similarity_key is not None:
-            raise UsageError("--similarity-key has no place with --one-set: parts of a matrix cannot be scored.")
+            raise UsageError("--similarity-key cannot be combined with --one-set: parts of a matrix cannot be scored.")
         for name in ("address", "workers"):
             if getattr(self, name) is not None and self.engine != "ray":
-                raise UsageError(f"--{name} goes with --engine ray, and only with it.")
+                raise UsageError(f"--{name} requires --engine ray.")
 
     def output(self, metric_name: str) -> Path:
         """Return the file that is written last."""

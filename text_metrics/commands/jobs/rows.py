@@ -81,7 +81,7 @@ class Source:
             raise UsageError("--split is for a folder of `datasets`.")
         self._read = readers[kind]
         if kind == ".parquet":
-            with _named(path, "is no Parquet file, or a damaged one"):
+            with _named(path, "is not a Parquet file, or is damaged"):
                 file = pq.ParquetFile(path)
             self.schema, self.total, self.unit = file.schema_arrow, file.metadata.num_rows, "row"
         elif kind == "folder":
@@ -123,7 +123,7 @@ class Source:
                     continue
                 values = parse_json(text)
             except ValueError as error:
-                yield Row(i + 1, None, f"is no JSON: {error}", _show(line))
+                yield Row(i + 1, None, f"is not valid JSON: {error}", _show(line))
                 continue
             yield _object(i + 1, values, line)
 
@@ -144,11 +144,11 @@ class Source:
         try:
             names = next(reader, None)
         except csv.Error as error:
-            raise UsageError(f"{self.path}, line 1 is no CSV: {error}.") from None
+            raise UsageError(f"{self.path}, line 1 is not valid CSV: {error}.") from None
         if not names or len(set(names)) < len(names):
             raise UsageError(f"{self.path} must begin with a line of different column names. Got {names!r:.200}.")
         if not _is_utf8(names):
-            raise UsageError(f"{self.path}, line 1 is no UTF-8. Got {names!r:.200}.")
+            raise UsageError(f"{self.path}, line 1 is not valid UTF-8. Got {names!r:.200}.")
         i = -1
         while True:
             number = reader.line_num + 1
@@ -159,7 +159,7 @@ class Source:
             except csv.Error as error:
                 i += 1
                 if i >= start:
-                    yield Row(number, None, f"is no CSV: {error}", "", reader.line_num + 1 - number)
+                    yield Row(number, None, f"is not valid CSV: {error}", "", reader.line_num + 1 - number)
                 continue
             i += 1
             if i < start:
@@ -171,7 +171,7 @@ class Source:
                 problem = f"has {len(fields)} fields, not {len(names)}"
                 yield Row(number, None, problem, _show(",".join(fields)), n_lines)
             elif not _is_utf8(fields):
-                problem = "is no UTF-8: a byte was read as an unpaired surrogate"
+                problem = "is not valid UTF-8: a byte was read as an unpaired surrogate"
                 yield Row(number, None, problem, _show(",".join(fields)))
             else:
                 yield Row(number, dict(zip(names, fields, strict=True)), "", "")
@@ -212,7 +212,7 @@ class Source:
 def _open_dataset(path: Path, split: str | None) -> Any:
     import datasets
 
-    with _named(path, "is no folder that `datasets` saved, or a damaged one"):
+    with _named(path, "is not a folder saved by `datasets`, or is damaged"):
         dataset = datasets.load_from_disk(str(path))
     if isinstance(dataset, datasets.DatasetDict):
         if split not in dataset:
@@ -244,7 +244,7 @@ def _is_array(path: Path) -> bool:
 def _object(number: int, values: Any, raw: bytes | str) -> Row:
     if isinstance(values, dict):
         return Row(number, values, "", "")
-    return Row(number, None, f"must hold an object. Got {describe(values)}", _show(raw))
+    return Row(number, None, f"must be a JSON object. Got {describe(values)}", _show(raw))
 
 
 def _is_utf8(fields: list[str]) -> bool:

@@ -36,10 +36,10 @@ of a released file of targets. A line of the output has the `id`, the clean `ans
 kept in answers.jsonl.journal as it comes: after a crash, the same command continues, and asks for none of them again.
 """
 
-# Half of a surrogate pair, which UTF-8 cannot encode.
+# Unpaired surrogates, which UTF-8 cannot encode.
 _UNPAIRED = re.compile("[\ud800-\udfff]")
 # More than the samples of any question.
-_MANY = 1_000_000_000
+_ABOVE_SAMPLES = 1_000_000_000
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
         requests, before = [], Counter[str]()
         for question in questions:
             # Two questions of the same words are asked each for itself.
-            first = before[question.text()] * _MANY
+            first = before[question.text()] * _ABOVE_SAMPLES
             before[question.text()] += 1
             requests += [
                 Request(f"question {question.id!r}", messages(question, shots), str, first + i)
@@ -104,8 +104,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if n_replaced:
         print(
-            f"{arguments.answers}: in {n_replaced} answers, half of a surrogate pair is replaced by U+FFFD; {path} has "
-            "them as they came.",
+            f"{arguments.answers}: in {n_replaced} answers, unpaired surrogates are replaced by U+FFFD; {path} has "
+            "the original answers.",
             file=sys.stderr,
         )
     lines = [

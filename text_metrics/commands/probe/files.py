@@ -43,7 +43,7 @@ def read_references(path: Path) -> list[dict[str, Any]]:
     Raises
     ------
     ValueError
-        If a line is neither, a reference has no id, or an id comes twice.
+        If a line is neither, a reference has no id, or an id appears twice.
     """
     records = list(read_objects(path))
     for where, record in records:
@@ -58,7 +58,7 @@ def parse_references(records: Iterable[tuple[str, dict[str, Any]]]) -> list[dict
     Raises
     ------
     ValueError
-        If a record is neither, or an id comes twice.
+        If a record is neither, or an id appears twice.
     """
     references: list[dict[str, Any]] = []
     ids: set[str] = set()
@@ -70,7 +70,7 @@ def parse_references(records: Iterable[tuple[str, dict[str, Any]]]) -> list[dict
         except TypeError as error:
             raise ValueError(str(error)) from error
         if reference["id"] in ids:
-            raise ValueError(f"{where}: question {reference['id']!r:.80} comes twice.")
+            raise ValueError(f"{where}: question {reference['id']!r:.80} appears twice.")
         ids |= {reference["id"]} - {""}
         references.append(reference)
     return references
@@ -82,7 +82,7 @@ def read_questions(path: Path) -> list[Asked]:
     Raises
     ------
     ValueError
-        If a line has no id or no question, or an id comes twice.
+        If a line has no id or no question, or an id appears twice.
     """
     questions: dict[str, Asked] = {}
     for where, record in read_objects(path):
@@ -95,7 +95,7 @@ def read_questions(path: Path) -> list[Asked]:
         if not all(isinstance(text, str) for text in texts) or not texts[0].strip():
             raise ValueError(f"{where} must have a 'question', a string, and may have a 'sentence'. Got {texts!r:.80}.")
         if str(identity) in questions:
-            raise ValueError(f"{where}: question {identity!r} comes twice.")
+            raise ValueError(f"{where}: question {identity!r} appears twice.")
         questions[str(identity)] = Asked(str(identity), *texts)
     return list(questions.values())
 

@@ -78,7 +78,7 @@ class Sampler:
                             journal.add({"key": key, "answer": text, "tokens": tokens})
                             bar.update()
             except KeyboardInterrupt:
-                print("It was interrupted. The same command continues from there.", file=sys.stderr)
+                print("Interrupted. Run the same command to continue.", file=sys.stderr)
         return [
             [journal.answers[key][0]["answer"] for key in sample_keys if key in journal.answers] for sample_keys in keys
         ]

@@ -172,7 +172,7 @@ def _answered(name: str, counts_of: dict[str, Counter[str]]) -> dict[str, Counte
 def _without_questions(
     files: Iterable[str], against: list[dict[str, Any]], compared: list[str], paired: list[dict[str, Any]]
 ) -> list[str]:
-    """Name what could not be compared, for there is no question that both sides answered."""
+    """Name what could not be compared, because no question was answered by both sides."""
     done = {row["name"] for row in against}
     pairs_done = {(row["a"], row["b"]) for row in paired}
     alone = [f"{name}: no question in common with the second sample of people" for name in files if name not in done]

@@ -62,7 +62,3 @@ def main() -> int:
     }
     write_jsonl(arguments.rated, (lines[text] for text in texts))
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

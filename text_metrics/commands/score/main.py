@@ -38,7 +38,7 @@ without a readable key, between two sets, may belong to either: both lack a row.
 set aside.
 
 Exit codes: 0 all rows are scored, or dropped; 3 some were set aside; 4 stopped at a bad row, by --strict; 2 the
-command, its settings or the file are wrong, or no cluster answers; 130 interrupted; 1 a fault of the program.
+command, its settings or the file are invalid, or no cluster answers; 130 interrupted; 1 an internal error.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ def run(command: Command) -> int:
     scorer = Scorer(command.metric, command.settings, command.similarity_key)
     name = scorer.metric.name
     if (command.reference_key is None) == (scorer.items == QUESTIONS):
-        raise UsageError(f"--reference-key goes with probeval, and only with it. The metric is {name}.")
+        raise UsageError(f"--reference-key is required for probeval, and for no other metric. The metric is {name}.")
     source.check_columns(command.text_key, command.group_key, command.reference_key, command.similarity_key)
     task = OneSet(command, scorer, source) if command.one_set else ByRow(command, scorer, source)
     out = command.output(name)
@@ -99,7 +99,3 @@ def _engine(command: Command) -> AbstractContextManager[Engine]:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
     return end("text-metrics score", lambda: run(parse_command(words, __doc__)))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

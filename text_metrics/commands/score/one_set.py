@@ -61,7 +61,7 @@ class OneSet:
 
     Attributes
     ----------
-    schema : None, for no rows are written
+    schema : None, because no rows are written
     """
 
     open_work: Callable[[Job], Callable[[tuple[list[Unit], int]], Batch]] = staticmethod(open_parts)

@@ -36,7 +36,7 @@ class Scorer:
             raise UsageError(str(error)) from None
 
     def check_names(self) -> None:
-        """Refuse settings that the metric does not have, that are options, or that a file cannot give."""
+        """Raise an error for settings that the metric lacks, that are options, or that a file cannot give."""
         kind, name = self.metric.settings, self.metric.name
         declared = kind.declared()
         if self._similarity_key is not None and "similarity" not in declared:
@@ -45,12 +45,12 @@ class Scorer:
             if setting in _OPTIONS:
                 raise UsageError(f"--setting {setting}: pass --{setting.replace('_', '-')}.")
             if setting not in declared:
-                known = [other for other in declared if self._refusal(other) is None and other not in _OPTIONS]
+                known = [other for other in declared if self._why_invalid(other) is None and other not in _OPTIONS]
                 raise UsageError(f"--setting {setting}: {name} has no such argument. It has {', '.join(known)}.")
-            if reason := self._refusal(setting):
+            if reason := self._why_invalid(setting):
                 raise UsageError(f"--setting {setting} cannot be given to a command: {reason}.")
 
-    def _refusal(self, name: str) -> str | None:
+    def _why_invalid(self, name: str) -> str | None:
         """Say why a setting cannot be given to the command; None if it can."""
         kind = self.metric.settings
         return kind.of_items(name) or ("it adds results for single texts" if kind.declared()[name].finer else None)

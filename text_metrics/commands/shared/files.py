@@ -73,7 +73,7 @@ def parse_json(text: str, **options: Any) -> Any:
     Raises
     ------
     ValueError
-        If it is not JSON, is nested too deeply, or has half of a surrogate pair, which cannot be written again.
+        If it is not JSON, is nested too deeply, or has an unpaired surrogate, which cannot be written again.
     """
     try:
         value = json.loads(text, parse_constant=lambda _: None, **options)
@@ -106,7 +106,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
             try:
                 value = parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
             except ValueError as error:
-                raise ValueError(f"{where} is no JSON: {error}.") from None
+                raise ValueError(f"{where} is not valid JSON: {error}.") from None
             yield where, value
     if not has_values:
         raise ValueError(f"{path} is empty.")
@@ -118,7 +118,7 @@ def read_text(path: Path) -> str:
     Raises
     ------
     ValueError
-        If it cannot be read, is too large, or is no UTF-8.
+        If it cannot be read, is too large, or is not valid UTF-8.
     """
     with open_file(path) as file:
         data = file.read(LARGEST_FILE + 1)
@@ -128,7 +128,7 @@ def read_text(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}, line {number} is no UTF-8: {error.reason}.") from None
+        raise ValueError(f"{path}, line {number} is not valid UTF-8: {error.reason}.") from None
 
 
 def read_text_lines(path: Path) -> list[str]:
@@ -147,9 +147,9 @@ def read_json(path: Path) -> Any:
     try:
         return parse_json(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path}, line {error.lineno} is no JSON: {error.msg}.") from None
+        raise ValueError(f"{path}, line {error.lineno} is not valid JSON: {error.msg}.") from None
     except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}.") from None
+        raise ValueError(f"{path} is not valid JSON: {error}.") from None
 
 
 def read_csv(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -165,7 +165,7 @@ def read_csv(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[str, 
                 raise ValueError(f"{where} must have {len(reader.fieldnames or ())} fields.")
             yield where, row
     except csv.Error as error:
-        raise ValueError(f"{path}, line {reader.line_num} is no CSV: {error}.") from None
+        raise ValueError(f"{path}, line {reader.line_num} is not valid CSV: {error}.") from None
 
 
 def read_archive(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
@@ -209,7 +209,7 @@ def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Read a file of JSON lines, each of them an object, as `read_jsonl` does."""
     for where, value in read_jsonl(path):
         if not isinstance(value, dict):
-            raise ValueError(f"{where} must hold an object. Got {type(value).__name__}.")
+            raise ValueError(f"{where} must be a JSON object. Got {type(value).__name__}.")
         yield where, value
 
 

@@ -32,13 +32,13 @@ def places_by_id(rows: Sequence[Row], id_key: str) -> dict[str | int, int]:
     Raises
     ------
     ValueError
-        As `read_id` does, or if an id comes twice: which of its rows belongs to which of the other file is not known.
+        As `read_id` does, or if an id appears twice: which of its rows belongs to which of the other file is not known.
     """
     places: dict[str | int, int] = {}
     for i, row in enumerate(rows):
         name = read_id(row, id_key)
         if name in places:
-            raise ValueError(f"{row[0]}: {id_key} {name!r} comes twice, first in {rows[places[name]][0]}.")
+            raise ValueError(f"{row[0]}: {id_key} {name!r} appears twice, first in {rows[places[name]][0]}.")
         places[name] = i
     return places
 
@@ -59,7 +59,7 @@ def order_by_id(names: Mapping[str | int, int], rows: Sequence[Row], id_key: str
 
 
 def check_order(first: Sequence[Row], second: Sequence[Row], leave_out: str | None, advice: str) -> list[str]:
-    """Check by their columns that as many rows of two files are in the same order.
+    """Check by their columns that two files of equal length have their rows in the same order.
 
     A column shows the order if it has the same values in both files, as often each; or if more than half of its values
     come once in each file. Columns of only true, false and null do not.
