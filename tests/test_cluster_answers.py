@@ -154,7 +154,7 @@ def test_answers_that_cannot_be_read_are_asked_for_anew_and_then_reported(run, t
     with serve(reply) as server:
         code, shown = run(*arguments, "--base-url", server.url)
         assert code == 1
-        assert "question 'q1': no answer of 3 can be read" in shown
+        assert "question 'q1': none of 3 answers can be parsed" in shown
         assert "1 of 2 questions are clustered" in shown
         assert "1 of 2 questions are labelled" in shown
         assert [row["id"] for row in read_jsonl(out)] == ["q2"]

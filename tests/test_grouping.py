@@ -439,7 +439,7 @@ def test_every_row_has_one_place_and_a_restart_changes_nothing(mode, policy):
         if mode == "size":
             good |= {row.number for row in rows if row.values and row.values["text"]}
         named = [number for unit in units for number in unit.numbers]
-        spoiled = [row.number for unit in units for row in unit.spoiled]
+        spoiled = [row.number for unit in units for row in unit.excluded]
         bad = [row.number for unit in units for row in unit.bad]
         assert sorted(bad) == [row.number for row in rows if not row.is_blank and row.number not in good]
         assert len(set(named + spoiled)) == len(named + spoiled)

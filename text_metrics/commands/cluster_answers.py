@@ -38,7 +38,7 @@ from text_metrics.commands.shared.chat import (
     report,
 )
 from text_metrics.commands.shared.command import command
-from text_metrics.commands.shared.files import parse_json, read_json, read_objects, write_jsonl, write_text
+from text_metrics.commands.shared.files import parse_json, read_json_or_lines, read_objects, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, questions
@@ -221,10 +221,7 @@ def read(people: Path, answers: Path | None) -> tuple[list[Question], list[str]]
 
 def read_answers(path: Path) -> Any:
     """Read a model's answers to all questions: an object on each line, or one JSON value."""
-    try:
-        value = read_json(path)
-    except ValueError:
-        value = [row for _, row in read_objects(path)]
+    value = read_json_or_lines(path)
     if isinstance(value, dict) and "answers" in value:
         value = [value]
     # Without ids, they are in the order of people's.

@@ -152,7 +152,7 @@ def score(metric: Any, items: list, settings: dict[str, Any], path: Path) -> tup
         got = f"{len(scores)} of them" if isinstance(scores, list) else "none"
         raise ValueError(
             f"{path}: {metric.name} must give 'scores', one for each of the {len(items)} items. Got {got}. A metric of "
-            "sets wants a list of texts in each line."
+            "sets requires a list of texts on each line."
         )
     values = np.array(scores, dtype=np.float64)
     return values if sizes is None else mean_by_set(values, sizes), str(result.get("signature", metric.name))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.shared.files import open_file, parse_json, read_json, split_lines, to_plain
+from text_metrics.commands.shared.files import open_file, parse_lines, read_json, split_lines, to_plain
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -113,19 +113,13 @@ class Source:
             raise UsageError(str(error)) from None
 
     def _json_rows(self, start: int) -> Iterator[Row]:
-        for i, line in enumerate(self._lines()):
-            if i < start:
-                continue
-            try:
-                text = line.decode("utf-8-sig" if i == 0 else "utf-8")
-                if not text.strip():
-                    yield Row(i + 1, None, "", "")
-                    continue
-                values = parse_json(text)
-            except ValueError as error:
-                yield Row(i + 1, None, f"is not valid JSON: {error}", _show(line))
-                continue
-            yield _object(i + 1, values, line)
+        for line in parse_lines(self._lines(), start):
+            if line.is_blank:
+                yield Row(line.number, None, "", "")
+            elif line.error:
+                yield Row(line.number, None, f"is not valid JSON: {line.error}", _show(line.raw))
+            else:
+                yield _object(line.number, line.value, line.raw)
 
     def _array_rows(self, start: int) -> Iterator[Row]:
         try:

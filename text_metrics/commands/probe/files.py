@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.shared.files import read_objects
+from text_metrics.commands.shared.files import read_json_or_lines, read_objects
 from text_metrics.metrics.probeval.core_inputs import check_characters
 from text_metrics.metrics.probeval.core_numbers import parse_count
 from text_metrics.metrics.probeval.probeval_formats import parse_reference
@@ -120,10 +120,9 @@ def read_counts(path: Path) -> dict[str, Counter[str]]:
     ValueError
         If the file cannot be read, or answers are no strings with counts.
     """
+    released = read_json_or_lines(path)
     try:
-        answers_of = read_answers(path)
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
+        answers_of = read_answers(released)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
     return {identity: _count(answers, f"{path}, question {identity!r:.80}") for identity, answers in answers_of.items()}

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 # In bytes: a longer line is none of a file of lines, and a larger file is not read as a whole.
 LONGEST_LINE = 2**28
@@ -83,6 +83,34 @@ def parse_json(text: str, **options: Any) -> Any:
     return value
 
 
+class JsonLine(NamedTuple):
+    """A line of a file of JSON lines.
+
+    number : counted from 1
+    error : why it is not valid JSON; empty if it is valid or blank
+    """
+
+    number: int
+    raw: bytes
+    value: Any
+    error: str
+    is_blank: bool
+
+
+def parse_lines(lines: Iterable[bytes], start: int = 0) -> Iterator[JsonLine]:
+    """Parse JSON lines, without the first `start`; a byte order mark at the beginning is skipped."""
+    for number, raw in enumerate(lines, 1):
+        if number <= start:
+            continue
+        value, error, text = None, "", "?"
+        try:
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            value = parse_json(text) if text.strip() else None
+        except ValueError as problem:
+            error = str(problem)
+        yield JsonLine(number, raw, value, error, not text.strip())
+
+
 def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
     """Read a file of JSON lines; blank lines are skipped.
 
@@ -98,16 +126,14 @@ def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
     """
     has_values = False
     with open_file(path) as file:
-        for number, line in enumerate(split_lines(file, path), 1):
-            if not line.strip():
+        for line in parse_lines(split_lines(file, path)):
+            if line.is_blank:
                 continue
             has_values = True
-            where = f"{path}, line {number}"
-            try:
-                value = parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except ValueError as error:
-                raise ValueError(f"{where} is not valid JSON: {error}.") from None
-            yield where, value
+            where = f"{path}, line {line.number}"
+            if line.error:
+                raise ValueError(f"{where} is not valid JSON: {line.error}.")
+            yield where, line.value
     if not has_values:
         raise ValueError(f"{path} is empty.")
 
@@ -150,6 +176,20 @@ def read_json(path: Path) -> Any:
         raise ValueError(f"{path}, line {error.lineno} is not valid JSON: {error.msg}.") from None
     except ValueError as error:
         raise ValueError(f"{path} is not valid JSON: {error}.") from None
+
+
+def read_json_or_lines(path: Path) -> Any:
+    """Read a file that is one JSON object or list, or an object on each line: then a list of them."""
+    try:
+        value = read_json(path)
+    except ValueError as error:
+        # A complete value and another one after it.
+        if not str(error).endswith(": Extra data."):
+            raise
+        return [value for _, value in read_objects(path)]
+    if not isinstance(value, (dict, list)):
+        raise ValueError(f"{path} must be a JSON object or a list. Got {type(value).__name__}.")
+    return value
 
 
 def read_csv(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
