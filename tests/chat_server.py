@@ -10,7 +10,7 @@ class ChatServer(ThreadingHTTPServer):
     """Answers by `reply`, a function of the last message and of how many requests came before.
 
     It returns the content of an answer, or a fault: a status with an error, `"drop"` for a connection that breaks off,
-    `"garbage"` for a body that is no JSON, `"nothing"` for an answer without choices.
+    `"garbage"` for a body that is not valid JSON, `"nothing"` for an answer without choices.
     """
 
     daemon_threads = True

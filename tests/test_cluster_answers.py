@@ -103,7 +103,7 @@ def test_questions_without_ids_are_labelled_by_position(run, tmp_path):
         # A line of answers must be an object, with an id or with answers.
         code, shown = run(people, out, "--answers", model, labels, "--base-url", server.url)
         assert code == 2
-        assert "model.jsonl, line 1 must hold an object. Got list" in shown
+        assert "model.jsonl, line 1 must be a JSON object. Got list" in shown
         write_jsonl(model, [{"answers": ["light red", "red"]}, {"answers": ["green tea"]}])
         code, shown = run(people, out, "--answers", model, labels, "--base-url", server.url)
         assert code == 0, shown
@@ -154,7 +154,7 @@ def test_answers_that_cannot_be_read_are_asked_for_anew_and_then_reported(run, t
     with serve(reply) as server:
         code, shown = run(*arguments, "--base-url", server.url)
         assert code == 1
-        assert "question 'q1': no answer of 3 can be read" in shown
+        assert "question 'q1': none of 3 answers can be parsed" in shown
         assert "1 of 2 questions are clustered" in shown
         assert "1 of 2 questions are labelled" in shown
         assert [row["id"] for row in read_jsonl(out)] == ["q2"]

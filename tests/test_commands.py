@@ -275,7 +275,7 @@ FOLDERS = [
     ),
     (("training.calibrate_gruen",), "text/brown.zip", b"no archive", "is a damaged or encrypted archive"),
     (("reports.encoders", "agreement"), "text/coco_captions_20k.txt", b"", "is empty"),
-    (("reports.encoders", "time"), "text/coco_captions_20k.txt", b"a\n\xff\n", "line 2 is no UTF-8"),
+    (("reports.encoders", "time"), "text/coco_captions_20k.txt", b"a\n\xff\n", "line 2 is not valid UTF-8"),
 ]
 
 
@@ -297,10 +297,10 @@ def test_a_damaged_file_of_a_folder_is_named(run, monkeypatch, words, file, cont
         (ratings_of, "bagel_human_ratings.csv", b"sys_ref,quality\na,1\n", "has no column 'naturalness'"),
         (ratings_of, "bagel_human_ratings.csv", b"sys_ref,naturalness,quality\na,1\n", "line 2 must have 3 fields"),
         (ratings_of, "bagel_human_ratings.csv", b"sys_ref,naturalness,quality\na,1,x\n", "line 2: a rating must be"),
-        (ratings_of, "bagel_human_ratings.csv", b'sys_ref,naturalness,quality\n"a', "is no CSV"),
+        (ratings_of, "bagel_human_ratings.csv", b'sys_ref,naturalness,quality\n"a', "is not valid CSV"),
         (ratings_of, "sfhot_human_ratings.json", b"{}", "sfhot_human_ratings.json must be a list. Got {}"),
         (ratings_of, "sfhot_human_ratings.json", b'[{"system_output": "a"}]', "item 0 has no 'scores'"),
-        (ratings_of, "sfhot_human_ratings.json", b"[1,\n2,", "sfhot_human_ratings.json, line 2 is no JSON"),
+        (ratings_of, "sfhot_human_ratings.json", b"[1,\n2,", "sfhot_human_ratings.json, line 2 is not valid JSON"),
     ],
 )
 def test_damaged_ratings_are_named(tmp_path, monkeypatch, read, file, content, message):

@@ -132,7 +132,7 @@ def test_prompts_in_another_order_are_not_paired_by_line(run, files, case):
         assert "A is higher 17 times, B 0 times, equal 183 times" in out
     else:
         assert code == 2
-        assert "comes twice" in shown or "is in only one of" in shown
+        assert "appears twice" in shown or "is in only one of" in shown
     if case == "all, in another order":
         assert "A is higher 57 times" in run(*arguments, "--by-line")[1]
 
@@ -249,12 +249,12 @@ def test_bad_files_are_named(run, files, tmp_path):
     assert "Pass --id-key" in run(a, files("b.jsonl", SETS[:4]), *metric)[2]
     assert "nowhere.jsonl cannot be read" in run(a, tmp_path / "nowhere.jsonl", *metric)[2]
     flat = files("flat.jsonl", ["a b", "c d"])
-    assert "one for each of the 2 items. Got 1 of them. A metric of sets wants a list" in run(flat, flat, *metric)[2]
+    assert "one for each of the 2 items. Got 1 of them. A metric of sets requires a list" in run(flat, flat, *metric)[2]
     mixed = files("mixed.jsonl", [["a", "b"], 7])
     assert f"{mixed}: predictions[1] must be a text or a list of texts" in run(mixed, mixed, *metric)[2]
     twice = files("twice.jsonl", [{"id": 1, "t": ["a", "b"]}, {"id": 1, "t": ["a", "b"]}])
     keys = ("--id-key", "id", "--text-key", "t")
-    assert "line 2: id 1 comes twice, first in " in run(twice, twice, *metric, *keys)[2]
+    assert "line 2: id 1 appears twice, first in " in run(twice, twice, *metric, *keys)[2]
     one, other = files("one.jsonl", [{"id": 1, "t": ["a"]}]), files("other.jsonl", [{"id": 2, "t": ["a"]}])
     assert "id 1 is in only one of" in run(one, other, *metric, *keys)[2]
     lists = files("lists.jsonl", [{"id": [1], "t": ["a"]}])

@@ -2,7 +2,9 @@
 
 import doctest
 import inspect
+import json
 import re
+import shlex
 import subprocess
 import tomllib
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from scripts.tooling.cards import entries, fill, read_help, to_markdown
 from text_metrics.__main__ import COMMANDS
+from text_metrics.__main__ import main as text_metrics
 from text_metrics.commands import demo
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -161,10 +164,69 @@ def test_requirements_are_those_of_the_project(folder):
 
 
 def test_readme_shows_what_the_demo_prints(capsys):
-    demo.main()
+    demo.main([])
     printed = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
     written = {line.strip() for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()}
     assert [line for line in printed if line not in written] == []
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+# Words after `text-metrics` in the README; one without options, or with an ellipsis, only names a command.
+SHOWN = sorted({match[1] for match in re.finditer(r"`text-metrics ([^`]+)`", README)})
+GOOD = ["A dog barks at the sea.", "The kettle is on the stove.", "Rain fell all night."]
+ALIKE = ["A dog barks.", "The dog barks.", "A dog is barking."]
+MY_METRIC = """
+import datasets
+import evaluate
+
+
+class MyMetric(evaluate.Metric):
+    def _info(self):
+        features = datasets.Features({"predictions": datasets.Sequence(datasets.Value("string"))})
+        return evaluate.MetricInfo(description="", citation="", features=features)
+
+    def _compute(self, predictions):
+        scores = [float(len(set(" ".join(texts).split()))) for texts in predictions]
+        return {"my_metric": sum(scores) / len(scores), "scores": scores}
+"""
+
+
+def make_files(folder: Path) -> None:
+    """Write the files that the commands of the README read."""
+    values = {
+        "data.jsonl": [{"generations": GOOD}, {"generations": ALIKE}],
+        "a.jsonl": [{"prompt": i, "texts": GOOD} for i in range(3)],
+        "b.jsonl": [{"prompt": i, "texts": ALIKE} for i in (2, 1, 0)],
+        "pairs.jsonl": [
+            {"src": f"topic {i}", "set1": first, "set2": second, "llm_diversity": i % 2}
+            for i, (first, second) in enumerate([(GOOD, ALIKE), (ALIKE, GOOD)] * 3)
+        ],
+    }
+    for name, lines in values.items():
+        (folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    metric = folder / "path/to/my_metric"
+    metric.mkdir(parents=True)
+    (metric / "my_metric.py").write_text(MY_METRIC, encoding="utf-8")
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+def test_readme_commands(shown, tmp_path, monkeypatch, capsys):
+    make_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(shown)
+    if any(word.startswith("--") for word in words):
+        assert text_metrics(words) == 0
+        assert capsys.readouterr().out.strip()
+        return
+    with pytest.raises(SystemExit) as stop:
+        text_metrics([word for word in words if word != "..."] + ["--help"])
+    assert stop.value.code == 0
+    assert f"usage: text-metrics {words[0]}" in capsys.readouterr().out
+
+
+def test_readme_shows_commands_in_full():
+    assert sum("--" in shown for shown in SHOWN) >= 3
+    assert {shown.split()[0] for shown in SHOWN} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ import pytest
 
 from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.choose import main as choose
-from text_metrics.commands.score import keys, lifecycle, progress
+from text_metrics.commands.jobs import job_files, keys, progress
+from text_metrics.commands.jobs.grouping import Reader
+from text_metrics.commands.jobs.rows import Row, Source
+from text_metrics.commands.jobs.store import Store
 from text_metrics.commands.score import main as score
 from text_metrics.commands.score.command import parse_command
-from text_metrics.commands.score.rows import Row, Source
-from text_metrics.commands.score.store import Store
-from text_metrics.commands.score.units import Reader
 
 KINDS = ["jsonl", "json", "csv", "parquet", "folder"]
 WORDS = ["a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
@@ -164,7 +164,7 @@ def test_keys_are_read_once_for_a_job_that_is_resumed(tmp_path, monkeypatch):
         append(self, *more)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(lifecycle, "check_adjacent", lambda *more: (calls.append(more), check(*more)))
+    monkeypatch.setattr(job_files, "check_adjacent", lambda *more: (calls.append(more), check(*more)))
     with monkeypatch.context() as patch:
         patch.setattr(Store, "append", stop)
         for _ in range(3):
@@ -293,7 +293,7 @@ def test_lines_of_csv_that_cannot_be_counted_end_set_size(tmp_path, capsys):
     data.write_text("prompt,text\n" + "\n".join(rows))
     assert score.main(score_words(data, "--set-size", 4)) == score.EXIT_USAGE
     message = capsys.readouterr().err
-    assert "data.csv, lines 7 to 10 cannot be read: the first is no CSV" in message
+    assert "data.csv, lines 7 to 10 cannot be read: the first is not valid CSV" in message
     assert not (tmp_path / "out.jsonl").exists()
     assert score.main(score_words(data, "--group-key", "prompt", "--restart")) == score.EXIT_BAD_ROWS
     scored, bad, _ = results_of(data)
@@ -329,7 +329,7 @@ def test_drop_incomplete_needs_sets_of_rows(tmp_path, capsys, main):
     data = write_jsonl(tmp_path / "data.jsonl", [{"text": ["a", "b"]}])
     words = score_words(data) if main is score.main else choose_words(data, "--keep", 1)
     assert main([*words, "--drop-incomplete"]) == score.EXIT_USAGE
-    assert "--drop-incomplete goes with --group-key or --set-size" in capsys.readouterr().err
+    assert "--drop-incomplete requires --group-key or --set-size" in capsys.readouterr().err
 
 
 # References.
@@ -395,7 +395,7 @@ def drawn_rows(rng, n_rows):
         kind = rng.choices(["good", "bad", "keyless", "unreadable", "blank"], [12, 2, 1, 1, 1])[0]
         values = {"p": None if kind == "keyless" else key, "text": None if kind == "bad" else f"text {number}"}
         if kind in ("unreadable", "blank"):
-            rows.append(Row(number, None, "is no JSON" if kind == "unreadable" else "", ""))
+            rows.append(Row(number, None, "is not valid JSON" if kind == "unreadable" else "", ""))
         else:
             rows.append(Row(number, values, "", ""))
     return rows
@@ -439,7 +439,7 @@ def test_every_row_has_one_place_and_a_restart_changes_nothing(mode, policy):
         if mode == "size":
             good |= {row.number for row in rows if row.values and row.values["text"]}
         named = [number for unit in units for number in unit.numbers]
-        spoiled = [row.number for unit in units for row in unit.spoiled]
+        spoiled = [row.number for unit in units for row in unit.excluded]
         bad = [row.number for unit in units for row in unit.bad]
         assert sorted(bad) == [row.number for row in rows if not row.is_blank and row.number not in good]
         assert len(set(named + spoiled)) == len(named + spoiled)

@@ -178,7 +178,7 @@ def test_answers_that_cannot_be_read_are_asked_for_anew_and_then_reported(run, p
     with serve(reply) as server:
         code, shown = run(judge_diversity, *arguments, "--base-url", server.url, "--attempts", "3")
         assert code == 1
-        assert shown.count(f"{pairs}, line 2: no answer of 3 can be read") == 4
+        assert shown.count(f"{pairs}, line 2: none of 3 answers can be parsed") == 4
         assert "both from 1 to 5. Got" in shown
         assert [pair.get("src") for pair in read_jsonl(out)] == ["dog", None]
         # Two pairs of four questions with one broken answer for each text of a question, and four times three.
@@ -218,7 +218,7 @@ def test_half_a_surrogate_pair_in_a_generated_text_is_reported_and_kept(run, tmp
         for _ in range(2):
             code, shown = run(*words, "--base-url", server.url)
             assert code == 1
-            assert "no answer of 2 can be read: it must be a JSON list of" in shown
+            assert "none of 2 answers can be parsed: it must be a JSON list of" in shown
             # Two attempts at each of five requests, in both runs together.
             assert len(server.paid) == 10
     assert read_jsonl(tmp_path / "r.jsonl")[0]["paraphrases"] == [[], [], [], []]
@@ -229,7 +229,7 @@ def test_a_request_that_the_endpoint_refuses_does_not_stop_the_others(run, pairs
     with serve(lambda question, _: 400 if "cup" in question else ratings(question)) as server:
         code, shown = run(judge_diversity, pairs, out, "--model", "m", "--base-url", server.url, "--samples", "1")
     assert code == 1
-    assert "line 2: the endpoint refuses it" in shown
+    assert "line 2: the endpoint rejected the request" in shown
     assert "fault 400" in shown
     assert len(read_jsonl(out)) == 2
 
@@ -247,7 +247,7 @@ def test_an_endpoint_that_fails_stops_the_run_and_what_came_is_kept(run, pairs, 
         assert f"{server.url}/ does not answer" in shown
         assert f"fault {status}" in shown
         assert "Stopped with 18 of 30 answers missing" in shown
-        assert f"kept in {out}.journal" in shown
+        assert f"saved in {out}.journal" in shown
         assert len(read_jsonl(out)) == 1
         assert len(server.requests) == (14 if status == 500 else 13)
         server.reply = lambda question, _: ratings(question)
@@ -321,8 +321,8 @@ def test_two_runs_do_not_share_a_journal(run, pairs, tmp_path):
         ('{"set1": ["a"]}', "line 1 has no 'set2'"),
         ('{"set1": ["a"], "set2": [1]}', "line 1: 'set2' must be a list of strings"),
         ('{"set1": ["a"], "set2": []}', "line 1: 'set2' must be a list of strings, at least one. Got []"),
-        ('["a"]', "line 1 must hold an object. Got list"),
-        ('{"set1": ', "line 1 is no JSON"),
+        ('["a"]', "line 1 must be a JSON object. Got list"),
+        ('{"set1": ', "line 1 is not valid JSON"),
         ("", "is empty"),
     ],
 )
@@ -350,7 +350,7 @@ def test_bad_settings(run, pairs, tmp_path, monkeypatch):
         in run(judge_diversity, pairs, out, "--model", "m", *here, "--workers", "0")[1]
     )
     (tmp_path / "out.jsonl.journal").write_text("not mine\n", encoding="utf-8")
-    assert "line 1 is no answer of an earlier run" in run(judge_diversity, pairs, out, "--model", "m", *here)[1]
+    assert "line 1 is not an answer of an earlier run" in run(judge_diversity, pairs, out, "--model", "m", *here)[1]
 
 
 @pytest.mark.parametrize(

@@ -136,8 +136,8 @@ SET = ["a b", "c d"]
         ({"set2": SET, "llm_diversity": 0}, "line 1 has no 'set1'"),
         ({"set1": SET, "set2": "text", "llm_diversity": 0}, "line 1: 'set2' must be a list of strings"),
         ({"set1": SET, "set2": SET, "llm_diversity": 2}, "all 1 are vague"),
-        ("{", "line 1 is no JSON"),
-        ("\n\n7", "line 3 must hold an object. Got int"),
+        ("{", "line 1 is not valid JSON"),
+        ("\n\n7", "line 3 must be a JSON object. Got int"),
         (" \n", "is empty"),
     ],
 )

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
+import time
 import tomllib
 import venv
 
@@ -33,6 +33,18 @@ def test_the_command_line_lists_its_commands(capsys):
     assert all(f"\n  {name} " in shown for name in COMMANDS)
     assert main(["scores"]) == 2
     assert "there is no command 'scores'" in capsys.readouterr().err
+
+
+def test_the_help_takes_less_than_a_second():
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-m", "text_metrics", "--help"], cwd=ROOT, capture_output=True, check=True)
+    assert time.monotonic() - began < 1
+    assert b"text-metrics COMMAND" in done.stdout
+
+
+def test_commands_are_run_in_one_way():
+    modules = (ROOT / "text_metrics/commands").rglob("*.py")
+    assert [path for path in modules if "__main__" in path.read_text(encoding="utf-8")] == []
 
 
 WITHOUT_EXTRAS = """
@@ -84,7 +96,8 @@ def fresh(tmp_path_factory):
     python = folder / "env/bin/python"
     run([*pip, "--python", python, "install", *offline, wheel], folder)
     (packages,) = (folder / "env").glob("lib/*/site-packages")
-    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    dependencies = [path for path in sys.path if path.endswith("-packages")]
+    (packages / "dependencies.pth").write_text("\n".join(dependencies), encoding="utf-8")
     return folder
 
 
@@ -133,6 +146,23 @@ def test_the_wheel_works_elsewhere(load, fresh):
     summary = json.loads(run([fresh / "env/bin/text-metrics", *command], fresh))
     assert summary["self_bleu"] == load("self_bleu").compute(predictions=TEXTS)["self_bleu"]
     assert "text-metrics COMMAND" in run([fresh / "env/bin/text-metrics", "--help"], fresh)
+
+
+HELP = """
+import sys
+from text_metrics.__main__ import COMMANDS, main
+for name in COMMANDS:
+    try:
+        main([name, "--help"])
+    except SystemExit as stop:
+        assert stop.code == 0, name
+"""
+
+
+@pytest.mark.slow
+def test_every_command_starts_from_the_wheel(fresh):
+    shown = run([fresh / "env/bin/python", "-c", HELP], fresh)
+    assert [name for name in COMMANDS if f"usage: text-metrics {name} " not in shown] == []
 
 
 @pytest.mark.slow

@@ -220,7 +220,7 @@ def test_an_answer_with_half_a_surrogate_pair_is_kept_and_not_asked_for_again(ru
             assert code == 0
             assert len(server.paid) == 6
             assert f"{n_new} answers are new" in shown
-            assert "in 6 answers, half of a surrogate pair is replaced by U+FFFD" in shown
+            assert "in 6 answers, unpaired surrogates are replaced by U+FFFD" in shown
         # A larger sample asks for no more than what is new.
         assert run("ask", questions, out, "--model", "m", "--samples", 3, "--base-url", server.url)[0] == 0
         assert len(server.paid) == 9
@@ -279,7 +279,7 @@ def test_killed_it_goes_on_and_asks_nothing_twice(questions, tmp_path):
     [
         ([{"id": "a"}], (), "line 1 must have a 'question'"),
         ([{"question": "Who?"}], (), "line 1 must have an 'id'"),
-        ([{"id": "a", "question": "Who?"}] * 2, (), "line 2: question 'a' comes twice"),
+        ([{"id": "a", "question": "Who?"}] * 2, (), "line 2: question 'a' appears twice"),
         (QUESTIONS, ("--samples", 0), "--samples must be at least 1. Got 0"),
         (QUESTIONS, ("--local", "--temperature", 0), "--temperature must be above 0 with --local. Got 0.0"),
         (QUESTIONS, ("--local", "--max-tokens", 0), "--max-tokens must be at least 1. Got 0"),
@@ -568,7 +568,10 @@ def test_the_report_is_written(run, tmp_path):
         ((TARGETS, "a.jsonl"), "a.jsonl cannot be read"),
         ((TARGETS, f"a={PREDICTIONS}", f"a={PREDICTIONS}"), "each file of answers needs a name of its own. Got 'a'"),
         ((TARGETS, f"people={PREDICTIONS}"), "Got 'people'"),
-        ((TARGETS, PREDICTIONS, "--setting", "labels=3"), "--setting labels: probeval has no such setting here"),
+        (
+            (TARGETS, PREDICTIONS, "--setting", "labels=3"),
+            "--setting labels: this command has no such setting",
+        ),
         ((TARGETS, PREDICTIONS, "--setting", "matcher=cosin"), "matcher must be one of"),
         ((TARGETS, PREDICTIONS, "--setting", "matcher=human"), "matcher='human' needs people's labels"),
         ((TARGETS, PREDICTIONS, "--rounds", 0), "--rounds must be at least 1. Got 0"),

@@ -26,14 +26,13 @@ from tests.test_score import (
     run_and_die,
     write_jsonl,
 )
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.store import Store
 from text_metrics.commands.score import main as score
-from text_metrics.commands.score import ray_engine
-from text_metrics.commands.score import second_pass as merging
+from text_metrics.commands.score import out_of_core, ray_engine
 from text_metrics.commands.score.by_row import ByRow
 from text_metrics.commands.score.command import parse_command
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.store import Store
-from text_metrics.commands.score.work import Scorer
+from text_metrics.commands.score.scoring import Scorer
 from text_metrics.metrics._core import core_distances, core_ngrams, core_spectra
 from text_metrics.metrics.self_bleu import self_bleu_parts
 
@@ -98,8 +97,8 @@ def assert_same_numbers(summary, expected):
 @pytest.mark.parametrize(("metric", "settings"), ONE_SET)
 def test_a_file_that_is_one_set(load, tmp_path, monkeypatch, tiny_model, metric, settings):
     # Small limits, so that little data makes several tables, ranges of keys and blocks.
-    monkeypatch.setattr(merging, "_TABLE_ROWS", 300)
-    monkeypatch.setattr(merging, "_BLOCK_TEXTS", 120)
+    monkeypatch.setattr(out_of_core, "_TABLE_ROWS", 300)
+    monkeypatch.setattr(out_of_core, "_BLOCK_TEXTS", 120)
     settings = {**settings, **encoder(metric, tiny_model)}
     texts = write_texts(tmp_path / "data.jsonl", 400)
     assert score.main(one_set(tmp_path / "data.jsonl", metric, settings)) == 0
@@ -138,13 +137,13 @@ def test_one_set_goes_on_after_kills(load, tmp_path, tiny_model, metric):
 
 
 def die_with_small_tables(words, at):
-    merging._TABLE_ROWS = 300
+    out_of_core._TABLE_ROWS = 300
     die_at(words, at, before=False)
 
 
 @pytest.mark.parametrize("metric", ["vendi_embed", "chamfer_diversity", "self_bleu", "probeval"])
 def test_one_set_goes_on_from_the_statistics_on_the_disk(load, tmp_path, monkeypatch, tiny_model, metric):
-    monkeypatch.setattr(merging, "_TABLE_ROWS", 300)
+    monkeypatch.setattr(out_of_core, "_TABLE_ROWS", 300)
     settings = encoder(metric, tiny_model)
     data = tmp_path / "data.jsonl"
     texts = write_texts(data, 300)
@@ -171,11 +170,11 @@ def test_one_set_goes_on_from_the_statistics_on_the_disk(load, tmp_path, monkeyp
 
 
 def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypatch, tiny_model):
-    monkeypatch.setattr(merging, "_BLOCK_TEXTS", 60)
+    monkeypatch.setattr(out_of_core, "_BLOCK_TEXTS", 60)
     settings = encoder("chamfer_diversity", tiny_model)
     texts = write_texts(tmp_path / "data.jsonl", 300)
     words = one_set(tmp_path / "data.jsonl", "chamfer_diversity", settings)
-    write = merging.write_text
+    write = out_of_core.write_text
 
     def stop(path, text):
         # The similarities of this pair are written; the number of finished pairs is not.
@@ -184,7 +183,7 @@ def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypat
         write(path, text)
 
     with monkeypatch.context() as patch:
-        patch.setattr(merging, "write_text", stop)
+        patch.setattr(out_of_core, "write_text", stop)
         assert score.main(words) == score.EXIT_INTERRUPTED
     assert score.main(words) == 0
     summary = json.loads((tmp_path / "out.json").read_text())
@@ -206,11 +205,11 @@ def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypat
         ("vendi_embed", ["--set", "q=-1"], "q must be in"),
         ("gruen", [], "--one-set is for vendi_embed"),
         ("self_bleu", ["--out", "scores.parquet"], "--out must end in .json with --one-set"),
-        ("self_bleu", ["--score-key", "s"], "--score-key has no place with --one-set"),
-        ("self_bleu", ["--confidence", "0.9"], "--confidence has no place with --one-set"),
+        ("self_bleu", ["--score-key", "s"], "--score-key cannot be combined with --one-set"),
+        ("self_bleu", ["--confidence", "0.9"], "--confidence cannot be combined with --one-set"),
         ("self_bleu", ["--set", "set_size=2"], "--setting set_size: pass --set-size"),
-        ("self_bleu", ["--address", "auto"], "--address goes with --engine ray"),
-        ("self_bleu", ["--workers", "2"], "--workers goes with --engine ray"),
+        ("self_bleu", ["--address", "auto"], "--address requires --engine ray"),
+        ("self_bleu", ["--workers", "2"], "--workers requires --engine ray"),
         ("self_bleu", ["--engine", "ray", "--workers", "0"], "--workers must be at least 1"),
         ("self_bleu", ["--engine", "ray", "--address", "127.0.0.1:1"], "no Ray cluster answers there"),
         ("self_bleu", ["--engine", "ray", "--address", "ray://127.0.0.1:1"], "--address must be host:port"),
@@ -534,7 +533,7 @@ def test_files_that_make_no_sets_are_refused_on_a_cluster_too(cluster, tmp_path,
 @pytest.mark.slow
 def test_a_cluster_goes_on_where_one_process_was_killed(load, cluster, tmp_path, monkeypatch, tiny_model):
     # Several blocks, whose pairs are compared by workers.
-    monkeypatch.setattr(merging, "_BLOCK_TEXTS", 60)
+    monkeypatch.setattr(out_of_core, "_BLOCK_TEXTS", 60)
     settings = encoder("chamfer_diversity", tiny_model)
     texts = write_texts(tmp_path / "data.jsonl", 300)
     words = one_set(tmp_path / "data.jsonl", "chamfer_diversity", settings)

@@ -19,12 +19,13 @@ import pytest
 
 from tests.conftest import SETS
 from tests.files import read_jsonl, write_jsonl
+from text_metrics.commands.jobs import progress
+from text_metrics.commands.jobs.batches import batches
+from text_metrics.commands.jobs.grouping import Reader
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.store import Store
 from text_metrics.commands.score import main as score
-from text_metrics.commands.score import progress
-from text_metrics.commands.score import store as keeping
 from text_metrics.commands.score.command import parse_command
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.units import Reader, batches
 from text_metrics.commands.shared import files as _files
 
 WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
@@ -248,15 +249,15 @@ def test_bad_rows_are_named_and_set_aside(load, tmp_path, capsys):
     assert [row["row"] for row in bad] == list(BAD)
     errors = {row["row"]: row["error"] for row in bad}
     for number, message in {
-        3: "is no JSON",
-        4: "must hold an object. Got list [1, 2]",
+        3: "is not valid JSON",
+        4: "must be a JSON object. Got list [1, 2]",
         9: "has no 'texts'",
         10: "'texts' is an empty list",
         11: "'texts' must hold texts. Got int 3",
         12: "'texts' is one text: a set is a list",
         14: "holds one text",
         15: "must be a text or a list of texts. Got int 5",
-        30: "is no JSON",
+        30: "is not valid JSON",
     }.items():
         assert message in errors[number]
     printed = capsys.readouterr().err
@@ -273,7 +274,7 @@ def test_bad_rows_are_named_and_set_aside(load, tmp_path, capsys):
     assert (tmp_path / "out.jsonl").stat().st_mtime_ns == before
     with_strict = command(data, "--strict", "--restart", size=6)
     assert score.main(with_strict) == score.EXIT_STRICT
-    assert "data.jsonl, row 3: is no JSON" in capsys.readouterr().err
+    assert "data.jsonl, row 3: is not valid JSON" in capsys.readouterr().err
 
 
 def test_bad_rows_of_csv_and_within_sets(tmp_path):
@@ -289,7 +290,7 @@ def test_bad_rows_of_csv_and_within_sets(tmp_path):
     assert errors[5] == "has 3 fields, not 2"
     assert read_jsonl(tmp_path / "out.jsonl.bad.jsonl")[-1] == {"row": 17, "error": errors[17], "text": ""}
     assert "an unpaired surrogate" in errors[7]
-    assert "is no CSV" in errors[17]
+    assert "is not valid CSV" in errors[17]
     assert list(errors) == [2, 3, 5, 6, 7, 8, 10, 15, 16, 17]
     assert errors[8] == f"is set aside with its set, rows 8 to 10, because of row 7: {errors[7]}"
 
@@ -300,12 +301,12 @@ def test_csv_that_is_no_utf8_in_any_column_is_set_aside(tmp_path, capsys):
     assert score.main(command(data, key="text")) == score.EXIT_BAD_ROWS
     assert [row["p"] for row in read_jsonl(tmp_path / "out.jsonl")] == ["3"]
     bad = {row["row"]: row for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")}
-    assert "is no UTF-8" in bad[2]["error"]
+    assert "is not valid UTF-8" in bad[2]["error"]
     assert bad[2]["text"].startswith("?,")
     assert bad[3]["error"] == "has 3 fields, not 2"
     data.write_bytes(b"p\xff,text\n1,a\n")
     assert score.main(command(data, "--restart", key="text")) == score.EXIT_USAGE
-    assert "data.csv, line 1 is no UTF-8" in capsys.readouterr().err
+    assert "data.csv, line 1 is not valid UTF-8" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -313,14 +314,14 @@ def test_csv_that_is_no_utf8_in_any_column_is_set_aside(tmp_path, capsys):
     [
         (["--set", "orders=2"], "--setting orders: self_bleu has no such argument. It has max_order, aggregate, "),
         (["--set", "max_order"], "--setting must be NAME=VALUE. Got 'max_order'"),
-        (["--set", "max_order=0"], "no row can be scored: max_order must be at least 1. Got 0"),
+        (["--set", "max_order=0"], "text-metrics score: max_order must be at least 1. Got 0"),
         (["--set", "aggregate=corpus"], "aggregate='corpus' pools"),
         (["--text-key", "generations"], "no row can be scored: has no 'generations'"),
         (["--score-key", "id"], "column 'id' already: pass --score-key"),
         (["--confidence", "95"], "--confidence must be between 0 and 1"),
         (["--batch-size", "0"], "--batch-size must be at least 1. Got 0"),
         (["--out", "scores.txt"], "--out must end in .parquet, .jsonl or .csv. Got scores.txt"),
-        (["--reference-key", "note"], "--reference-key goes with probeval"),
+        (["--reference-key", "note"], "--reference-key is required for probeval"),
         (["--split", "train"], "--split is for a folder"),
     ],
 )
@@ -337,10 +338,10 @@ def test_files_that_are_wrong(tmp_path, capsys):
     (tmp_path / "folder").mkdir()
     for name, message in {
         "missing.jsonl": "does not exist",
-        "no.parquet": "is no Parquet file",
+        "no.parquet": "is not a Parquet file",
         "no.csv": "must begin with a line of different column names",
         "empty.jsonl": "has no row that can be scored",
-        "folder": "is no folder that `datasets` saved",
+        "folder": "is not a folder saved by `datasets`",
     }.items():
         assert score.main(command(tmp_path / name)) == score.EXIT_USAGE
         assert message in capsys.readouterr().err
@@ -366,10 +367,10 @@ def test_another_command_does_not_go_on(tmp_path, capsys):
     assert killed == -signal.SIGKILL
     for change in (["--set", "max_order=2"], ["--batch-size", "5"]):
         assert score.main(command(data, *change)) == score.EXIT_USAGE
-        assert "was begun with another command or file" in capsys.readouterr().err
+        assert "belongs to another command or file" in capsys.readouterr().err
     assert score.main(command(data)) == 0
     assert score.main(command(data, "--set", "max_order=2")) == score.EXIT_USAGE
-    assert "is there already, from another command" in capsys.readouterr().err
+    assert "already exists, written by another command" in capsys.readouterr().err
     write_jsonl(data, make_rows(31))
     assert score.main(command(data)) == score.EXIT_USAGE
     assert score.main(command(data, "--restart")) == 0
@@ -493,7 +494,7 @@ def score_and_exit(words):
 
 def test_two_processes_do_not_share_a_file(tmp_path, capsys):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
-    store = keeping.Store(tmp_path / "out.jsonl.parts", None)
+    store = Store(tmp_path / "out.jsonl.parts", None)
     assert score.main(command(data)) == score.EXIT_USAGE
     assert "is in use by another process" in capsys.readouterr().err
     assert score.main(command(data, "--restart")) == score.EXIT_USAGE
@@ -552,7 +553,7 @@ def test_a_json_array(tmp_path, indent):
     (tmp_path / "data.json").write_text(json.dumps(rows, indent=indent))
     assert score.main(command(tmp_path / "data.json", "--restart")) == score.EXIT_BAD_ROWS
     (bad,) = read_jsonl(tmp_path / "out.jsonl.bad.jsonl")
-    assert (bad["row"], bad["error"]) == (4, "must hold an object. Got str 'no object'")
+    assert (bad["row"], bad["error"]) == (4, "must be a JSON object. Got str 'no object'")
 
 
 def test_a_json_array_is_resumed_after_a_kill(tmp_path):
@@ -579,14 +580,14 @@ def test_damaged_files_are_named(tmp_path, capsys):
     assert message.count("\n") == 1
     data.write_bytes(whole[: len(whole) // 2])
     assert score.main(command(data)) == score.EXIT_USAGE
-    assert f"{data} is no Parquet file, or a damaged one" in capsys.readouterr().err
+    assert f"{data} is not a Parquet file, or is damaged" in capsys.readouterr().err
     (tmp_path / "data.json").write_text('[{"texts": ["a", "b"]},\n{"texts": ["a", ]}]')
     assert score.main(command(tmp_path / "data.json")) == score.EXIT_USAGE
-    assert "data.json, line 2 is no JSON" in capsys.readouterr().err
+    assert "data.json, line 2 is not valid JSON" in capsys.readouterr().err
     folder = write_data(tmp_path, "folder", make_rows(5))
     (folder / "dataset_info.json").write_text("{")
     assert score.main(command(folder, out="folder.jsonl")) == score.EXIT_USAGE
-    assert f"{folder} is no folder that `datasets` saved, or a damaged one" in capsys.readouterr().err
+    assert f"{folder} is not a folder saved by `datasets`, or is damaged" in capsys.readouterr().err
 
 
 def test_a_line_that_is_too_long_is_named(tmp_path, capsys, monkeypatch):

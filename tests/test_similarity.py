@@ -344,7 +344,7 @@ def test_a_column_of_similarities(load, tmp_path, capsys, sets, vectors, name, k
     ("more", "message"),
     [
         (["--metric", "self_bleu"], "--similarity-key: self_bleu takes no similarities"),
-        (["--metric", "vendi_embed", "--one-set"], "--similarity-key has no place with --one-set"),
+        (["--metric", "vendi_embed", "--one-set"], "--similarity-key cannot be combined with --one-set"),
     ],
 )
 def test_where_a_column_of_similarities_has_no_place(tmp_path, capsys, more, message):

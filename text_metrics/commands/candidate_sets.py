@@ -82,15 +82,15 @@ def paraphrase_sets(
     order = rng.permutation(len(texts)).tolist()
     # Texts with the most paraphrases come first: they can be A.
     ranked = sorted(order, key=lambda i: -min(len(paraphrases[i]), 2))
-    found: dict[str, list[str]] = {}
+    sets: dict[str, list[str]] = {}
     a, b, c = ranked[:3]
     if paraphrases[a]:
-        found["para_a"] = [texts[a], paraphrases[a][0], texts[b], texts[c]]
+        sets["para_a"] = [texts[a], paraphrases[a][0], texts[b], texts[c]]
         if paraphrases[b]:
-            found["para_b"] = [texts[a], paraphrases[a][0], texts[b], paraphrases[b][0]]
+            sets["para_b"] = [texts[a], paraphrases[a][0], texts[b], paraphrases[b][0]]
         if len(paraphrases[a]) > 1:
-            found["para_c"] = [texts[a], *paraphrases[a][:2], texts[b]]
-    return {label: [members[i] for i in rng.permutation(SIZE)] for label, members in found.items()}
+            sets["para_c"] = [texts[a], *paraphrases[a][:2], texts[b]]
+    return {label: [members[i] for i in rng.permutation(SIZE)] for label, members in sets.items()}
 
 
 def permute(words: list[str], rng: np.random.Generator) -> list[str]:
@@ -128,8 +128,8 @@ def load_tagger() -> Callable[[list[str]], list[tuple[str, str]]]:
         nltk.pos_tag(["word"])
     except LookupError:
         raise ValueError(
-            "NLTK's tagger is not there, which finds the nouns to permute. Get it with "
-            "'python -m nltk.downloader averaged_perceptron_tagger_eng', or leave them out by --no-noun-shuffle."
+            "NLTK's tagger, which finds the nouns to permute, is not installed. Download it with "
+            "'python -m nltk.downloader averaged_perceptron_tagger_eng', or pass --no-noun-shuffle."
         ) from None
     return nltk.pos_tag
 
@@ -144,24 +144,26 @@ def candidate_sets(
     texts = read_texts(record, "texts", where)
     if len(texts) < SIZE:
         raise ValueError(f"{where}: 'texts' must hold at least {SIZE}. Got {len(texts)}.")
-    found = {"original": texts[:SIZE]}
+    sets = {"original": texts[:SIZE]}
     if record.get("paraphrases") is not None:
         paraphrases = record["paraphrases"]
         if not isinstance(paraphrases, list) or len(paraphrases) != len(texts):
             raise ValueError(f"{where}: 'paraphrases' must be a list for each of the {len(texts)} texts.")
-        for i, own in enumerate(paraphrases):
-            if not isinstance(own, list) or not all(isinstance(text, str) for text in own):
-                raise ValueError(f"{where}: 'paraphrases' of text {i} must be a list of strings. Got {own!r:.80}.")
-        found |= paraphrase_sets(texts, paraphrases, rng)
+        for i, alternatives in enumerate(paraphrases):
+            if not isinstance(alternatives, list) or not all(isinstance(text, str) for text in alternatives):
+                raise ValueError(
+                    f"{where}: 'paraphrases' of text {i} must be a list of strings. Got {alternatives!r:.80}."
+                )
+        sets |= paraphrase_sets(texts, paraphrases, rng)
     if record.get("nonsensical") is not None:
         nonsense = read_texts(record, "nonsensical", where)
         if len(nonsense) < SIZE:
             raise ValueError(f"{where}: 'nonsensical' must hold at least {SIZE}. Got {len(nonsense)}.")
-        found["nonsensical"] = nonsense[:SIZE]
+        sets["nonsensical"] = nonsense[:SIZE]
     if tag is not None:
-        found["noun_shuffle"] = [shuffle_nouns(text, rng, tag) for text in texts[:SIZE]]
-    found["random_shuffle"] = [shuffle_all(text, rng) for text in texts[:SIZE]]
-    return found
+        sets["noun_shuffle"] = [shuffle_nouns(text, rng, tag) for text in texts[:SIZE]]
+    sets["random_shuffle"] = [shuffle_all(text, rng) for text in texts[:SIZE]]
+    return sets
 
 
 def pair_sets(
@@ -212,7 +214,7 @@ def parse_texts(answer: str, count: int, unlike: str | None = None) -> list[str]
     Raises
     ------
     ValueError
-        If it is not there, or too short, or repeats itself or `unlike`.
+        If there is none, or it is too short, or repeats itself or `unlike`.
     """
     start, end = answer.find("["), answer.rfind("]")
     try:
@@ -238,14 +240,14 @@ def generate(arguments: argparse.Namespace) -> int:
         texts = read_texts(record, "texts", where)
         records.append((record, len(texts)))
         for i, text in enumerate(texts):
-            asked = PARAPHRASE.format(count=arguments.paraphrases, text=text)
+            prompt = PARAPHRASE.format(count=arguments.paraphrases, text=text)
             parse = partial(parse_texts, count=arguments.paraphrases, unlike=text)
-            requests.append(Request(f"{where}, text {i}", [{"role": "user", "content": asked}], parse))
+            requests.append(Request(f"{where}, text {i}", [{"role": "user", "content": prompt}], parse))
         topic = read_topic(record)
-        asked = NONSENSE.format(count=SIZE, topic=f" Use these words: {topic}." if topic else "")
+        prompt = NONSENSE.format(count=SIZE, topic=f" Use these words: {topic}." if topic else "")
         # Lines about the same thing get nonsense of their own.
         requests.append(
-            Request(where, [{"role": "user", "content": asked}], partial(parse_texts, count=SIZE), len(records))
+            Request(where, [{"role": "user", "content": prompt}], partial(parse_texts, count=SIZE), len(records))
         )
     endpoint = open_endpoint(arguments)
     with Journal(path) as journal:
@@ -280,7 +282,3 @@ def main() -> int:
     command.set_defaults(run=make_pairs)
     arguments = parser.parse_args()
     return arguments.run(arguments)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -38,7 +38,7 @@ from text_metrics.commands.shared.chat import (
     report,
 )
 from text_metrics.commands.shared.command import command
-from text_metrics.commands.shared.files import parse_json, read_json, read_objects, write_jsonl, write_text
+from text_metrics.commands.shared.files import parse_json, read_json_or_lines, read_objects, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, read_questions
@@ -95,8 +95,8 @@ class Clustered(NamedTuple):
     def known_labels(self) -> dict[str, str]:
         """Label the model's answers that equal one of people's, and the blank ones."""
         plain = {_plain(text): label for text, label in self.labels.items()} | {"": WRONG}
-        found = {text: self.labels.get(text, plain.get(_plain(text))) for text in self.question.answers}
-        return {text: label for text, label in found.items() if label is not None}
+        labels = {text: self.labels.get(text, plain.get(_plain(text))) for text in self.question.answers}
+        return {text: label for text, label in labels.items() if label is not None}
 
     def reference(self) -> dict[str, Any]:
         """Return the question as a reference of probeval."""
@@ -133,9 +133,9 @@ def match_question(text: str, clusters: list[list[str]], new: list[str]) -> str:
     return f"Question: {text or '(not known)'}\n\nClusters:\n{shown}\n\nNew answers:\n{numbered(new)}"
 
 
-def messages(instructions: str, example: str, answer: str, asked: str) -> list[dict[str, str]]:
+def messages(instructions: str, example: str, answer: str, question: str) -> list[dict[str, str]]:
     """Write a request after its instructions and an example."""
-    contents = [("system", instructions), ("user", example), ("assistant", answer), ("user", asked)]
+    contents = [("system", instructions), ("user", example), ("assistant", answer), ("user", question)]
     return [{"role": role, "content": content} for role, content in contents]
 
 
@@ -221,16 +221,13 @@ def read(people: Path, answers: Path | None) -> tuple[list[Question], list[str]]
 
 def read_answers(path: Path) -> Any:
     """Read a model's answers to all questions: an object on each line, or one JSON value."""
-    try:
-        found = read_json(path)
-    except ValueError:
-        found = [row for _, row in read_objects(path)]
-    if isinstance(found, dict) and "answers" in found:
-        found = [found]
+    value = read_json_or_lines(path)
+    if isinstance(value, dict) and "answers" in value:
+        value = [value]
     # Without ids, they are in the order of people's.
-    is_ordered = isinstance(found, list) and not all(isinstance(row, dict) and _has_id(row) for row in found)
+    is_ordered = isinstance(value, list) and not all(isinstance(row, dict) and _has_id(row) for row in value)
     try:
-        return found if is_ordered else read_released(found)
+        return value if is_ordered else read_released(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -240,12 +237,12 @@ def _has_id(row: dict[str, Any]) -> bool:
 
 
 def ask_clusters(
-    endpoint: Endpoint, journal: Journal, asked: list[Question], texts: list[str]
+    endpoint: Endpoint, journal: Journal, unclustered: list[Question], texts: list[str]
 ) -> tuple[list[Clustered], int]:
     """Ask for the clusters of people's answers; returns the questions that have them, and the exit code."""
     example = cluster_question(EXAMPLE, EXAMPLE_ANSWERS)
     orders, requests = [], []
-    for question, text in zip(asked, texts, strict=True):
+    for question, text in zip(unclustered, texts, strict=True):
         counts = question.gold_counts.sum(axis=1)
         order = [question.gold[i] for i in np.argsort(-counts, kind="stable").tolist()]
         content = messages(CLUSTER_INSTRUCTIONS, example, in_json(EXAMPLE_NAMES), cluster_question(text, order))
@@ -253,12 +250,12 @@ def ask_clusters(
         requests.append(Request(f"question {question.name!r}", content, parse))
         orders.append(order)
     outcome = ask_all(endpoint, requests, journal)
-    found = [
+    clustered = [
         Clustered(question, text, dict(zip(order, names, strict=True)))
-        for question, text, order, names in zip(asked, texts, orders, outcome.values, strict=True)
+        for question, text, order, names in zip(unclustered, texts, orders, outcome.values, strict=True)
         if names is not None
     ]
-    return found, report(outcome, journal.path)
+    return clustered, report(outcome, journal.path)
 
 
 def ask_labels(endpoint: Endpoint, journal: Journal, clustered: list[Clustered]) -> tuple[dict[str, dict], int]:
@@ -267,33 +264,33 @@ def ask_labels(endpoint: Endpoint, journal: Journal, clustered: list[Clustered])
     labels: dict[str, dict[str, str]] = {}
     requests: list[Request] = []
     blocks: list[tuple[Clustered, list[str]]] = []
-    for one in clustered:
-        labels[one.question.name] = one.known_labels()
-        new = [text for text in one.question.answers if text not in labels[one.question.name]]
+    for item in clustered:
+        labels[item.question.name] = item.known_labels()
+        new = [text for text in item.question.answers if text not in labels[item.question.name]]
         for start in range(0, len(new), BLOCK):
             block = new[start : start + BLOCK]
-            asked = match_question(one.text, one.members(), block)
-            content = messages(MATCH_INSTRUCTIONS, example, in_json(EXAMPLE_MATCHES), asked)
-            parse = partial(parse_matches, size=len(block), clusters=len(one.names))
-            requests.append(Request(f"answers to question {one.question.name!r}", content, parse))
-            blocks.append((one, block))
+            question = match_question(item.text, item.members(), block)
+            content = messages(MATCH_INSTRUCTIONS, example, in_json(EXAMPLE_MATCHES), question)
+            parse = partial(parse_matches, size=len(block), clusters=len(item.names))
+            requests.append(Request(f"answers to question {item.question.name!r}", content, parse))
+            blocks.append((item, block))
     outcome = ask_all(endpoint, requests, journal)
-    for (one, block), matches in zip(blocks, outcome.values, strict=True):
+    for (item, block), matches in zip(blocks, outcome.values, strict=True):
         if matches is None:
-            labels.pop(one.question.name, None)
-        elif one.question.name in labels:
-            columns = [WRONG, *one.names]
-            labels[one.question.name] |= {text: columns[match] for text, match in zip(block, matches, strict=True)}
+            labels.pop(item.question.name, None)
+        elif item.question.name in labels:
+            columns = [WRONG, *item.names]
+            labels[item.question.name] |= {text: columns[match] for text, match in zip(block, matches, strict=True)}
     return labels, report(outcome, journal.path)
 
 
 def agreement(clustered: list[Clustered]) -> str:
     """Describe how well the clusters agree with people's, over the questions that people clustered; empty if none."""
     rows = []
-    for one in clustered:
-        if one.question.clusters is not None:
-            found = np.unique([one.labels[text] for text in one.question.gold], return_inverse=True)[1]
-            rows.append(compare_clusterings(found, one.question.gold_counts.argmax(axis=1)))
+    for item in clustered:
+        if item.question.clusters is not None:
+            clusters = np.unique([item.labels[text] for text in item.question.gold], return_inverse=True)[1]
+            rows.append(compare_clusterings(clusters, item.question.gold_counts.argmax(axis=1)))
     if not rows:
         return ""
     means = ", ".join(f"{name} {np.mean([row[name] for row in rows]):.2f}" for name in rows[0])
@@ -315,21 +312,20 @@ def main() -> int:
     path = journal_of(arguments.clustered)
     check_outputs([arguments.people, answers], [arguments.clustered, labels_file, *journal_files(path)])
 
-    asked, texts = read(arguments.people, answers)
+    questions_read, texts = read(arguments.people, answers)
     endpoint = open_endpoint(arguments)
     with Journal(path) as journal:
-        clustered, code = ask_clusters(endpoint, journal, asked, texts)
-        write_jsonl(arguments.clustered, [one.reference() for one in clustered])
-        print(f"{arguments.clustered}: {len(clustered)} of {len(asked)} questions are clustered.", file=sys.stderr)
+        clustered, code = ask_clusters(endpoint, journal, questions_read, texts)
+        write_jsonl(arguments.clustered, [item.reference() for item in clustered])
+        print(
+            f"{arguments.clustered}: {len(clustered)} of {len(questions_read)} questions are clustered.",
+            file=sys.stderr,
+        )
         if agreement(clustered):
             print(agreement(clustered), file=sys.stderr)
         if labels_file is not None:
             labels, again = ask_labels(endpoint, journal, clustered)
             code = max(code, again)
             write_text(labels_file, json.dumps(labels, ensure_ascii=False, indent=1) + "\n")
-            print(f"{labels_file}: {len(labels)} of {len(asked)} questions are labelled.", file=sys.stderr)
+            print(f"{labels_file}: {len(labels)} of {len(questions_read)} questions are labelled.", file=sys.stderr)
     return code
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -32,7 +32,7 @@ from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import save_figure
 from text_metrics.commands.shared.pairing import Row, check_order, order_by_id, places_by_id
-from text_metrics.commands.shared.settings import cache_of, parse_settings, paths_of
+from text_metrics.commands.shared.settings import add_confidence, add_settings, cache_of, parse_settings, paths_of
 from text_metrics.commands.shared.statistics import RESAMPLES, mean_p, randomization_p
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import (
@@ -86,18 +86,18 @@ def read_items(rows: list[Row], text_key: str | None) -> list[Any]:
     return [value if text_key is None else value[text_key] for _, value in rows]
 
 
-def read_groups(rows: list[Row], others: list[Row], key: str) -> list[Any]:
+def read_groups(rows: list[Row], partners: list[Row], key: str) -> list[Any]:
     """Return the groups of paired rows, which must be the same on both sides."""
     groups = []
-    for row, other in zip(rows, others, strict=True):
+    for row, partner in zip(rows, partners, strict=True):
         pair = []
-        for where, value in (row, other):
+        for where, value in (row, partner):
             group = value.get(key) if isinstance(value, dict) else None
             if not isinstance(group, (str, int)) or isinstance(group, bool):
                 raise ValueError(f"{where}: {key} must be a string or an integer. Got {group!r:.80}.")
             pair.append(group)
         if pair[0] != pair[1]:
-            raise ValueError(f"{row[0]} and {other[0]} must have the same {key}. Got {pair[0]!r} and {pair[1]!r}.")
+            raise ValueError(f"{row[0]} and {partner[0]} must have the same {key}. Got {pair[0]!r} and {pair[1]!r}.")
         groups.append(pair[0])
     return groups
 
@@ -111,18 +111,18 @@ def pair_up(first: Path, second: Path, references: Path | None, how: Pairing) ->
         If a file cannot be read, lines have no partner, or a column shows that the files are in different orders.
     """
     notes: list[str] = []
-    rows, others = list(read_jsonl(first)), list(read_jsonl(second))
+    rows, partners = list(read_jsonl(first)), list(read_jsonl(second))
     places: dict[str | int, int] = {i: i for i in range(len(rows))}
     if how.id_key is not None:
         places = places_by_id(rows, how.id_key)
-        others = [others[i] for i in order_by_id(places, others, how.id_key, f"{first} and {second}")]
-    elif len(rows) != len(others):
+        partners = [partners[i] for i in order_by_id(places, partners, how.id_key, f"{first} and {second}")]
+    elif len(rows) != len(partners):
         raise ValueError(
             f"Both files must have the same number of items, because they are compared line by line. {first} has "
-            f"{len(rows)}, {second} has {len(others)}. Pass --id-key if they belong together by an id."
+            f"{len(rows)}, {second} has {len(partners)}. Pass --id-key if they belong together by an id."
         )
     elif not how.by_line:
-        notes += check_order(rows, others, how.text_key, ADVICE)
+        notes += check_order(rows, partners, how.text_key, ADVICE)
     given = None
     if references is not None:
         people = list(read_jsonl(references))
@@ -133,8 +133,8 @@ def pair_up(first: Path, second: Path, references: Path | None, how: Pairing) ->
         given = [value for _, value in people]
     for note in notes:
         print(note, file=sys.stderr)
-    groups = None if how.group_key is None else read_groups(rows, others, how.group_key)
-    return Pairs(read_items(rows, how.text_key), read_items(others, how.text_key), list(places), groups, given)
+    groups = None if how.group_key is None else read_groups(rows, partners, how.group_key)
+    return Pairs(read_items(rows, how.text_key), read_items(partners, how.text_key), list(places), groups, given)
 
 
 def score(metric: Any, items: list, settings: dict[str, Any], path: Path) -> tuple[np.ndarray, str]:
@@ -152,7 +152,7 @@ def score(metric: Any, items: list, settings: dict[str, Any], path: Path) -> tup
         got = f"{len(scores)} of them" if isinstance(scores, list) else "none"
         raise ValueError(
             f"{path}: {metric.name} must give 'scores', one for each of the {len(items)} items. Got {got}. A metric of "
-            "sets wants a list of texts in each line."
+            "sets requires a list of texts on each line."
         )
     values = np.array(scores, dtype=np.float64)
     return values if sizes is None else mean_by_set(values, sizes), str(result.get("signature", metric.name))
@@ -206,10 +206,12 @@ def show(result: dict[str, Any]) -> str:
         + f" ({result['left_out']} without a score)" * bool(result["left_out"])
     ]
     for name, title in (("a", result["files"][0]), ("b", result["files"][1]), ("difference", "A - B")):
-        own = result[name]
-        interval = "" if own["interval"] is None else f"  [{own['interval'][0]:.4f}, {own['interval'][1]:.4f}]"
+        estimate = result[name]
+        interval = (
+            "" if estimate["interval"] is None else f"  [{estimate['interval'][0]:.4f}, {estimate['interval'][1]:.4f}]"
+        )
         letter = "" if name == "difference" else f"{name.upper()}: "
-        lines.append(f"  {letter + title:<40} {own['mean']:>9.4f}{interval}")
+        lines.append(f"  {letter + title:<40} {estimate['mean']:>9.4f}{interval}")
     lines.append(
         f"  A is higher {result['a_higher']} times, B {result['b_higher']} times, equal {result['equal']} times"
     )
@@ -220,7 +222,7 @@ def show(result: dict[str, Any]) -> str:
     over = "items" if result["n_units"] == result["n"] else f"{result['n_units']} groups of items"
     lines.append(f"  intervals: {100 * result['confidence']:g} %, over {over}")
     if not scored_alike(*result["signatures"]):
-        lines.append("  the signatures differ: what is compared was not scored alike")
+        lines.append("  the signatures differ: the two systems were scored with different settings")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
 
 
@@ -248,17 +250,17 @@ def plot(differences: np.ndarray, result: dict[str, Any], path: Path) -> None:
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 1))
     ordered = np.sort(differences)
     left.bar(np.arange(len(ordered)), ordered, width=1.0, color=np.where(ordered > 0, "tab:blue", "tab:orange"))
-    own = result["difference"]
+    estimate = result["difference"]
     for panel in (left, right):
         panel.axhline(0, color="black", linewidth=0.8)
-        panel.axhline(own["mean"], color="tab:red", linewidth=1)
-        if own["interval"] is not None:
-            panel.axhspan(*own["interval"], color="tab:red", alpha=0.15)
+        panel.axhline(estimate["mean"], color="tab:red", linewidth=1)
+        if estimate["interval"] is not None:
+            panel.axhspan(*estimate["interval"], color="tab:red", alpha=0.15)
     left.set_xlabel("items, in order of the difference")
     left.set_ylabel(f"{result['metric']}: A - B")
     right.hist(differences, bins="auto", orientation="horizontal", color="tab:gray")
     right.set_xlabel("items")
-    figure.suptitle(f"mean difference {own['mean']:.4f}, {_format_p(result['p'])}", fontsize=10)
+    figure.suptitle(f"mean difference {estimate['mean']:.4f}, {_format_p(result['p'])}", fontsize=10)
     save_figure(figure, path)
 
 
@@ -275,23 +277,23 @@ def main() -> int:
     pairing.add_argument("--by-line", action="store_true", help="pair line by line, though a key is in another order")
     parser.add_argument("--group-key", help="the key of the group, such as the prompt, of items that belong together")
     parser.add_argument("--references", type=Path, help="a reference for each item of A, as JSON lines")
-    parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric")
-    parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals")
+    add_settings(parser)
+    add_confidence(parser)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers, including those of each item")
     parser.add_argument("--plot", type=drawn, metavar="FILE", help="plot the differences: .svg, .png or .pdf")
     arguments = parser.parse_args()
     level = confidence_level(arguments.confidence)
-    settings = parse_settings(arguments.setting, "--setting")
+    settings = parse_settings(arguments.setting)
     reads = [arguments.a, arguments.b, arguments.references, *paths_of({**settings, "metric": arguments.metric})]
     check_outputs(reads, [arguments.json, arguments.plot, cache_of(settings)])
     how = Pairing(arguments.text_key, arguments.id_key, arguments.group_key, arguments.by_line)
-    one, other, names, groups, references = pair_up(arguments.a, arguments.b, arguments.references, how)
+    first_items, second_items, names, groups, references = pair_up(arguments.a, arguments.b, arguments.references, how)
     units = parse_confidence_by(groups, len(names), "item")
     if references is not None:
         settings["references"] = references
     metric = load_metric(arguments.metric)
-    scores, signature = score(metric, one, settings, arguments.a)
-    other_scores, other_signature = score(metric, other, settings, arguments.b)
+    scores, signature = score(metric, first_items, settings, arguments.a)
+    other_scores, other_signature = score(metric, second_items, settings, arguments.b)
     told = ~(np.isnan(scores) | np.isnan(other_scores))
     if not told.any():
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
@@ -307,14 +309,10 @@ def main() -> int:
     if arguments.json:
         items = [
             {"id": name, "a": a, "b": b}
-            for name, a, b, kept in zip(names, scores.tolist(), other_scores.tolist(), told.tolist(), strict=True)
-            if kept
+            for name, a, b, is_scored in zip(names, scores.tolist(), other_scores.tolist(), told.tolist(), strict=True)
+            if is_scored
         ]
         write_text(arguments.json, json.dumps({**result, "items": items}, indent=1, ensure_ascii=False) + "\n")
     if arguments.plot:
         plot((scores - other_scores)[told], result, arguments.plot)
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -7,6 +7,9 @@ metrics compare meanings.
     text-metrics demo
 """
 
+import argparse
+from collections.abc import Sequence
+
 from text_metrics import load
 
 # A set of concepts of the CommonGen task, and sentences of ours that contain them.
@@ -26,8 +29,10 @@ PARAPHRASES = (
 SETTINGS: dict[str, dict[str, int]] = {"self_bleu": {"max_order": 3}}
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> int:
     """Score both sets and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args(words)
     sets = [list(DIFFERENT), list(PARAPHRASES)]
     rows = []
     for name, reading, higher in (
@@ -49,7 +54,4 @@ def main() -> None:
         verdict = "A, rightly" if first_wins else "B: fooled by words"
         print(f"  {name:<18} {reading:<44} {a:>6.3f} {b:>6.3f}   {verdict}")
     print()
-
-
-if __name__ == "__main__":
-    main()
+    return 0

@@ -121,12 +121,12 @@ def ask(topic: str, first: list[str], second: list[str]) -> str:
 
 def messages(topic: str, first: list[str], second: list[str], quality: bool = False) -> list[dict[str, str]]:
     """Write the instructions, the examples with their answers, and the question."""
-    found = [{"role": "system", "content": QUALITY_INSTRUCTIONS if quality else INSTRUCTIONS}]
-    for example, one, other, diversities, qualities in EXAMPLES:
+    turns = [{"role": "system", "content": QUALITY_INSTRUCTIONS if quality else INSTRUCTIONS}]
+    for example, first_set, second_set, diversities, qualities in EXAMPLES:
         answer = dict(zip(QUALITY_KEYS if quality else KEYS, diversities + qualities, strict=False))
-        found.append({"role": "user", "content": ask(example, one, other)})
-        found.append({"role": "assistant", "content": json.dumps(answer)})
-    return [*found, {"role": "user", "content": ask(topic, first, second)}]
+        turns.append({"role": "user", "content": ask(example, first_set, second_set)})
+        turns.append({"role": "assistant", "content": json.dumps(answer)})
+    return [*turns, {"role": "user", "content": ask(topic, first, second)}]
 
 
 def parse_ratings(answer: str, keys: tuple[str, ...] = KEYS) -> tuple[float, ...]:
@@ -135,16 +135,16 @@ def parse_ratings(answer: str, keys: tuple[str, ...] = KEYS) -> tuple[float, ...
     Raises
     ------
     ValueError
-        If they are not there, or not between 1 and 5.
+        If they are missing, or not between 1 and 5.
     """
     for part in re.findall(r"\{[^{}]*\}", answer):
         try:
             ratings = json.loads(part)
         except ValueError:
             continue
-        found = [ratings.get(key) for key in keys]
-        if all(isinstance(rating, (int, float)) and LOWEST <= rating <= HIGHEST for rating in found):
-            return tuple(map(float, found))
+        values = [ratings.get(key) for key in keys]
+        if all(isinstance(rating, (int, float)) and LOWEST <= rating <= HIGHEST for rating in values):
+            return tuple(map(float, values))
     wanted = ", ".join(f'"{key}": <rating>' for key in keys)
     raise ValueError(f"it must hold {{{wanted}}}, {'both' if len(keys) == 2 else 'all'} from {LOWEST} to {HIGHEST}")
 
@@ -185,9 +185,9 @@ def main() -> int:
         records.append(record)
         for swapped in (False,) if arguments.one_order else (False, True):
             first, second = sets[::-1] if swapped else sets
-            asked = messages(read_topic(record), first, second, arguments.quality)
-            numbers = repeats.setdefault(json.dumps(asked), itertools.count())
-            requests += [Request(where, asked, parse, next(numbers)) for _ in range(arguments.samples)]
+            prompt = messages(read_topic(record), first, second, arguments.quality)
+            numbers = repeats.setdefault(json.dumps(prompt), itertools.count())
+            requests += [Request(where, prompt, parse, next(numbers)) for _ in range(arguments.samples)]
     endpoint = open_endpoint(arguments)
     with Journal(path) as journal:
         outcome = ask_all(endpoint, requests, journal)
@@ -200,8 +200,8 @@ def main() -> int:
             continue
         # Set 2 came first in the second half of the requests.
         turned = [
-            own if j < arguments.samples else tuple(own[k ^ 1] for k in range(len(keys)))
-            for j, own in enumerate(ratings)
+            rating if j < arguments.samples else tuple(rating[k ^ 1] for k in range(len(keys)))
+            for j, rating in enumerate(ratings)
         ]
         means = np.mean(turned, axis=0).tolist()
         judge = {"model": arguments.model, "temperature": arguments.temperature, "ratings": each}
@@ -212,7 +212,3 @@ def main() -> int:
     write_jsonl(arguments.judged, judged)
     print(f"{arguments.judged}: {len(judged)} of {len(records)} pairs are judged.", file=sys.stderr)
     return report(outcome, path)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

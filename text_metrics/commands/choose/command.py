@@ -4,14 +4,13 @@ import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.score.command import Command, UsageError
-from text_metrics.commands.shared.settings import ENCODER, parse_settings
+from text_metrics.commands.jobs.options import Command, UsageError, add_arguments
+from text_metrics.commands.shared.settings import ENCODER, add_settings, check_names, parse_settings
 from text_metrics.metrics._core.core_encoder import EncoderSettings
 
-_OWN = ("keep", "share", "quality_key", "min_quality", "one_set")
+_CHOICE = ("keep", "share", "quality_key", "min_quality", "one_set")
 
 
 @dataclass(frozen=True)
@@ -61,8 +60,8 @@ class ChooseCommand:
 
     def decisive(self) -> dict[str, Any]:
         """Return what decides the choice, as JSON: a job continues only under an equal command."""
-        own = {name: getattr(self, name) for name in _OWN}
-        return {**self.reading.decisive("choose", ""), **own}
+        choice = {name: getattr(self, name) for name in _CHOICE}
+        return {**self.reading.decisive("choose", ""), **choice}
 
 
 def parse_command(words: Sequence[str] | None = None, description: str | None = None) -> ChooseCommand:
@@ -74,43 +73,18 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
         As `ChooseCommand` does, or if a setting is invalid.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, help=".jsonl, .csv, .parquet, or a folder of `datasets`")
-    parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
+    add_arguments(parser, "group", "chosen")
     parser.add_argument("--keep", type=int, metavar="K", help="choose K texts of each group")
     parser.add_argument("--share", type=float, metavar="S", help="choose this share of each group, rounded up")
-    groups = parser.add_mutually_exclusive_group()
-    groups.add_argument("--group-key", help="the rows with one value in this column, next to each other, make a group")
-    groups.add_argument("--set-size", type=int, help="this many consecutive rows make a group")
-    groups.add_argument("--one-set", action="store_true", help="all rows of the file make one group")
     parser.add_argument("--quality-key", help="column of the quality of each text, in [0, 1], or of a list of them")
     parser.add_argument("--min-quality", type=float, help="choose no text below this quality")
-    parser.add_argument("--split", help="of a folder of `datasets`")
-    parser.add_argument(
-        "--setting",
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of the encoder: model, precision, long_texts, batch_size, device or cache_dir",
-    )
-    parser.add_argument("--out", type=Path, help=".parquet, .jsonl or .csv; by default <data>.chosen.parquet")
-    parser.add_argument("--batch-size", type=int, default=4096, help="texts embedded and kept at a time")
-    parser.add_argument(
-        "--drop-incomplete",
-        action="store_true",
-        help="leave out groups that lack a row, because it is bad or because the file ends",
-    )
-    parser.add_argument("--strict", action="store_true", help="stop at the first bad row")
-    parser.add_argument("--restart", action="store_true", help="discard what was done, and write --out anew")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_settings(parser, f"a setting of the encoder: {', '.join(ENCODER)}")
     options = vars(parser.parse_args(words))
-    own = {name: options.pop(name) for name in _OWN}
+    choice = {name: options.pop(name) for name in _CHOICE}
     try:
-        settings = parse_settings(options.pop("setting"), "--setting")
-        for name in settings:
-            if name not in ENCODER:
-                raise UsageError(f"--setting {name}: the encoder has no such setting. It has {', '.join(ENCODER)}.")
+        settings = parse_settings(options.pop("setting"))
+        check_names(settings, ENCODER, "the encoder")
         encoder = EncoderSettings(**settings, progress=False)
-        return ChooseCommand(Command(metric="choose", settings=settings, **options), **own, encoder=encoder)
+        return ChooseCommand(Command(metric="choose", settings=settings, **options), **choice, encoder=encoder)
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None

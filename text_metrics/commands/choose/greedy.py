@@ -86,4 +86,4 @@ def _choose_batch(vectors: np.ndarray, quality: np.ndarray, wanted: int) -> np.n
 def choose_best(similarities: np.ndarray, quality: np.ndarray, keep: int) -> tuple[int, ...]:
     """Find the subset of the highest `subset_score`, by trying all: for small groups only."""
     places = itertools.combinations(range(len(quality)), keep)
-    return max(places, key=lambda own: subset_score(similarities[np.ix_(own, own)], quality[list(own)]))
+    return max(places, key=lambda subset: subset_score(similarities[np.ix_(subset, subset)], quality[list(subset)]))

@@ -26,12 +26,13 @@ lack a row, without --drop-incomplete.
 
 from collections.abc import Sequence
 
+from text_metrics.commands.choose.chooser import Chooser, add_up, read_groups, summary_of
 from text_metrics.commands.choose.command import ChooseCommand, parse_command
-from text_metrics.commands.choose.work import Chooser, add_up, read_groups, summary_of
-from text_metrics.commands.score.lifecycle import Files, end, show
-from text_metrics.commands.score.output import write_rows
-from text_metrics.commands.score.progress import NothingGoodError, watch
-from text_metrics.commands.score.rows import Source
+from text_metrics.commands.jobs.exits import end, show
+from text_metrics.commands.jobs.job_files import Files
+from text_metrics.commands.jobs.progress import NothingGoodError, watch
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.tables import write_rows
 
 
 def run(command: ChooseCommand) -> int:
@@ -46,9 +47,9 @@ def run(command: ChooseCommand) -> int:
     if summary is not None:
         return show(summary)
     store, state = files.open(source.schema, reading, source)
-    found = map(chooser.work, read_groups(command, state.position))
+    batches = map(chooser.work, read_groups(command, state.position))
     try:
-        for batch in watch(reading, source, found, "choose", state):
+        for batch in watch(reading, source, batches, "choose", state):
             rows = [row for chosen in batch.scores for row in chosen]
             state = state.after(batch, add_up(state.merged, batch.result))
             store.append(rows, state)
@@ -63,7 +64,3 @@ def run(command: ChooseCommand) -> int:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
     return end("text-metrics choose", lambda: run(parse_command(words, __doc__)))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -161,7 +161,3 @@ def write_report(arguments: argparse.Namespace, claims: report.Claims = report.N
 def main() -> int:
     """Run the command."""
     return write_report(parse_arguments())
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -61,8 +61,8 @@ def tilt(p: np.ndarray, direction: np.ndarray, divergence: float) -> np.ndarray:
 
     def moved(t: float) -> np.ndarray:
         logits = np.log(p) + t * direction
-        own = np.exp(logits - logits.max())
-        return own / own.sum()
+        weights = np.exp(logits - logits.max())
+        return weights / weights.sum()
 
     high = 1.0
     while kl_divergence(p, moved(high)) < divergence:
@@ -82,7 +82,9 @@ def second_kind(p: np.ndarray, q: np.ndarray, m: int, testing: Testing, rng: np.
     """
     ratio = np.log(q) - np.log(p)
     # Rounded, so that equal counts tie whatever their order of summation.
-    under_p, under_q = (np.round(rng.multinomial(m, own, size=testing.draws) @ ratio, 9) for own in (p, q))
+    under_p, under_q = (
+        np.round(rng.multinomial(m, distribution, size=testing.draws) @ ratio, 9) for distribution in (p, q)
+    )
     threshold = np.sort(under_p)[::-1][int(testing.alpha * testing.draws)]
     above, at = np.mean(under_p > threshold), np.mean(under_p == threshold)
     share = (testing.alpha - above) / at
@@ -93,12 +95,12 @@ def errors(
     distributions: list[np.ndarray], divergence: float, m: int, testing: Testing, rng: np.random.Generator
 ) -> float:
     """Average the error of the second kind over questions and directions."""
-    found = []
+    rates = []
     for p in distributions:
         for _ in range(testing.directions):
             q = tilt(p, rng.normal(size=len(p)), divergence)
-            found.append(second_kind(p, q, m, testing, rng))
-    return float(np.mean(found))
+            rates.append(second_kind(p, q, m, testing, rng))
+    return float(np.mean(rates))
 
 
 def needed(
@@ -127,10 +129,10 @@ def divergences(scorer: Scorer, debias: bool, m: int, draws: int, rng: np.random
     means = np.zeros(draws)
     for name in scorer.questions:
         clusters = scorer.matched(name).clusters
-        own = clusters.counts.sum(axis=0)
-        weights = np.eye(len(own), len(own) + 1)
-        samples = rng.multinomial(m, own / own.sum(), size=draws).astype(np.float64)
-        gold, model = gold_side(clusters, scorer.settings), model_side(own, weights, clusters, scorer.settings)
+        counts = clusters.counts.sum(axis=0)
+        weights = np.eye(len(counts), len(counts) + 1)
+        samples = rng.multinomial(m, counts / counts.sum(), size=draws).astype(np.float64)
+        gold, model = gold_side(clusters, scorer.settings), model_side(counts, weights, clusters, scorer.settings)
         means += scores_of(gold, model, gold.times[None], samples, debias=debias)
     means /= len(scorer.questions)
     low, high = np.percentile(means, [5, 95])
@@ -165,8 +167,8 @@ def run(arguments: argparse.Namespace) -> int:
     if min(arguments.sizes) < 1 or min(arguments.divergences) <= 0 or arguments.draws < 2:
         raise ValueError("--sizes must be at least 1, --divergences above 0 and --draws at least 2.")
     check_report(arguments, [arguments.targets])
-    found = measure(Scorer(read_references(arguments.targets), {}, parse_pipeline(arguments.setting)), arguments)
-    write_outputs(arguments, "probe annotators", "\n".join(lines(found)) + "\n", found, draw_annotators)
+    result = measure(Scorer(read_references(arguments.targets), {}, parse_pipeline(arguments.setting)), arguments)
+    write_outputs(arguments, "probe annotators", "\n".join(lines(result)) + "\n", result, draw_annotators)
     return 0
 
 
@@ -177,13 +179,13 @@ def measure(scorer: Scorer, arguments: argparse.Namespace) -> dict[str, Any]:
     smoothing = max(scorer.settings.smoothing, 1e-9)
     clusters = [scorer.matched(name).clusters.counts.sum(axis=0) for name in scorer.questions]
     # A question with one cluster has but one distribution.
-    distributions = [smooth(own, smoothing) for own in clusters if len(own) > 1]
+    distributions = [smooth(counts, smoothing) for counts in clusters if len(counts) > 1]
     if not distributions:
         raise ValueError("no question has two clusters.")
     return {
         "n_questions": len(scorer.questions),
-        "n_people": float(np.mean([own.sum() for own in clusters])),
-        "n_clusters": float(np.mean([len(own) for own in clusters])),
+        "n_people": float(np.mean([counts.sum() for counts in clusters])),
+        "n_clusters": float(np.mean([len(counts) for counts in clusters])),
         "sizes": list(arguments.sizes),
         "smoothed": [divergences(scorer, False, m, arguments.draws, rng) for m in arguments.sizes],
         "debiased": [divergences(scorer, True, m, arguments.draws, rng) for m in arguments.sizes],
@@ -200,27 +202,27 @@ def measure(scorer: Scorer, arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def lines(found: dict[str, Any]) -> list[str]:
+def lines(result: dict[str, Any]) -> list[str]:
     """Write both curves as tables."""
-    header = ["m", *map(str, found["sizes"])]
+    header = ["m", *map(str, result["sizes"])]
     table = [header]
     for kind, title in (("smoothed", "KL(all ‖ m people)"), ("debiased", "the same, `debias=True`")):
-        table.append([title, *(f"{one['mean']:.3f}" for one in found[kind])])
-    errors_table = [[*header, f"m for {100 * found['wanted']:g} %"]]
-    for divergence, own, m in zip(found["divergences"], found["errors"], found["needed"], strict=True):
+        table.append([title, *(f"{point['mean']:.3f}" for point in result[kind])])
+    errors_table = [[*header, f"m for {100 * result['wanted']:g} %"]]
+    for divergence, rates, m in zip(result["divergences"], result["errors"], result["needed"], strict=True):
         errors_table.append(
-            [f"{divergence:g} nats", *(f"{100 * error:.0f} %" for error in own), "–" if m is None else str(m)]
+            [f"{divergence:g} nats", *(f"{100 * error:.0f} %" for error in rates), "–" if m is None else str(m)]
         )
     return [
-        f"{found['n_questions']} questions with {found['n_people']:.0f} people and {found['n_clusters']:.1f} clusters "
-        "each on average.",
+        f"{result['n_questions']} questions with {result['n_people']:.0f} people and "
+        f"{result['n_clusters']:.1f} clusters each on average.",
         "",
         "Divergence of m people from all, mean over questions:",
         "",
         *markdown_table(table),
         "",
-        f"Error of the second kind of the best test, at an error of the first kind of {100 * found['alpha']:g} %, that "
-        "m answers come from people's distribution and not from one at this divergence:",
+        f"Error of the second kind of the best test, at an error of the first kind of {100 * result['alpha']:g} %, "
+        "that m answers come from people's distribution and not from one at this divergence:",
         "",
         *markdown_table(errors_table),
     ]

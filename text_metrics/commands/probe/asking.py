@@ -36,10 +36,10 @@ of a released file of targets. A line of the output has the `id`, the clean `ans
 kept in answers.jsonl.journal as it comes: after a crash, the same command continues, and asks for none of them again.
 """
 
-# Half of a surrogate pair, which UTF-8 cannot encode.
+# Unpaired surrogates, which UTF-8 cannot encode.
 _UNPAIRED = re.compile("[\ud800-\udfff]")
 # More than the samples of any question.
-_MANY = 1_000_000_000
+_ABOVE_SAMPLES = 1_000_000_000
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -80,14 +80,14 @@ def run(arguments: argparse.Namespace) -> int:
         check(sampling)
         sampler = Sampler(arguments.model, sampling)
         with Journal(path) as journal:
-            found = sampler.ask(questions, shots, arguments.samples, journal)
+            raw_answers = sampler.ask(questions, shots, arguments.samples, journal)
         model = sampler.identity
     else:
         endpoint = open_endpoint(arguments)
         requests, before = [], Counter[str]()
         for question in questions:
             # Two questions of the same words are asked each for itself.
-            first = before[question.text()] * _MANY
+            first = before[question.text()] * _ABOVE_SAMPLES
             before[question.text()] += 1
             requests += [
                 Request(f"question {question.id!r}", messages(question, shots), str, first + i)
@@ -95,13 +95,17 @@ def run(arguments: argparse.Namespace) -> int:
             ]
         with Journal(path) as journal:
             outcome = ask_all(endpoint, requests, journal)
-        found, model = _by_question(outcome, arguments.samples), arguments.model
-    whole = [[_UNPAIRED.sub("\ufffd", answer) for answer in answers] for answers in found]
-    n_replaced = sum(one != other for pair in zip(found, whole, strict=True) for one, other in zip(*pair, strict=True))
+        raw_answers, model = _by_question(outcome, arguments.samples), arguments.model
+    whole = [[_UNPAIRED.sub("\ufffd", answer) for answer in answers] for answers in raw_answers]
+    n_replaced = sum(
+        answer != encodable
+        for pair in zip(raw_answers, whole, strict=True)
+        for answer, encodable in zip(*pair, strict=True)
+    )
     if n_replaced:
         print(
-            f"{arguments.answers}: in {n_replaced} answers, half of a surrogate pair is replaced by U+FFFD; {path} has "
-            "them as they came.",
+            f"{arguments.answers}: in {n_replaced} answers, unpaired surrogates are replaced by U+FFFD; {path} has "
+            "the original answers.",
             file=sys.stderr,
         )
     lines = [
@@ -117,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
         if answers
     ]
     write_jsonl(arguments.answers, lines)
-    complete = sum(len(answers) == arguments.samples for answers in found)
+    complete = sum(len(answers) == arguments.samples for answers in raw_answers)
     print(
         f"{arguments.answers}: {complete} of {len(questions)} questions have all their {arguments.samples} answers.",
         file=sys.stderr,
@@ -128,5 +132,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _by_question(outcome: Outcome, samples: int) -> list[list[str]]:
-    own = [outcome.values[start : start + samples] for start in range(0, len(outcome.values), samples)]
-    return [[answer for answer in answers if answer is not None] for answers in own]
+    by_question = [outcome.values[start : start + samples] for start in range(0, len(outcome.values), samples)]
+    return [[answer for answer in answers if answer is not None] for answers in by_question]

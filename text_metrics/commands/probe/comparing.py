@@ -37,60 +37,61 @@ class Comparing(NamedTuple):
 
 def masses(rule: str, clusters: Clusters, total: float) -> np.ndarray:
     """Return what a trivial rule answers: ndarray of shape (c,) with a given sum."""
-    own = clusters.counts.sum(axis=0)
+    counts = clusters.counts.sum(axis=0)
     if rule == UNIFORM:
-        return np.full(len(own), total / len(own))
-    return np.where(np.arange(len(own)) == own.argmax(), total, 0.0)
+        return np.full(len(counts), total / len(counts))
+    return np.where(np.arange(len(counts)) == counts.argmax(), total, 0.0)
 
 
 def describe(scorer: Scorer, scored: Mapping[str, Scored], sizes: Mapping[str, int], level: float) -> dict[str, Any]:
     """Describe a sample of answers by the scores of its questions, over all questions and by slot."""
     slots = sorted({scorer.slots[name] for name in scored} - {""})
     result = _means(list(scored.values()))
-    values = np.array([one.score for one in scored.values()])
+    values = np.array([question_score.score for question_score in scored.values()])
     return {
         "n_questions": len(scored),
         "n_answers": [min(sizes.values()), max(sizes.values())],
         **result,
         "interval": confidence_interval(level, values, bounds=(0.0, math.inf)),
         "by_slot": {
-            slot: _means([one for name, one in scored.items() if scorer.slots[name] == slot]) for slot in slots
+            slot: _means([question_score for name, question_score in scored.items() if scorer.slots[name] == slot])
+            for slot in slots
         },
-        "scores": {name: one.score for name, one in scored.items()},
+        "scores": {name: question_score.score for name, question_score in scored.items()},
     }
 
 
 def _means(scored: list[Scored]) -> dict[str, Any]:
-    wrong = [one.wrong_rate for one in scored if one.wrong_rate is not None]
+    wrong = [result.wrong_rate for result in scored if result.wrong_rate is not None]
     return {
         "n": len(scored),
-        "probeval": float(np.mean([one.score for one in scored])),
-        "coverage": float(np.mean([one.coverage for one in scored])),
+        "probeval": float(np.mean([result.score for result in scored])),
+        "coverage": float(np.mean([result.coverage for result in scored])),
         "wrong_rate": float(np.mean(wrong)) if wrong else None,
-        "entropy": float(np.mean([one.model_entropy for one in scored])),
-        "gold_entropy": float(np.mean([one.gold_entropy for one in scored])),
+        "entropy": float(np.mean([result.model_entropy for result in scored])),
+        "gold_entropy": float(np.mean([result.gold_entropy for result in scored])),
     }
 
 
 def rows(scorer: Scorer, files: Answers, level: float) -> list[dict[str, Any]]:
     """Score each file as it is, and the trivial rules with as many answers as people gave; the best first."""
-    found = []
+    table = []
     for title, answers in files.items():
         names = [name for name in answers if name in scorer.questions]
         if not names:
             raise ValueError(f"{title}: none of its questions is among the targets: {list(answers)[:3]!r}.")
         counts = {name: scorer.counts(name, answers[name]) for name in names}
         scored = {name: scorer.score(scorer.matched(name), counts[name]) for name in names}
-        sizes = {name: int(own.sum()) for name, own in counts.items()}
-        found.append({"name": title, **describe(scorer, scored, sizes, level)})
+        sizes = {name: int(vector.sum()) for name, vector in counts.items()}
+        table.append({"name": title, **describe(scorer, scored, sizes, level)})
     for rule in RULES:
         scored, sizes = {}, {}
         for name in scorer.questions:
             clusters = scorer.matched(name).clusters
             sizes[name] = int(clusters.counts.sum())
             scored[name] = scorer.score_clusters(clusters, masses(rule, clusters, sizes[name]))
-        found.append({"name": rule, **describe(scorer, scored, sizes, level)})
-    return sorted(found, key=lambda row: row["probeval"])
+        table.append({"name": rule, **describe(scorer, scored, sizes, level)})
+    return sorted(table, key=lambda row: row["probeval"])
 
 
 def describe_second(
@@ -114,11 +115,11 @@ def describe_second(
     for name, theirs in people.items():
         if name not in gold:
             continue
-        own, first = (clean_counts({"": counts})[""] for counts in (theirs, gold[name]))
-        same += (own & first).total()
-        total += own.total()
+        second, first = (clean_counts({"": counts})[""] for counts in (theirs, gold[name]))
+        same += (second & first).total()
+        total += second.total()
         counts = np.array(list(first.values()))
-        drawn += np.minimum(rng.multinomial(own.total(), counts / counts.sum(), _SAMPLES), counts).sum(axis=1)
+        drawn += np.minimum(rng.multinomial(second.total(), counts / counts.sum(), _SAMPLES), counts).sum(axis=1)
     total = max(total, 1)
     return {"overlap": same / total, "expected": float(drawn.mean()) / total, "same": bool(same > drawn.max())}
 
@@ -152,27 +153,27 @@ def against_people(
                 matched = scorer.match(half)
             else:
                 matched, theirs = scorer.matched(name), people[name]
-            own = _Round(scorer, matched, _counts(scorer, name, theirs, once))
+            round_scores = _Round(scorer, matched, _counts(scorer, name, theirs, once))
             for title in titles:
                 if title in RULES:
-                    pair = own.against_rule(title)
+                    pair = round_scores.against_rule(title)
                 elif name in files[title]:
-                    pair = own.against(_counts(scorer, name, files[title][name], once), rng)
+                    pair = round_scores.against(_counts(scorer, name, files[title][name], once), rng)
                 else:
                     continue
                 sums[title][name] = sums[title].get(name, 0) + pair / how.rounds
-    found = []
+    table_rows = []
     for title in titles:
         table = np.array(list(sums[title].values()))
         names = list(sums[title])
         if not len(table):
             continue
-        found.append({"name": title, **difference(table[:, 0], table[:, 1], how.level, ("own", "people"))})
-        found[-1]["by_slot"] = {
+        table_rows.append({"name": title, **difference(table[:, 0], table[:, 1], how.level, ("own", "people"))})
+        table_rows[-1]["by_slot"] = {
             slot: table[[scorer.slots[name] == slot for name in names]].mean(axis=0).tolist()
             for slot in sorted({scorer.slots[name] for name in names} - {""})
         }
-    return sorted(found, key=lambda row: row["difference"])
+    return sorted(table_rows, key=lambda row: row["difference"])
 
 
 def _counts(scorer: Scorer, name: str, answers: Mapping[str, int], once: bool) -> np.ndarray:
@@ -206,7 +207,7 @@ def pairs(scorer: Scorer, files: Answers, how: Comparing) -> list[dict[str, Any]
     """Compare all pairs of files over the questions of both, the larger sample drawn down to the smaller."""
     rng = np.random.default_rng(how.seed)
     titles = list(files)
-    found: list[dict[str, Any]] = []
+    comparisons: list[dict[str, Any]] = []
     for i, first in enumerate(titles):
         for second in titles[i + 1 :]:
             names = [name for name in files[first] if name in files[second] and name in scorer.questions]
@@ -221,14 +222,14 @@ def pairs(scorer: Scorer, files: Answers, how: Comparing) -> list[dict[str, Any]
                     times = 1 if counts.sum() <= size else how.rounds
                     drawn = [scorer.score(scorer.matched(name), draw(counts, size, rng)).score for _ in range(times)]
                     table[row, column] = np.mean(drawn)
-            found.append(
+            comparisons.append(
                 {"a": first, "b": second, **difference(table[:, 0], table[:, 1], how.level, ("a_mean", "b_mean"))}
             )
-    if found:
-        adjusted = false_discovery_control([pair["p"] for pair in found])
-        for pair, value in zip(found, adjusted.tolist(), strict=True):
+    if comparisons:
+        adjusted = false_discovery_control([pair["p"] for pair in comparisons])
+        for pair, value in zip(comparisons, adjusted.tolist(), strict=True):
             pair["p_adjusted"] = value
-    return found
+    return comparisons
 
 
 def difference(first: np.ndarray, second: np.ndarray, level: float, names: tuple[str, str]) -> dict[str, Any]:

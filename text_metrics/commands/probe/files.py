@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.shared.files import read_objects
+from text_metrics.commands.shared.files import read_json_or_lines, read_objects
 from text_metrics.metrics.probeval.core_inputs import check_characters
 from text_metrics.metrics.probeval.core_numbers import parse_count
 from text_metrics.metrics.probeval.probeval_formats import parse_reference
@@ -43,7 +43,7 @@ def read_references(path: Path) -> list[dict[str, Any]]:
     Raises
     ------
     ValueError
-        If a line is neither, a reference has no id, or an id comes twice.
+        If a line is neither, a reference has no id, or an id appears twice.
     """
     records = list(read_objects(path))
     for where, record in records:
@@ -58,10 +58,10 @@ def parse_references(records: Iterable[tuple[str, dict[str, Any]]]) -> list[dict
     Raises
     ------
     ValueError
-        If a record is neither, or an id comes twice.
+        If a record is neither, or an id appears twice.
     """
     references: list[dict[str, Any]] = []
-    found: set[str] = set()
+    ids: set[str] = set()
     for where, record in records:
         if is_released(record):
             record = parse_target(record, where)
@@ -69,9 +69,9 @@ def parse_references(records: Iterable[tuple[str, dict[str, Any]]]) -> list[dict
             reference = parse_reference(record, where)
         except TypeError as error:
             raise ValueError(str(error)) from error
-        if reference["id"] in found:
-            raise ValueError(f"{where}: question {reference['id']!r:.80} comes twice.")
-        found |= {reference["id"]} - {""}
+        if reference["id"] in ids:
+            raise ValueError(f"{where}: question {reference['id']!r:.80} appears twice.")
+        ids |= {reference["id"]} - {""}
         references.append(reference)
     return references
 
@@ -82,22 +82,22 @@ def read_questions(path: Path) -> list[Asked]:
     Raises
     ------
     ValueError
-        If a line has no id or no question, or an id comes twice.
+        If a line has no id or no question, or an id appears twice.
     """
-    found: dict[str, Asked] = {}
+    questions: dict[str, Asked] = {}
     for where, record in read_objects(path):
         if is_released(record):
             record = parse_target(record, where)
         identity = record.get("id")
-        own = [record.get(name) or "" for name in ("question", "sentence")]
+        texts = [record.get(name) or "" for name in ("question", "sentence")]
         if isinstance(identity, bool) or not isinstance(identity, (str, int)) or not str(identity):
             raise ValueError(f"{where} must have an 'id', a string or an integer. Got {identity!r:.80}.")
-        if not all(isinstance(text, str) for text in own) or not own[0].strip():
-            raise ValueError(f"{where} must have a 'question', a string, and may have a 'sentence'. Got {own!r:.80}.")
-        if str(identity) in found:
-            raise ValueError(f"{where}: question {identity!r} comes twice.")
-        found[str(identity)] = Asked(str(identity), *own)
-    return list(found.values())
+        if not all(isinstance(text, str) for text in texts) or not texts[0].strip():
+            raise ValueError(f"{where} must have a 'question', a string, and may have a 'sentence'. Got {texts!r:.80}.")
+        if str(identity) in questions:
+            raise ValueError(f"{where}: question {identity!r} appears twice.")
+        questions[str(identity)] = Asked(str(identity), *texts)
+    return list(questions.values())
 
 
 def read_shots(path: Path) -> list[Shot]:
@@ -120,13 +120,12 @@ def read_counts(path: Path) -> dict[str, Counter[str]]:
     ValueError
         If the file cannot be read, or answers are no strings with counts.
     """
+    released = read_json_or_lines(path)
     try:
-        found = read_answers(path)
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}.") from error
+        answers_of = read_answers(released)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
-    return {identity: _count(answers, f"{path}, question {identity!r:.80}") for identity, answers in found.items()}
+    return {identity: _count(answers, f"{path}, question {identity!r:.80}") for identity, answers in answers_of.items()}
 
 
 def _count(answers: Any, where: str) -> Counter[str]:

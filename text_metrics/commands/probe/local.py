@@ -66,11 +66,11 @@ class Sampler:
             [self._key(question, ids, i) for i in range(samples)]
             for question, ids in zip(questions, prompts, strict=True)
         ]
-        missing = sum(key not in journal.answers for own in keys for key in own)
+        missing = sum(key not in journal.answers for sample_keys in keys for key in sample_keys)
         with tqdm(total=missing, unit="answer", file=sys.stderr) as bar:
             try:
-                for ids, own in zip(prompts, keys, strict=True):
-                    left = [key for key in own if key not in journal.answers]
+                for ids, sample_keys in zip(prompts, keys, strict=True):
+                    left = [key for key in sample_keys if key not in journal.answers]
                     for start in range(0, len(left), self._sampling.batch_size):
                         batch = left[start : start + self._sampling.batch_size]
                         for key, (text, n_tokens) in zip(batch, self._sample(ids, len(batch), batch[0]), strict=True):
@@ -78,8 +78,10 @@ class Sampler:
                             journal.add({"key": key, "answer": text, "tokens": tokens})
                             bar.update()
             except KeyboardInterrupt:
-                print("It was interrupted. The same command continues from there.", file=sys.stderr)
-        return [[journal.answers[key][0]["answer"] for key in own if key in journal.answers] for own in keys]
+                print("Interrupted. Run the same command to continue.", file=sys.stderr)
+        return [
+            [journal.answers[key][0]["answer"] for key in sample_keys if key in journal.answers] for sample_keys in keys
+        ]
 
     def _encode(self, question: Asked, shots: list[Shot]) -> torch.Tensor:
         tokenizer = self._loaded.tokenizer
@@ -90,8 +92,16 @@ class Sampler:
 
     def _key(self, question: Asked, ids: torch.Tensor, sample: int) -> str:
         """Name an answer by all that decides it, other than the size of a batch."""
-        own = self._sampling
-        decisive = [self.identity, question.id, ids[0].tolist(), own.temperature, own.max_tokens, own.seed, sample]
+        sampling = self._sampling
+        decisive = [
+            self.identity,
+            question.id,
+            ids[0].tolist(),
+            sampling.temperature,
+            sampling.max_tokens,
+            sampling.seed,
+            sample,
+        ]
         return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:32]
 
     def _sample(self, ids: torch.Tensor, count: int, name: str) -> list[tuple[str, int]]:
@@ -117,9 +127,9 @@ class Sampler:
         torch.manual_seed(int(name[:15], 16))
         ids = ids.to(self._loaded.device)
         with torch.inference_mode():
-            found = model.generate(
+            sequences = model.generate(
                 ids, attention_mask=torch.ones_like(ids), generation_config=config, tokenizer=tokenizer
             )
-        answers = found[:, ids.shape[1] :]
+        answers = sequences[:, ids.shape[1] :]
         texts = tokenizer.batch_decode(answers, skip_special_tokens=True)
         return [(text, answers.shape[1]) for text in texts]

@@ -26,7 +26,3 @@ def main() -> int:
         return arguments.run(arguments)
     except TypeError as error:  # of a file with values of another kind
         raise ValueError(str(error)) from error
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

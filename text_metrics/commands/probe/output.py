@@ -22,19 +22,19 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
 
 def check_report(arguments: argparse.Namespace, reads: Sequence[Path | None], *more: Path | None) -> None:
     """Check that what a report writes, `more` included, is none of what is read for it."""
-    settings = parse_settings(arguments.setting, "--setting")
+    settings = parse_settings(arguments.setting)
     writes = [arguments.write, arguments.json, arguments.plot, cache_of(settings), *more]
     check_outputs([*reads, *paths_of(settings)], writes)
 
 
 def write_outputs(
-    arguments: argparse.Namespace, name: str, text: str, found: dict[str, Any], draw: Callable[[dict[str, Any]], str]
+    arguments: argparse.Namespace, name: str, text: str, result: dict[str, Any], draw: Callable[[dict[str, Any]], str]
 ) -> None:
     """Print a report, and write it where the options say; `name` is that of its markers."""
     print(text)
     if arguments.write:
         put_between(arguments.write, name, text)
     if arguments.json:
-        write_text(arguments.json, json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        write_text(arguments.json, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     if arguments.plot:
-        write_text(arguments.plot, draw(found))
+        write_text(arguments.plot, draw(result))

@@ -42,7 +42,7 @@ def draw_report(report: dict[str, Any]) -> str:
         return to_svg(figure)
 
 
-def draw_annotators(found: dict[str, Any]) -> str:
+def draw_annotators(result: dict[str, Any]) -> str:
     """Plot the divergence of m people from all, and the error of telling two distributions apart by m answers."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -50,19 +50,19 @@ def draw_annotators(found: dict[str, Any]) -> str:
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(9, 3.4), layout="constrained")
         left, right = figure.subplots(1, 2, sharex=True)
-        sizes = found["sizes"]
+        sizes = result["sizes"]
         for smoothed, title in (("smoothed", "smoothed, as in probeval"), ("debiased", "debias=True")):
-            curve = np.array([[one["mean"], one["low"], one["high"]] for one in found[smoothed]])
+            curve = np.array([[point["mean"], point["low"], point["high"]] for point in result[smoothed]])
             left.plot(sizes, curve[:, 0], label=title)
             left.fill_between(sizes, curve[:, 1], curve[:, 2], alpha=0.2)
         left.set_ylabel("KL(all people ‖ m people), nats")
         left.set_xlabel("m; bands hold 90 % of samples")
         left.axhline(0, color="grey", linewidth=0.8)
         left.legend(fontsize=8, frameon=False)
-        for divergence, errors in zip(found["divergences"], found["errors"], strict=True):
+        for divergence, errors in zip(result["divergences"], result["errors"], strict=True):
             right.plot(sizes, errors, label=f"{divergence:g} nats")
-        right.axhline(found["wanted"], color="grey", linewidth=0.8, linestyle="--")
-        right.set_ylabel(f"error of the second kind, at {100 * found['alpha']:g} % of the first")
+        right.axhline(result["wanted"], color="grey", linewidth=0.8, linestyle="--")
+        right.set_ylabel(f"error of the second kind, at {100 * result['alpha']:g} % of the first")
         right.set_xlabel("m")
         right.set_ylim(0, 1)
         right.legend(fontsize=8, frameon=False, title="divergence", title_fontsize=8)
@@ -74,17 +74,17 @@ def draw_annotators(found: dict[str, Any]) -> str:
         return to_svg(figure)
 
 
-def draw_sensitivity(found: dict[str, Any]) -> str:
+def draw_sensitivity(result: dict[str, Any]) -> str:
     """Plot how each score responds to each change: a row of panels for the scores in [0, 1], and one for probeval."""
     import matplotlib
     from matplotlib.figure import Figure
 
-    changes = found["changes"]
+    changes = result["changes"]
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(3 * len(changes), 5.6), layout="constrained")
         axes = figure.subplots(2, len(changes), sharex="col", sharey="row", squeeze=False)
         for column, change in enumerate(changes):
-            for i, name in enumerate(found["scores"]):
+            for i, name in enumerate(result["scores"]):
                 _curve(axes[0 if name == "probeval" else 1][column], change, name, matplotlib.colormaps["tab20"](i))
             if len(change["levels"]) <= _FEW:
                 axes[1][column].set_xticks(change["levels"])

@@ -10,14 +10,13 @@ INSTRUCTIONS = (
 
 def messages(question: Asked, shots: list[Shot]) -> list[dict[str, str]]:
     """Write the messages for a chat model: the instructions, the examples with their answers, and the question."""
-    turns = [(shot.question, shot.answer) for shot in shots]
-    found = []
-    for asked, answer in turns:
-        found += [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
-    found.append({"role": "user", "content": question.text()})
+    turns = []
+    for shot in shots:
+        turns += [{"role": "user", "content": shot.question}, {"role": "assistant", "content": shot.answer}]
+    turns.append({"role": "user", "content": question.text()})
     # Some chat templates know no system message.
-    found[0]["content"] = f"{INSTRUCTIONS}\n\n{found[0]['content']}"
-    return found
+    turns[0]["content"] = f"{INSTRUCTIONS}\n\n{turns[0]['content']}"
+    return turns
 
 
 def completion(question: Asked, shots: list[Shot]) -> str:

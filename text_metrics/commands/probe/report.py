@@ -18,7 +18,7 @@ from text_metrics.commands.probe.scoring import Scorer
 from text_metrics.commands.probe.tables import html, markdown
 from text_metrics.commands.shared.command import drawn
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.settings import ENCODER, parse_settings
+from text_metrics.commands.shared.settings import ENCODER, add_confidence, add_settings, check_names, parse_settings
 from text_metrics.metrics._core.core_results import confidence_level
 from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings
 
@@ -63,7 +63,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--raw", action="store_true", help="do not clean the answers")
     parser.add_argument("--rounds", type=int, default=Comparing().rounds, help="random draws, averaged")
     parser.add_argument("--seed", type=int, default=Comparing().seed)
-    parser.add_argument("--confidence", type=float, default=Comparing().level, help="level of the intervals")
+    add_confidence(parser)
     add_pipeline(parser)
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report as Markdown")
     parser.add_argument("--html", type=drawn, metavar="FILE", help="write a page with the picture")
@@ -73,23 +73,16 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def add_pipeline(parser: argparse.ArgumentParser) -> None:
     """Add the option that sets the pipeline of probeval."""
-    parser.add_argument(
-        "--setting",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of probeval: clustering, matcher, threshold, smoothing, debias, ..., model, device, cache_dir",
+    add_settings(
+        parser,
+        "a setting of probeval: clustering, matcher, threshold, smoothing, debias, ..., model, device, cache_dir",
     )
 
 
 def parse_pipeline(pairs: list[str]) -> ProbevalSettings:
     """Read the settings of probeval; raises a ValueError for one that it does not have."""
-    given = parse_settings(pairs, "--setting")
-    names = [*PIPELINE, *ENCODER]
-    for name in given:
-        if name not in names:
-            known = ", ".join(names)
-            raise ValueError(f"--setting {name}: probeval has no such setting here. It has {known}.")
+    given = parse_settings(pairs)
+    check_names(given, [*PIPELINE, *ENCODER], "this command")
     if given.get("matcher") == "human":
         raise ValueError("matcher='human' needs people's labels of each answer, which the report does not take.")
     return ProbevalSettings(**given)
@@ -139,12 +132,16 @@ def make_report(
     people : a second sample of people's answers, or None
     """
     given = {**files, PEOPLE: people} if people is not None else dict(files)
-    everyone = {name: _answered(name, clean_counts(found) if how.clean else found) for name, found in given.items()}
-    distinct = {name for name, found in given.items() if all(n == 1 for own in found.values() for n in own.values())}
+    everyone = {
+        name: _answered(name, clean_counts(answers) if how.clean else answers) for name, answers in given.items()
+    }
+    distinct = {
+        name for name, answers in given.items() if all(n == 1 for counts in answers.values() for n in counts.values())
+    }
     files = {name: everyone[name] for name in files}
     scorer = Scorer(references, everyone, pipeline)
-    own = rows(scorer, everyone, how.level)
-    for row in own:
+    table = rows(scorer, everyone, how.level)
+    for row in table:
         row["distinct"] = row["name"] in distinct
         if row["name"] in everyone:
             answered = everyone[row["name"]]
@@ -167,7 +164,7 @@ def make_report(
         "n_questions": len(scorer.questions),
         "n_gold": sum(int(question.gold_counts.sum()) for question in scorer.questions.values()),
         "second_sample": about,
-        "rows": own,
+        "rows": table,
         "against_people": against,
         "against_people_once": against_people(scorer, files, second, True, how),
         "pairs": paired,
@@ -175,18 +172,18 @@ def make_report(
     }
 
 
-def _answered(name: str, found: dict[str, Counter[str]]) -> dict[str, Counter[str]]:
+def _answered(name: str, counts_of: dict[str, Counter[str]]) -> dict[str, Counter[str]]:
     """Leave out the questions that have no answer, or only blank ones; raises a ValueError if none is left."""
-    answered = {question: own for question, own in found.items() if any(text.strip() for text in own)}
+    answered = {question: answers for question, answers in counts_of.items() if any(text.strip() for text in answers)}
     if not answered:
-        raise ValueError(f"{name}: none of its {len(found)} questions has an answer that is not blank.")
+        raise ValueError(f"{name}: none of its {len(counts_of)} questions has an answer that is not blank.")
     return answered
 
 
 def _without_questions(
     files: Iterable[str], against: list[dict[str, Any]], compared: list[str], paired: list[dict[str, Any]]
 ) -> list[str]:
-    """Name what could not be compared, for there is no question that both sides answered."""
+    """Name what could not be compared, because no question was answered by both sides."""
     done = {row["name"] for row in against}
     pairs_done = {(row["a"], row["b"]) for row in paired}
     alone = [f"{name}: no question in common with the second sample of people" for name in files if name not in done]

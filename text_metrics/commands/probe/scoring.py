@@ -60,23 +60,23 @@ class Scorer:
             said = {text for answers in files.values() for text in answers.get(name, ())}
             self.texts[name] = sorted({*said, *question.gold})
         self._places = {name: {text: i for i, text in enumerate(texts)} for name, texts in self.texts.items()}
-        texts = (text for own in self.texts.values() for text in own)
+        texts = (text for texts_of_question in self.texts.values() for text in texts_of_question)
         self._resources, signed = load_resources(texts, self.settings)
         self.signature = signature("probeval", **self.settings.signed_pipeline(), **signed)
         self._matched: dict[str, Matched] = {}
 
     def counts(self, name: str, answers: Mapping[str, int]) -> np.ndarray:
         """Count answers over all texts of a question: ndarray of shape (u,), int."""
-        found = np.zeros(len(self.texts[name]), dtype=np.int64)
+        counts = np.zeros(len(self.texts[name]), dtype=np.int64)
         for text, count in answers.items():
-            found[self._places[name][text]] = count
-        return found
+            counts[self._places[name][text]] = count
+        return counts
 
     def match(self, question: Question) -> Matched:
         """Cluster the gold answers of a question, and match all texts of it."""
-        asked = question._replace(answers=self.texts[question.name])
-        clusters = cluster(asked, self.settings, self._resources)
-        return Matched(clusters, match(asked, clusters, self.settings, self._resources))
+        with_texts = question._replace(answers=self.texts[question.name])
+        clusters = cluster(with_texts, self.settings, self._resources)
+        return Matched(clusters, match(with_texts, clusters, self.settings, self._resources))
 
     def matched(self, name: str) -> Matched:
         """Match all texts of a question to the clusters of all gold answers."""
@@ -113,12 +113,12 @@ def halve(question: Question, rng: np.random.Generator) -> tuple[Question, dict[
     rest : the counts of the other half
     """
     cells = question.gold_counts.astype(np.int64)
-    kept = rng.multivariate_hypergeometric(cells.ravel(), (int(cells.sum()) + 1) // 2).reshape(cells.shape)
-    rest = (cells - kept).sum(axis=1)
-    rows, columns = np.flatnonzero(kept.sum(axis=1)), np.flatnonzero(kept.sum(axis=0))
+    drawn = rng.multivariate_hypergeometric(cells.ravel(), (int(cells.sum()) + 1) // 2).reshape(cells.shape)
+    rest = (cells - drawn).sum(axis=1)
+    rows, columns = np.flatnonzero(drawn.sum(axis=1)), np.flatnonzero(drawn.sum(axis=0))
     gold = question._replace(
         gold=[question.gold[i] for i in rows],
-        gold_counts=kept[np.ix_(rows, columns)].astype(np.float64),
+        gold_counts=drawn[np.ix_(rows, columns)].astype(np.float64),
         clusters=None if question.clusters is None else [question.clusters[j] for j in columns],
     )
     return gold, {text: int(count) for text, count in zip(question.gold, rest, strict=True) if count}

@@ -95,23 +95,23 @@ def respond(scorer: Scorer, clusters: Clusters, shares: np.ndarray) -> dict[str,
     -------
     dict from a score's name to its value
     """
-    own = clusters.counts.sum(axis=0)
-    order = np.argsort(-own, kind="stable")
+    counts = clusters.counts.sum(axis=0)
+    order = np.argsort(-counts, kind="stable")
     ordered = Clusters([clusters.labels[i] for i in order], clusters.counts[:, order])
-    scored = scorer.score_clusters(ordered, shares * own.sum())
+    scored = scorer.score_clusters(ordered, shares * counts.sum())
     # What no answer is given to is not ranked; answers of equal frequency keep the order of the clusters.
     ranking = [i for i in np.argsort(-shares, kind="stable") if shares[i] > 0]
-    matches = np.eye(len(shares), len(own), dtype=bool)[ranking]
+    matches = np.eye(len(shares), len(counts), dtype=bool)[ranking]
     return {
         "probeval": scored.score,
         "top-1 accuracy": float(ranking[0] == 0),
-        **{f"ProtoQA {name}": value for name, value in ranked_scores(matches, own[order]).items()},
+        **{f"ProtoQA {name}": value for name, value in ranked_scores(matches, counts[order]).items()},
     }
 
 
 def measure(scorer: Scorer) -> dict[str, Any]:
     """Score each level of each change, averaged over the questions that have clusters enough for all its levels."""
-    found: list[dict[str, Any]] = []
+    changes: list[dict[str, Any]] = []
     for change in CHANGES:
         everyone = [scorer.matched(name).clusters for name in scorer.questions]
         wide = [clusters for clusters in everyone if len(clusters.labels) >= change.clusters]
@@ -121,18 +121,20 @@ def measure(scorer: Scorer) -> dict[str, Any]:
             [respond(scorer, clusters, change.apply(_people(clusters), level)) for level in change.levels]
             for clusters in wide
         ]
-        curves = {key: np.mean([[one[key] for one in row] for row in rows], axis=0).tolist() for key in rows[0][0]}
+        curves = {
+            key: np.mean([[scores[key] for scores in row] for row in rows], axis=0).tolist() for key in rows[0][0]
+        }
         # Ranks are counted from 1.
         levels = [level + 1 for level in change.levels] if change.clusters > 1 else list(change.levels)
-        found.append({"title": change.title, "axis": change.axis, "n": len(wide), "levels": levels, "curves": curves})
-    if not found:
+        changes.append({"title": change.title, "axis": change.axis, "n": len(wide), "levels": levels, "curves": curves})
+    if not changes:
         raise ValueError("no question has a cluster to change.")
-    return {"n_questions": len(scorer.questions), "scores": list(found[0]["curves"]), "changes": found}
+    return {"n_questions": len(scorer.questions), "scores": list(changes[0]["curves"]), "changes": changes}
 
 
 def _people(clusters: Clusters) -> np.ndarray:
-    own = np.sort(clusters.counts.sum(axis=0))[::-1]
-    return np.append(own / own.sum(), 0.0)
+    counts = np.sort(clusters.counts.sum(axis=0))[::-1]
+    return np.append(counts / counts.sum(), 0.0)
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -152,18 +154,18 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     check_report(arguments, [arguments.targets])
-    found = measure(Scorer(read_references(arguments.targets), {}, parse_pipeline(arguments.setting)))
-    write_outputs(arguments, "probe sensitivity", "\n".join(lines(found)) + "\n", found, draw_sensitivity)
+    result = measure(Scorer(read_references(arguments.targets), {}, parse_pipeline(arguments.setting)))
+    write_outputs(arguments, "probe sensitivity", "\n".join(lines(result)) + "\n", result, draw_sensitivity)
     return 0
 
 
-def lines(found: dict[str, Any]) -> list[str]:
+def lines(result: dict[str, Any]) -> list[str]:
     """Write a table for each change."""
     written = []
-    for change in found["changes"]:
+    for change in result["changes"]:
         picked = change["levels"] if len(change["levels"]) <= RANKS else change["levels"][::2]
         table = [[change["axis"], *(f"{level:g}" for level in picked)]]
-        for name in found["scores"]:
+        for name in result["scores"]:
             values = dict(zip(change["levels"], change["curves"][name], strict=True))
             table.append([name, *(f"{values[level]:.3f}" for level in picked)])
         written += [f"{change['title'].capitalize()}, {change['n']} questions:", "", *markdown_table(table), ""]

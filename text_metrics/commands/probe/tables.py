@@ -21,7 +21,7 @@ def sections(report: dict[str, Any]) -> list[Section]:
     """Lay the report out."""
     level = f"{100 * report['confidence']:g} %"
     answers = f"{report['n_questions']} questions, {report['n_gold']} answers of people"
-    found = [
+    parts = [
         Section(
             "All answers",
             f"KL(people ‖ model) in nats, mean over questions, with {level} confidence intervals over questions "
@@ -36,7 +36,7 @@ def sections(report: dict[str, Any]) -> list[Section]:
         if report["second_sample"] and not report["second_sample"]["same"]
         else "people's answers are split at random: one half are the gold answers, the other half serves as the model"
     )
-    found.append(
+    parts.append(
         Section(
             "Against people",
             f"In {report['rounds']} rounds, {source}. Of the model and these people, the larger sample is drawn down "
@@ -44,7 +44,7 @@ def sections(report: dict[str, Any]) -> list[Section]:
             _against(report["against_people"]),
         )
     )
-    found.append(
+    parts.append(
         Section(
             "Against people, each answer once",
             "The same, with each different answer of a sample counted once. "
@@ -54,7 +54,7 @@ def sections(report: dict[str, Any]) -> list[Section]:
     )
     slots = sorted({slot for row in report["against_people"] for slot in row["by_slot"]})
     if slots:
-        found.append(
+        parts.append(
             Section(
                 "By slot",
                 "KL of the model / of people, as under “Against people”.",
@@ -62,7 +62,7 @@ def sections(report: dict[str, Any]) -> list[Section]:
             )
         )
     if report["pairs"]:
-        found.append(
+        parts.append(
             Section(
                 "Model against model",
                 "Mean difference of KL, row minus column, the larger sample drawn down to the smaller; * where the "
@@ -71,7 +71,7 @@ def sections(report: dict[str, Any]) -> list[Section]:
                 _pairs(report["pairs"]),
             )
         )
-    return found
+    return parts
 
 
 def _about_second(report: dict[str, Any]) -> str:
@@ -120,9 +120,9 @@ def _interval(interval: list[float] | None) -> str:
     return "" if interval is None else f" [{interval[0]:.3f}, {interval[1]:.3f}]"
 
 
-def _against(found: list[dict[str, Any]]) -> Table:
+def _against(rows: list[dict[str, Any]]) -> Table:
     table = [["answers of", "KL", "KL of people", "difference", "p"]]
-    for row in found:
+    for row in rows:
         table.append(
             [
                 row["name"],
@@ -137,21 +137,21 @@ def _against(found: list[dict[str, Any]]) -> Table:
 
 def _counts_of(report: dict[str, Any]) -> dict[str, int]:
     widest = max(report["rows"], key=lambda row: row["n_questions"])
-    return {slot: own["n"] for slot, own in widest["by_slot"].items()}
+    return {slot: summary["n"] for slot, summary in widest["by_slot"].items()}
 
 
-def _slots(found: list[dict[str, Any]], slots: list[str], counts: dict[str, int]) -> Table:
+def _slots(rows: list[dict[str, Any]], slots: list[str], counts: dict[str, int]) -> Table:
     table = [["answers of", *(f"{slot} ({counts.get(slot, 0)})" for slot in slots)]]
-    for row in found:
+    for row in rows:
         cells = [row["by_slot"].get(slot) for slot in slots]
         table.append([row["name"], *("–" if cell is None else f"{cell[0]:.2f} / {cell[1]:.2f}" for cell in cells)])
     return table
 
 
-def _pairs(found: list[dict[str, Any]]) -> Table:
-    names = list(dict.fromkeys(name for pair in found for name in (pair["a"], pair["b"])))
+def _pairs(pairs: list[dict[str, Any]]) -> Table:
+    names = list(dict.fromkeys(name for pair in pairs for name in (pair["a"], pair["b"])))
     cells = {}
-    for pair in found:
+    for pair in pairs:
         star = "*" if pair["p_adjusted"] < _STAR else ""
         cells[pair["a"], pair["b"]] = f"{pair['difference']:+.3f}{star}"
         cells[pair["b"], pair["a"]] = f"{-pair['difference']:+.3f}{star}"

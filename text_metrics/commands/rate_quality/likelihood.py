@@ -50,7 +50,7 @@ class LanguageModel:
         """Compute the log-probability of each text after the start token."""
         limit = getattr(self._model.config, "max_position_embeddings", 1024) - 1
         encoded = self._tokenizer(texts, truncation=True, max_length=limit, add_special_tokens=False)["input_ids"]
-        lengths = np.array([len(own) for own in encoded], dtype=np.int64)
+        lengths = np.array([len(ids) for ids in encoded], dtype=np.int64)
         total = np.zeros(len(texts))
         with progress_bar(len(texts), "Rating", "text", progress) as bar:
             for batch in token_batches(np.maximum(lengths, 1), self.device):
@@ -59,13 +59,13 @@ class LanguageModel:
         return Likelihood(total, lengths, self.identity)
 
     def _score_batch(self, encoded: list[list[int]]) -> np.ndarray:
-        width = max(1, *(len(own) for own in encoded))
+        width = max(1, *(len(tokens) for tokens in encoded))
         ids = torch.full((len(encoded), width + 1), self._start)
         # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
         labels = torch.full((len(encoded), width), -100)
-        for row, own in enumerate(encoded):
-            ids[row, 1 : 1 + len(own)] = torch.tensor(own, dtype=torch.long)
-            labels[row, : len(own)] = torch.tensor(own, dtype=torch.long)
+        for row, tokens in enumerate(encoded):
+            ids[row, 1 : 1 + len(tokens)] = torch.tensor(tokens, dtype=torch.long)
+            labels[row, : len(tokens)] = torch.tensor(tokens, dtype=torch.long)
         with torch.inference_mode():
             logits = self._model(ids.to(self.device)).logits[:, :-1].float()
             losses = torch.nn.functional.cross_entropy(

@@ -52,17 +52,13 @@ def main() -> int:
     known = read_lines(arguments.reference) if arguments.reference else []
     model = LanguageModel(arguments.model, arguments.start)
     unique = list(dict.fromkeys(texts))
-    found = model.score(unique, sys.stderr.isatty() or None)
-    ratings = Reference(model.score(known)).rate(found) if known else per_token(found)
+    likelihood = model.score(unique, sys.stderr.isatty() or None)
+    ratings = Reference(model.score(known)).rate(likelihood) if known else per_token(likelihood)
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:8] if known else "none"
-    signature = f"rate_quality|model:{found.identity}|start:{model.start}|reference:{digest}|version:{VERSION}"
+    signature = f"rate_quality|model:{likelihood.identity}|start:{model.start}|reference:{digest}|version:{VERSION}"
     lines = {
         text: {"text": text, "quality": float(rating), "log_probability": float(total), "signature": signature}
-        for text, rating, total in zip(unique, ratings, found.total, strict=True)
+        for text, rating, total in zip(unique, ratings, likelihood.total, strict=True)
     }
     write_jsonl(arguments.rated, (lines[text] for text in texts))
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -4,14 +4,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.score.command import Command, UsageError
-from text_metrics.commands.score.output import output_schema, scored_rows, write_rows
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.store import State, Store
+import pyarrow as pa
+
+from text_metrics.commands.jobs.batches import Batch, Job
+from text_metrics.commands.jobs.grouping import Reader, Unit
+from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.store import State, Store
+from text_metrics.commands.jobs.tables import write_rows
+from text_metrics.commands.score.engine import Engine
+from text_metrics.commands.score.scoring import Scorer, open_scorer
 from text_metrics.commands.score.summary import summarize
-from text_metrics.commands.score.units import Job, Reader, Unit
-from text_metrics.commands.score.work import Batch, Engine, Scorer, open_scorer
-from text_metrics.metrics._core.core_results import MergedResult
+from text_metrics.metrics._core.core_results import TEXTS, MergedResult
 
 
 class ByRow:
@@ -32,9 +36,9 @@ class ByRow:
         """Return what a process needs to take part."""
         return Job(self._command.for_other_folders(), self._reader.items)
 
-    def collect(self, found: Iterator[Batch], store: Store, state: State) -> State:
+    def collect(self, batches: Iterator[Batch], store: Store, state: State) -> State:
         """Keep scored batches as they come; returns the state at the end."""
-        for batch in found:
+        for batch in batches:
             merged = MergedResult(state.merged)
             if batch.result is not None:
                 try:
@@ -55,3 +59,38 @@ class ByRow:
         assert self._command.confidence is not None
         bounds = self._scorer.metric.bounds
         return summarize(store, self._score_key, self._command.confidence, bounds, state)
+
+
+def output_schema(source: Source, reader: Reader, score_key: str) -> pa.Schema | None:
+    """Return the schema of a table with its scores; None for files whose columns have no types."""
+    if source.schema is None:
+        return None
+    scalars = (None, reader.group_key)
+    fields = [
+        field if not reader.grouped or field.name in scalars else field.with_type(pa.list_(field.type))
+        for field in source.schema
+    ]
+    is_list = reader.grouped or not _is_text(source.schema.field(reader.text_key).type)
+    several = reader.items == TEXTS and is_list
+    return pa.schema([*fields, pa.field(score_key, pa.list_(pa.float64()) if several else pa.float64())])
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def scored_rows(batch: Batch, score_key: str, reader: Reader) -> list[dict[str, Any]]:
+    """Add the score of each unit to its row, or to the lists of its rows' values."""
+    rows = []
+    for unit, score in zip(batch.units, batch.scores, strict=True):
+        row = unit.rows[0]
+        if reader.grouped:
+            names = dict.fromkeys(name for values in unit.rows for name in values)
+            row = {
+                name: row[name] if name == reader.group_key else [values.get(name) for values in unit.rows]
+                for name in names
+            }
+        if score_key in row:
+            raise UsageError(f"row {unit.numbers[0]} has a column {score_key!r} already: pass --score-key.")
+        rows.append({**row, score_key: score})
+    return rows

@@ -1,116 +1,10 @@
-"""The command line of text-metrics score as one typed object, parsed and checked once."""
+"""The command line of text-metrics score, parsed and checked once."""
 
 import argparse
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-from text_metrics.commands.shared.settings import parse_settings
-from text_metrics.metrics._core.core_results import confidence_level
-
-_CONFIDENCE = 0.95
-# What changes neither a score nor which rows it is for: a job continues whatever these are.
-_WITHOUT_EFFECT = {"out", "engine", "address", "workers", "strict", "restart", "quiet"}
-
-
-class UsageError(Exception):
-    """The command, its settings or the file are wrong."""
-
-
-@dataclass(frozen=True)
-class Command:
-    """What was asked for; each attribute is the option of its name.
-
-    Raises
-    ------
-    UsageError
-        If options are out of range or exclude each other.
-    """
-
-    data: Path
-    metric: str
-    text_key: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    group_key: str | None = None
-    set_size: int | None = None
-    one_set: bool = False
-    reference_key: str | None = None
-    similarity_key: str | None = None
-    split: str | None = None
-    score_key: str | None = None
-    out: Path | None = None
-    engine: str = "local"
-    address: str | None = None
-    workers: int | None = None
-    batch_size: int = 4096
-    drop_incomplete: bool = False
-    confidence: float | None = None
-    strict: bool = False
-    restart: bool = False
-    quiet: bool = False
-
-    def __post_init__(self) -> None:
-        """Check what can be checked without the metric and the file."""
-        try:
-            if self.confidence is not None:
-                confidence_level(self.confidence)
-        except ValueError as error:
-            raise UsageError(f"--{error}") from None
-        for name in ("batch_size", "set_size", "workers"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"--{_option(name)} must be at least 1. Got {value}.")
-        for name in ("score_key", "confidence"):
-            if self.one_set and getattr(self, name) is not None:
-                raise UsageError(f"--{_option(name)} has no place with --one-set: texts have no scores of their own.")
-        if self.drop_incomplete and self.group_key is None and self.set_size is None:
-            raise UsageError("--drop-incomplete goes with --group-key or --set-size, and only with one of them.")
-        if self.one_set and self.similarity_key is not None:
-            raise UsageError("--similarity-key has no place with --one-set: parts of a matrix cannot be scored.")
-        for name in ("address", "workers"):
-            if getattr(self, name) is not None and self.engine != "ray":
-                raise UsageError(f"--{name} goes with --engine ray, and only with it.")
-
-    def output(self, metric_name: str) -> Path:
-        """Return the file that is written last."""
-        endings = (".json",) if self.one_set else (".parquet", ".jsonl", ".csv")
-        out = self.out or self.data.with_name(f"{self.data.name}.{metric_name}{endings[0]}")
-        if out.suffix not in endings:
-            expected = ".json with --one-set" if self.one_set else ".parquet, .jsonl or .csv"
-            raise UsageError(f"--out must end in {expected}. Got {out}.")
-        return out
-
-    def decisive(self, metric_name: str, score_key: str) -> dict[str, Any]:
-        """Return what decides the numbers, as JSON: a job continues only under an equal command."""
-        stat = (self.data / (self.split or "") / "state.json" if self.data.is_dir() else self.data).stat()
-        options = {name: value for name, value in vars(self).items() if name not in _WITHOUT_EFFECT}
-        return {
-            **options,
-            "data": str(self.data),
-            "size": stat.st_size,
-            "modified": stat.st_mtime_ns,
-            "metric": metric_name,
-            "score_key": score_key,
-        }
-
-    def for_other_folders(self) -> "Command":
-        """Return the same command for processes that run in another folder: its paths are absolute."""
-        settings = {name: _absolute(name, value) for name, value in self.settings.items()}
-        return replace(self, data=self.data.resolve(), metric=_absolute("metric", self.metric), settings=settings)
-
-
-def _option(name: str) -> str:
-    return name.replace("_", "-")
-
-
-def _absolute(name: str, value: Any) -> Any:
-    if not isinstance(value, str) or not value:
-        return value
-    # The folder of a cache need not exist yet.
-    is_path = name == "cache_dir" or (os.sep in value and os.path.exists(value))
-    return os.path.abspath(os.path.expanduser(value)) if is_path else value
+from text_metrics.commands.jobs.options import Command, UsageError, add_arguments
+from text_metrics.commands.shared.settings import CONFIDENCE, add_confidence, add_settings, parse_settings
 
 
 def parse_command(words: Sequence[str] | None = None, description: str | None = None) -> Command:
@@ -122,47 +16,26 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
         As `Command` does, or if a setting is not NAME=VALUE.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, help=".jsonl, .csv, .parquet, or a folder of `datasets`")
+    add_arguments(parser, "set", "<metric>")
     parser.add_argument("--metric", required=True, help="name of a metric here, or a path that evaluate.load takes")
-    parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
-    sets = parser.add_mutually_exclusive_group()
-    sets.add_argument("--group-key", help="the rows with one value in this column, next to each other, make a set")
-    sets.add_argument("--set-size", type=int, help="this many consecutive rows make a set")
-    sets.add_argument("--one-set", action="store_true", help="all texts of the file are one set; writes a summary")
     parser.add_argument("--reference-key", help="column of people's answers, for probeval; one for each set")
     parser.add_argument(
         "--similarity-key",
         help="column of similarities, for vendi_embed and chamfer_diversity: the matrix of a set, or in a row of one "
         "text its similarities to all texts of its set",
     )
-    parser.add_argument("--split", help="of a folder of `datasets`")
-    parser.add_argument(
-        "--setting", "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the metric"
-    )
+    add_settings(parser)
     parser.add_argument("--score-key", help="column of the scores; the metric's name by default")
-    parser.add_argument("--out", type=Path, help=".parquet, .jsonl or .csv; by default <data>.<metric>.parquet")
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="this process, or a Ray cluster")
     parser.add_argument(
         "--address", help="host:port or auto: a Ray cluster with this machine in it; else one is started"
     )
     parser.add_argument("--workers", type=int, help="actors on Ray; by default one a GPU, or a core if there is no GPU")
-    parser.add_argument("--batch-size", type=int, default=4096, help="texts scored and kept at a time")
-    parser.add_argument(
-        "--confidence", type=float, help=f"level of the interval in the summary; {_CONFIDENCE} by default"
-    )
-    parser.add_argument(
-        "--drop-incomplete",
-        action="store_true",
-        help="leave out sets that lack a row, because it is bad or because the file ends, without counting their other "
-        "rows as bad",
-    )
-    parser.add_argument("--strict", action="store_true", help="stop at the first bad row")
-    parser.add_argument("--restart", action="store_true", help="discard what was done, and write --out anew")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_confidence(parser, None, f"level of the interval in the summary; {CONFIDENCE} by default")
     options = vars(parser.parse_args(words))
     if options["confidence"] is None and not options["one_set"]:
-        options["confidence"] = _CONFIDENCE
+        options["confidence"] = CONFIDENCE
     try:
-        return Command(settings=parse_settings(options.pop("setting"), "--setting"), **options)
+        return Command(settings=parse_settings(options.pop("setting")), **options)
     except ValueError as error:
         raise UsageError(str(error)) from None

@@ -38,30 +38,25 @@ without a readable key, between two sets, may belong to either: both lack a row.
 set aside.
 
 Exit codes: 0 all rows are scored, or dropped; 3 some were set aside; 4 stopped at a bad row, by --strict; 2 the
-command, its settings or the file are wrong, or no cluster answers; 130 interrupted; 1 a fault of the program.
+command, its settings or the file are invalid, or no cluster answers; 130 interrupted; 1 an internal error.
 """
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
+from text_metrics.commands.jobs.batches import read_batches
+from text_metrics.commands.jobs.exits import EXIT_BAD_ROWS, EXIT_INTERRUPTED, EXIT_STRICT, EXIT_USAGE, end, show
+from text_metrics.commands.jobs.job_files import Files
+from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.progress import NothingGoodError, watch
+from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.score.by_row import ByRow
-from text_metrics.commands.score.command import Command, UsageError, parse_command
-from text_metrics.commands.score.lifecycle import (
-    EXIT_BAD_ROWS,
-    EXIT_INTERRUPTED,
-    EXIT_STRICT,
-    EXIT_USAGE,
-    Files,
-    end,
-    show,
-)
+from text_metrics.commands.score.command import parse_command
+from text_metrics.commands.score.engine import Engine, OneProcess
 from text_metrics.commands.score.one_set import OneSet
-from text_metrics.commands.score.progress import NothingGoodError, watch
 from text_metrics.commands.score.ray_engine import OnRay
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.units import read_batches
-from text_metrics.commands.score.work import Engine, OneProcess, Scorer
+from text_metrics.commands.score.scoring import Scorer
 from text_metrics.metrics._core.core_results import QUESTIONS
 
 __all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_STRICT", "EXIT_USAGE", "main", "run"]
@@ -73,7 +68,7 @@ def run(command: Command) -> int:
     scorer = Scorer(command.metric, command.settings, command.similarity_key)
     name = scorer.metric.name
     if (command.reference_key is None) == (scorer.items == QUESTIONS):
-        raise UsageError(f"--reference-key goes with probeval, and only with it. The metric is {name}.")
+        raise UsageError(f"--reference-key is required for probeval, and for no other metric. The metric is {name}.")
     source.check_columns(command.text_key, command.group_key, command.reference_key, command.similarity_key)
     task = OneSet(command, scorer, source) if command.one_set else ByRow(command, scorer, source)
     out = command.output(name)
@@ -84,9 +79,9 @@ def run(command: Command) -> int:
     store, state = files.open(task.schema, command, source)
     job = task.job()
     with _engine(command) as engine:
-        found = engine.map(partial(read_batches, job, state.position), partial(task.open_work, job))
+        batches = engine.map(partial(read_batches, job, state.position), partial(task.open_work, job))
         try:
-            state = task.collect(watch(command, source, found, name, state), store, state)
+            state = task.collect(watch(command, source, batches, name, state), store, state)
         except NothingGoodError:
             # The next command may have other settings.
             store.remove()
@@ -104,7 +99,3 @@ def _engine(command: Command) -> AbstractContextManager[Engine]:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
     return end("text-metrics score", lambda: run(parse_command(words, __doc__)))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.score.command import Command, UsageError
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.second_pass import PASSES, Place, StoredArrays
-from text_metrics.commands.score.store import State, Store
-from text_metrics.commands.score.units import Job, Reader, Unit
-from text_metrics.commands.score.work import Batch, Engine, Scorer, score_batch
+from text_metrics.commands.jobs.batches import Batch, Job
+from text_metrics.commands.jobs.grouping import Reader, Unit
+from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.store import State, Store
+from text_metrics.commands.score.engine import Engine
+from text_metrics.commands.score.out_of_core import PASSES, Place, StoredArrays
+from text_metrics.commands.score.scoring import Scorer, score_batch
 from text_metrics.commands.shared.files import written_whole
 from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_signatures
 from text_metrics.metrics._core.core_statistics import Arrays
@@ -59,7 +61,7 @@ class OneSet:
 
     Attributes
     ----------
-    schema : None, for no rows are written
+    schema : None, because no rows are written
     """
 
     open_work: Callable[[Job], Callable[[tuple[list[Unit], int]], Batch]] = staticmethod(open_parts)
@@ -82,22 +84,22 @@ class OneSet:
         """Return what a process needs to take part."""
         return Job(self._command.for_other_folders(), TEXTS, self._parts.reference)
 
-    def collect(self, found: Iterator[Batch], store: Store, state: State) -> State:
+    def collect(self, batches: Iterator[Batch], store: Store, state: State) -> State:
         """Keep merged arrays as batches come; returns the state at the end, with the signature under `merged`."""
         pending: list[Arrays] = []
         if self._parts.replaces and store.parts:
             pending = [{name: np.array(array) for name, array in part.items()} for part in _stored_arrays(store, 1)]
-        kept = state
-        for batch in found:
-            bad_before = () if state is kept else state.bad
+        written = state
+        for batch in batches:
+            bad_before = () if state is written else state.bad
             merged = state.merged
             if batch.result is not None:
                 pending.append(batch.result["arrays"])
                 merged = _merge_signatures(merged, batch.result["signature"])
             state = replace(state.after(batch, merged), bad=[*bad_before, *batch.bad])
             if self._pass.is_full(pending):
-                pending, kept = self._keep(pending, store, state), state
-        if state is not kept:
+                pending, written = self._keep(pending, store, state), state
+        if state is not written:
             self._keep(pending, store, state)
         return state
 
@@ -122,12 +124,12 @@ class OneSet:
         n = state.n_texts
         if n < self._parts.least:
             raise UsageError(f"{self._command.data} holds one text, and {self._name} is undefined for a set of one.")
-        kept = _stored_arrays(store, 1 if self._parts.replaces else None)
-        result = self._pass.score(kept, n, Place(engine, store.folder.resolve(), self._command.quiet))
+        arrays = _stored_arrays(store, 1 if self._parts.replaces else None)
+        result = self._pass.score(arrays, n, Place(engine, store.folder.resolve(), self._command.quiet))
         assert state.merged is not None
-        own = re.sub(r"\|set_size:[^|]*", f"|set_size:{n}", state.merged["signature"])
+        signature = re.sub(r"\|set_size:[^|]*", f"|set_size:{n}", state.merged["signature"])
         merged = MergedResult()
-        merged.add({"signature": own, **result}, lambda *_: 1)
+        merged.add({"signature": signature, **result}, lambda *_: 1)
         return merged.result()
 
     def finish(self, store: Store, state: State, numbers: dict[str, Any], out: Path) -> dict[str, Any]:
@@ -140,8 +142,8 @@ def _first_reference(command: Command, source: Source) -> Any:
     if command.reference_key is None:
         return None
     rows = Source(source.path, command.split).rows(0)
-    found = (unit.reference for unit in Reader(command, TEXTS).units(rows, 0))
-    reference = next((value for value in found if value is not None), None)
+    references = (unit.reference for unit in Reader(command, TEXTS).units(rows, 0))
+    reference = next((value for value in references if value is not None), None)
     if reference is None:
         raise UsageError(f"{source.path} has no row with {command.reference_key!r}.")
     return reference

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 import text_metrics
-from text_metrics.commands.score.command import UsageError
+from text_metrics.commands.jobs.options import UsageError
 
 _CONNECT_SECONDS = 5
 # A batch is tried once more than this; one that kills its actor each time ends the job.
@@ -69,9 +69,9 @@ class OnRay:
             failed = "no Ray could be started here" if address is None else f"--address {address} could not be joined"
             raise UsageError(f"--engine ray: {failed}: {error}") from None
         try:
-            found = ray.cluster_resources()
-            self._gpus = int(found.get("GPU", 0)) > 0
-            self._workers = workers or max(1, int(found.get("GPU" if self._gpus else "CPU", 1)))
+            resources = ray.cluster_resources()
+            self._gpus = int(resources.get("GPU", 0)) > 0
+            self._workers = workers or max(1, int(resources.get("GPU" if self._gpus else "CPU", 1)))
             logging.getLogger("ray.data").setLevel(logging.WARNING)
             context = ray.data.DataContext.get_current()
             context.execution_options.preserve_order = True

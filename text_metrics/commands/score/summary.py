@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.score.store import State, Store
+from text_metrics.commands.jobs.store import State, Store
 from text_metrics.metrics._core.core_results import MergedResult, UnitSums
 
 

@@ -47,13 +47,13 @@ def load_causal(model: str | os.PathLike[str], dtype: torch.dtype = torch.float3
 def _find(model: str | os.PathLike[str]) -> tuple[ModelFiles, str | None]:
     """Find a model's files, and the name of its GGUF file if it is one."""
     path = Path(model).expanduser()
-    found = (
+    gguf_files = (
         [path] if path.suffix == ".gguf" and path.is_file() else sorted(path.glob("*.gguf")) if path.is_dir() else []
     )
-    if not found or (path / "config.json").is_file():
+    if not gguf_files or (path / "config.json").is_file():
         return find_transformer(model, "--model"), None
-    if len(found) > 1:
-        raise ValueError(f"--model must name one GGUF file. {path} has {', '.join(file.name for file in found)}.")
-    with found[0].open("rb") as file:
+    if len(gguf_files) > 1:
+        raise ValueError(f"--model must name one GGUF file. {path} has {', '.join(file.name for file in gguf_files)}.")
+    with gguf_files[0].open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return ModelFiles(found[0].parent, f"{found[0].stem}@{digest[:8]}"), found[0].name
+    return ModelFiles(gguf_files[0].parent, f"{gguf_files[0].stem}@{digest[:8]}"), gguf_files[0].name

@@ -1,7 +1,7 @@
-"""Ask a chat model many things: each answer is kept in a file the moment it comes, and never asked for again.
+"""Requests to a chat model: each answer is saved to a file when it arrives, and never requested again.
 
-Any endpoint that speaks OpenAI's protocol will do. The client tries again after rate limits, server errors and dropped
-connections; an answer that cannot be read is requested again a few times, and then reported.
+Any endpoint that speaks OpenAI's protocol will do. The client retries after rate limits, server errors and dropped
+connections; an answer that cannot be parsed is requested again a few times, and then reported.
 """
 
 import argparse
@@ -29,9 +29,9 @@ _MILLION = 1_000_000
 
 
 class Endpoint(NamedTuple):
-    """How to ask.
+    """An endpoint, and how requests are sent to it.
 
-    attempts : how often to ask for an answer that can be read
+    attempts : the maximum number of requests for an answer that can be parsed
     prices : dollars for a million tokens of prompt and of answer, if known
     """
 
@@ -44,11 +44,11 @@ class Endpoint(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One thing to ask for.
+    """A request for one answer.
 
-    name : what it is, for reports
-    parse : reads the answer; raises ValueError where it cannot
-    sample : tells requests apart that ask for the same
+    name : what errors call it
+    parse : reads the answer; raises ValueError if it cannot
+    sample : distinguishes requests with equal messages
     """
 
     name: str
@@ -58,11 +58,11 @@ class Request(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of some requests.
+    """The outcome of some requests.
 
-    values : for each request what its answer says; None where there is none
-    failures : why there is none
-    stopped : why the rest was not asked for, if it was not
+    values : the parsed answer to each request; None if there is none
+    failures : why answers are missing
+    stopped : why the rest was not requested; None if all were
     """
 
     values: list[Any]
@@ -113,19 +113,19 @@ class Journal:
                     raise TypeError("it must have 'answer', a string, and 'tokens', two integers")
                 self.answers.setdefault(record["key"], []).append(record)
             except (ValueError, TypeError, KeyError, RecursionError) as error:
-                raise ValueError(f"{self.path}, line {number} is no answer of an earlier run: {error}.") from None
+                raise ValueError(f"{self.path}, line {number} is not an answer of an earlier run: {error}.") from None
         if whole < len(data):
             # A run was killed while it wrote this line.
             with self.path.open("r+b") as file:
                 file.truncate(whole)
 
     def add(self, record: dict[str, Any]) -> None:
-        """Keep an answer, on the disk before anything else is done.
+        """Append an answer, and write it to disk before returning.
 
         Raises
         ------
         OSError
-            If it cannot be written; it names the file, which then has no part of the answer.
+            If it cannot be written; the error names the file, which then contains no part of the answer.
         """
         line = _to_line(record)
         with self._guard, named_writing(self.path):
@@ -154,12 +154,12 @@ def _to_line(record: dict[str, Any]) -> bytes:
     try:
         return json.dumps(record, ensure_ascii=False).encode() + b"\n"
     except UnicodeEncodeError:
-        # Half of a surrogate pair has no UTF-8, but an escape in JSON.
+        # An unpaired surrogate has no UTF-8 encoding, but an escape in JSON.
         return json.dumps(record).encode() + b"\n"
 
 
 class _EndpointError(Exception):
-    """The endpoint cannot be asked at all."""
+    """No request can be sent to the endpoint."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, temperature: float = 1.0) -> None:
@@ -167,8 +167,10 @@ def add_arguments(parser: argparse.ArgumentParser, temperature: float = 1.0) -> 
     parser.add_argument("--model", required=True, help="name of the chat model")
     parser.add_argument("--base-url", help="of the endpoint; OpenAI's by default, or $OPENAI_BASE_URL")
     parser.add_argument("--temperature", type=float, default=temperature)
-    parser.add_argument("--workers", type=int, default=8, help="how many requests at a time")
-    parser.add_argument("--attempts", type=int, default=4, help="how often to ask for an answer that can be read")
+    parser.add_argument("--workers", type=int, default=8, help="number of concurrent requests")
+    parser.add_argument(
+        "--attempts", type=int, default=4, help="maximum number of requests for an answer that can be parsed"
+    )
     parser.add_argument("--retries", type=int, default=6, help="after a rate limit, a server error, a lost connection")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one request")
     parser.add_argument(
@@ -181,7 +183,7 @@ def add_arguments(parser: argparse.ArgumentParser, temperature: float = 1.0) -> 
 
 
 def open_endpoint(arguments: argparse.Namespace) -> Endpoint:
-    """Make the client; the key is that of $OPENAI_API_KEY, which a server of one's own may not need."""
+    """Create the client; the key is that of $OPENAI_API_KEY, which a local server may not need."""
     import openai
 
     for name in ("workers", "attempts"):
@@ -190,7 +192,7 @@ def open_endpoint(arguments: argparse.Namespace) -> Endpoint:
     base_url = arguments.base_url or os.environ.get("OPENAI_BASE_URL")
     key = os.environ.get("OPENAI_API_KEY") or ("none" if base_url else None)
     if key is None:
-        raise ValueError("There is no key: set OPENAI_API_KEY, or name an endpoint that needs none by --base-url.")
+        raise ValueError("No API key: set OPENAI_API_KEY, or pass the --base-url of an endpoint that needs none.")
     client = openai.OpenAI(
         api_key=key, base_url=base_url, timeout=arguments.timeout, max_retries=max(arguments.retries, 0)
     )
@@ -199,59 +201,59 @@ def open_endpoint(arguments: argparse.Namespace) -> Endpoint:
 
 
 def ask_all(endpoint: Endpoint, requests: list[Request], journal: Journal) -> Outcome:
-    """Get an answer to each request, from the journal or from the endpoint, some at a time.
+    """Get an answer to each request, from the journal or from the endpoint, concurrently.
 
-    Answers that came before the endpoint failed, or before an interruption, stay in the journal.
+    Answers received before the endpoint fails, or before an interruption, stay in the journal.
     """
     keys = [_key(endpoint, request) for request in requests]
-    asked = dict(zip(keys, requests, strict=True))
-    before = {key: len(journal.answers.get(key, ())) for key in asked}
-    tokens = sum((_tokens(journal, key) for key in asked), np.zeros(2, dtype=np.int64))
-    found: dict[str, Any] = {}
+    by_key = dict(zip(keys, requests, strict=True))
+    before = {key: len(journal.answers.get(key, ())) for key in by_key}
+    tokens = sum((_tokens(journal, key) for key in by_key), np.zeros(2, dtype=np.int64))
+    values: dict[str, Any] = {}
     failures: list[str] = []
     stopped = None
     broken: list[str] = []
     pool = ThreadPoolExecutor(endpoint.workers)
-    with tqdm(total=len(asked), unit="answer", file=sys.stderr) as bar:
-        waiting = {pool.submit(_ask, endpoint, request, key, journal, broken): key for key, request in asked.items()}
+    with tqdm(total=len(by_key), unit="answer", file=sys.stderr) as bar:
+        waiting = {pool.submit(_ask, endpoint, request, key, journal, broken): key for key, request in by_key.items()}
         try:
             for future in as_completed(waiting):
                 key = waiting[future]
                 try:
-                    found[key] = future.result()
+                    values[key] = future.result()
                 except ValueError as error:
-                    failures.append(f"{asked[key].name}: {error}")
+                    failures.append(f"{by_key[key].name}: {error}")
                 tokens += _tokens(journal, key, before[key])
                 bar.set_postfix_str(_cost(tokens, endpoint.prices), refresh=False)
                 bar.update()
         except (_EndpointError, KeyboardInterrupt) as error:
-            stopped = str(error) or "It was interrupted."
+            stopped = str(error) or "Interrupted."
             broken.append(stopped)
         except OSError as error:
-            # An answer that cannot be kept is not asked for.
+            # No answer is requested that cannot be saved.
             broken.append(str(error))
             raise
         finally:
             # Requests in flight are paid for, so their answers are awaited and kept.
             pool.shutdown(cancel_futures=True)
     for future, key in waiting.items():
-        if key not in found and not future.cancelled() and future.exception() is None:
-            found[key] = future.result()
-    tokens = sum((_tokens(journal, key) for key in asked), np.zeros(2, dtype=np.int64))
-    new = sum(len(journal.answers.get(key, ())) - before[key] for key in asked)
+        if key not in values and not future.cancelled() and future.exception() is None:
+            values[key] = future.result()
+    tokens = sum((_tokens(journal, key) for key in by_key), np.zeros(2, dtype=np.int64))
+    new = sum(len(journal.answers.get(key, ())) - before[key] for key in by_key)
     print(f"{_cost(tokens, endpoint.prices)} in all; {new} answers are new in this run.", file=sys.stderr)
-    return Outcome([found.get(key) for key in keys], failures, stopped)
+    return Outcome([values.get(key) for key in keys], failures, stopped)
 
 
 def report(outcome: Outcome, journal: Path) -> int:
-    """Say what is missing; returns the exit code."""
+    """Print which answers are missing; returns the exit code."""
     for failure in outcome.failures:
         print(failure, file=sys.stderr)
     if outcome.stopped:
         missing = sum(value is None for value in outcome.values)
         print(
-            f"{outcome.stopped}\nStopped with {missing} of {len(outcome.values)} answers missing. Those that came are "
-            f"kept in {journal}: the same command continues from there.",
+            f"{outcome.stopped}\nStopped with {missing} of {len(outcome.values)} answers missing. Received answers "
+            f"are saved in {journal}: run the same command to continue.",
             file=sys.stderr,
         )
     return 1 if outcome.failures or outcome.stopped else 0
@@ -264,16 +266,16 @@ def _key(endpoint: Endpoint, request: Request) -> str:
 
 
 def _ask(endpoint: Endpoint, request: Request, key: str, journal: Journal, broken: list[str]) -> Any:
-    """Get one answer that can be read.
+    """Get one answer that can be parsed.
 
-    `broken` holds why the endpoint cannot be asked, once one of those at work has found out.
+    `broken` holds why the endpoint cannot be reached, once a worker has found out.
 
     Raises
     ------
     ValueError
-        If there is none after all attempts, or the endpoint refuses this request.
+        If there is none after all attempts, or the endpoint rejects this request.
     _EndpointError
-        If the endpoint cannot be asked.
+        If the endpoint cannot be reached.
     """
     problem = ""
     for attempt in range(endpoint.attempts):
@@ -295,7 +297,7 @@ def _ask(endpoint: Endpoint, request: Request, key: str, journal: Journal, broke
             return request.parse(answer)
         except ValueError as error:
             problem = f"{error}. Got {answer!r:.200}."
-    raise ValueError(f"no answer of {endpoint.attempts} can be read: {problem}")
+    raise ValueError(f"none of {endpoint.attempts} answers can be parsed: {problem}")
 
 
 def _call(endpoint: Endpoint, request: Request, identity: str) -> dict[str, Any]:
@@ -310,8 +312,8 @@ def _call(endpoint: Endpoint, request: Request, identity: str) -> dict[str, Any]
             extra_headers={"Idempotency-Key": identity},
         )
     except (openai.BadRequestError, openai.UnprocessableEntityError, openai.ConflictError) as error:
-        # Another try of this request would meet it again, but it says nothing of other requests.
-        raise ValueError(f"the endpoint refuses it: {error}") from error
+        # A retry would fail in the same way; other requests may succeed.
+        raise ValueError(f"the endpoint rejected the request: {error}") from error
     except (openai.APIResponseValidationError, json.JSONDecodeError):
         # The endpoint answered, and may have charged, but not in the protocol.
         return {"answer": None, "tokens": [0, 0]}
@@ -329,8 +331,8 @@ def _call(endpoint: Endpoint, request: Request, identity: str) -> dict[str, Any]
 
 def _tokens(journal: Journal, key: str, start: int = 0) -> np.ndarray:
     """Count the tokens of the answers to one request, from some attempt on: those of the prompt, and of the answer."""
-    own = [record["tokens"] for record in journal.answers.get(key, ())[start:]]
-    return np.array(own, dtype=np.int64).reshape(-1, 2).sum(axis=0)
+    counts = [record["tokens"] for record in journal.answers.get(key, ())[start:]]
+    return np.array(counts, dtype=np.int64).reshape(-1, 2).sum(axis=0)
 
 
 def _cost(tokens: np.ndarray, prices: tuple[float, float] | None) -> str:

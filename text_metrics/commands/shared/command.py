@@ -1,4 +1,4 @@
-"""How a command ends if what it was given is wrong: a sentence on stderr, and exit code 2."""
+"""Exit codes and error messages of commands."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
     def run(*arguments: Any) -> int:
         try:
             code = main(*arguments) or 0
-            # What cannot be printed is found out here, not after the end.
+            # An error of printing is raised here, not at the interpreter's exit.
             sys.stdout.flush()
             return code
         except OSError as error:
@@ -59,5 +59,5 @@ def drawn(path: str) -> Path:
 
 
 def _end(message: str, code: int = EXIT_USAGE) -> int:
-    print(message or "The input is wrong.", file=sys.stderr)
+    print(message or "The input is invalid.", file=sys.stderr)
     return code

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 # In bytes: a longer line is none of a file of lines, and a larger file is not read as a whole.
 LONGEST_LINE = 2**28
@@ -73,7 +73,7 @@ def parse_json(text: str, **options: Any) -> Any:
     Raises
     ------
     ValueError
-        If it is not JSON, is nested too deeply, or has half of a surrogate pair, which cannot be written again.
+        If it is not JSON, is nested too deeply, or has an unpaired surrogate, which cannot be written again.
     """
     try:
         value = json.loads(text, parse_constant=lambda _: None, **options)
@@ -81,6 +81,34 @@ def parse_json(text: str, **options: Any) -> Any:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return value
+
+
+class JsonLine(NamedTuple):
+    """A line of a file of JSON lines.
+
+    number : counted from 1
+    error : why it is not valid JSON; empty if it is valid or blank
+    """
+
+    number: int
+    raw: bytes
+    value: Any
+    error: str
+    is_blank: bool
+
+
+def parse_lines(lines: Iterable[bytes], start: int = 0) -> Iterator[JsonLine]:
+    """Parse JSON lines, without the first `start`; a byte order mark at the beginning is skipped."""
+    for number, raw in enumerate(lines, 1):
+        if number <= start:
+            continue
+        value, error, text = None, "", "?"
+        try:
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            value = parse_json(text) if text.strip() else None
+        except ValueError as problem:
+            error = str(problem)
+        yield JsonLine(number, raw, value, error, not text.strip())
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
@@ -96,19 +124,17 @@ def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
     ValueError
         If the file cannot be read, a line is not JSON, or all lines are blank.
     """
-    found = False
+    has_values = False
     with open_file(path) as file:
-        for number, line in enumerate(split_lines(file, path), 1):
-            if not line.strip():
+        for line in parse_lines(split_lines(file, path)):
+            if line.is_blank:
                 continue
-            found = True
-            where = f"{path}, line {number}"
-            try:
-                value = parse_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except ValueError as error:
-                raise ValueError(f"{where} is no JSON: {error}.") from None
-            yield where, value
-    if not found:
+            has_values = True
+            where = f"{path}, line {line.number}"
+            if line.error:
+                raise ValueError(f"{where} is not valid JSON: {line.error}.")
+            yield where, line.value
+    if not has_values:
         raise ValueError(f"{path} is empty.")
 
 
@@ -118,7 +144,7 @@ def read_text(path: Path) -> str:
     Raises
     ------
     ValueError
-        If it cannot be read, is too large, or is no UTF-8.
+        If it cannot be read, is too large, or is not valid UTF-8.
     """
     with open_file(path) as file:
         data = file.read(LARGEST_FILE + 1)
@@ -128,7 +154,7 @@ def read_text(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}, line {number} is no UTF-8: {error.reason}.") from None
+        raise ValueError(f"{path}, line {number} is not valid UTF-8: {error.reason}.") from None
 
 
 def read_text_lines(path: Path) -> list[str]:
@@ -147,9 +173,23 @@ def read_json(path: Path) -> Any:
     try:
         return parse_json(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path}, line {error.lineno} is no JSON: {error.msg}.") from None
+        raise ValueError(f"{path}, line {error.lineno} is not valid JSON: {error.msg}.") from None
     except ValueError as error:
-        raise ValueError(f"{path} is no JSON: {error}.") from None
+        raise ValueError(f"{path} is not valid JSON: {error}.") from None
+
+
+def read_json_or_lines(path: Path) -> Any:
+    """Read a file that is one JSON object or list, or an object on each line: then a list of them."""
+    try:
+        value = read_json(path)
+    except ValueError as error:
+        # A complete value and another one after it.
+        if not str(error).endswith(": Extra data."):
+            raise
+        return [value for _, value in read_objects(path)]
+    if not isinstance(value, (dict, list)):
+        raise ValueError(f"{path} must be a JSON object or a list. Got {type(value).__name__}.")
+    return value
 
 
 def read_csv(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -165,7 +205,7 @@ def read_csv(path: Path, names: Sequence[str]) -> Iterator[tuple[str, dict[str, 
                 raise ValueError(f"{where} must have {len(reader.fieldnames or ())} fields.")
             yield where, row
     except csv.Error as error:
-        raise ValueError(f"{path}, line {reader.line_num} is no CSV: {error}.") from None
+        raise ValueError(f"{path}, line {reader.line_num} is not valid CSV: {error}.") from None
 
 
 def read_archive(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
@@ -174,10 +214,10 @@ def read_archive(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
     with open_file(path) as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                found = sorted(name for name in archive.namelist() if re.search(pattern, name))
-                if not found:
+                names = sorted(name for name in archive.namelist() if re.search(pattern, name))
+                if not names:
                     raise ValueError(f"{path} has no file whose name matches {pattern!r}.")
-                for name in found:
+                for name in names:
                     if archive.getinfo(name).file_size > LARGEST_FILE:
                         raise ValueError(f"{path}: {name} is larger than {LARGEST_FILE:,} bytes.")
                     yield name, archive.read(name)
@@ -209,7 +249,7 @@ def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Read a file of JSON lines, each of them an object, as `read_jsonl` does."""
     for where, value in read_jsonl(path):
         if not isinstance(value, dict):
-            raise ValueError(f"{where} must hold an object. Got {type(value).__name__}.")
+            raise ValueError(f"{where} must be a JSON object. Got {type(value).__name__}.")
         yield where, value
 
 

@@ -1,4 +1,4 @@
-"""What a command writes is never what it reads."""
+"""Checks that no output of a command is one of its inputs."""
 
 import os
 from collections.abc import Iterable
@@ -36,16 +36,16 @@ def check_outputs(
         places = (output, temporary_name(output))
         for place, path in product(places, inputs):
             if _is_same(place, path):
-                raise _refused(output, f"the same file as {path}, which is read")
+                raise _output_error(output, f"the same file as {path}, which is read")
             if any(_is_same(parent, path) for parent in _parents(place)):
-                raise _refused(output, f"in the folder {path}, which is read")
+                raise _output_error(output, f"in the folder {path}, which is read")
         for place, (other_place, other) in product(places, taken):
             if _is_same(place, other_place):
-                raise _refused(output, f"the same file as {other}, another output")
+                raise _output_error(output, f"the same file as {other}, another output")
         taken += [(place, output) for place in places]
     for folder, path in product(folders, inputs):
         if any(_is_same(folder, place) for place in [path, *_parents(path)]):
-            raise _refused(folder, f"a folder that is removed at the end, and {path}, which is read, is in it")
+            raise _output_error(folder, f"a folder that is removed at the end, and {path}, which is read, is in it")
 
 
 def module_files(name: str | Path | None) -> list[str | Path]:
@@ -58,8 +58,8 @@ def module_files(name: str | Path | None) -> list[str | Path]:
     return [path for path in [*folder.glob("*"), *folder.glob("*/*")] if path.suffix in kinds]
 
 
-def _refused(output: Path, reason: str) -> ValueError:
-    return ValueError(f"{output} cannot be written, for it is {reason}: choose another output.")
+def _output_error(output: Path, reason: str) -> ValueError:
+    return ValueError(f"{output} cannot be written, because it is {reason}: choose another output.")
 
 
 def _parents(path: str | Path) -> Iterable[Path]:

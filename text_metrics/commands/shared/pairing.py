@@ -32,13 +32,13 @@ def places_by_id(rows: Sequence[Row], id_key: str) -> dict[str | int, int]:
     Raises
     ------
     ValueError
-        As `read_id` does, or if an id comes twice: which of its rows belongs to which of the other file is not known.
+        As `read_id` does, or if an id appears twice: which of its rows belongs to which of the other file is not known.
     """
     places: dict[str | int, int] = {}
     for i, row in enumerate(rows):
         name = read_id(row, id_key)
         if name in places:
-            raise ValueError(f"{row[0]}: {id_key} {name!r} comes twice, first in {rows[places[name]][0]}.")
+            raise ValueError(f"{row[0]}: {id_key} {name!r} appears twice, first in {rows[places[name]][0]}.")
         places[name] = i
     return places
 
@@ -59,7 +59,7 @@ def order_by_id(names: Mapping[str | int, int], rows: Sequence[Row], id_key: str
 
 
 def check_order(first: Sequence[Row], second: Sequence[Row], leave_out: str | None, advice: str) -> list[str]:
-    """Check by their columns that as many rows of two files are in the same order.
+    """Check by their columns that two files of equal length have their rows in the same order.
 
     A column shows the order if it has the same values in both files, as often each; or if more than half of its values
     come once in each file. Columns of only true, false and null do not.
@@ -80,13 +80,13 @@ def check_order(first: Sequence[Row], second: Sequence[Row], leave_out: str | No
     """
     notes: list[str] = []
     values = [[value for _, value in rows] for rows in (first, second)]
-    if not all(isinstance(value, dict) for own in values for value in own):
+    if not all(isinstance(value, dict) for column in values for value in column):
         return notes
-    shared = set.intersection(*(set().union(*own) for own in values)) - {leave_out}
+    shared = set.intersection(*(set().union(*column) for column in values)) - {leave_out}
     for key in sorted(shared):
-        columns = [[json.dumps(value.get(key), sort_keys=True) for value in own] for own in values]
+        columns = [[json.dumps(value.get(key), sort_keys=True) for value in column] for column in values]
         names = _names(*columns)
-        apart = [i for i, (one, other) in enumerate(zip(*columns, strict=True)) if one != other]
+        apart = [i for i, (left, right) in enumerate(zip(*columns, strict=True)) if left != right]
         for i in apart:
             if columns[0][i] in names:
                 j = columns[1].index(columns[0][i])
@@ -102,10 +102,10 @@ def check_order(first: Sequence[Row], second: Sequence[Row], leave_out: str | No
 
 def _names(first: list[str], second: list[str]) -> set[str]:
     """Find the values of a column, as JSON, that show where a row of one file is in the other."""
-    counts, others = Counter(first), Counter(second)
+    counts, second_counts = Counter(first), Counter(second)
     if set(counts) <= {"true", "false", "null"}:
         return set()
-    if counts == others:
+    if counts == second_counts:
         return set(counts)
-    once = {value for value in counts if counts[value] == others[value] == 1}
+    once = {value for value in counts if counts[value] == second_counts[value] == 1}
     return once if 2 * len(once) > len(first) else set()

@@ -1,8 +1,9 @@
-"""Settings of a metric on the command line, as all commands read them."""
+"""Settings of a metric on the command line, and other options that several commands have."""
 
+import argparse
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,23 @@ from text_metrics.commands.shared.outputs import module_files
 
 # The settings of the encoder that a command takes.
 ENCODER = ("model", "precision", "long_texts", "batch_size", "device", "cache_dir")
+CONFIDENCE = 0.95
 
 
-def parse_settings(pairs: Sequence[str], option: str) -> dict[str, Any]:
-    """Read NAME=VALUE pairs, where a value is JSON, or else a string.
+def add_settings(parser: argparse.ArgumentParser, help: str = "a setting of the metric") -> None:
+    """Add --setting, which may be given many times."""
+    parser.add_argument("--setting", "--set", action="append", default=[], metavar="NAME=VALUE", help=help)
 
-    Parameters
-    ----------
-    option : the option that the pairs were given with, for errors
+
+def add_confidence(
+    parser: argparse.ArgumentParser, default: float | None = CONFIDENCE, help: str = "level of the intervals"
+) -> None:
+    """Add --confidence."""
+    parser.add_argument("--confidence", type=float, default=default, help=help)
+
+
+def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """Read the NAME=VALUE pairs of --setting, where a value is JSON, or else a string.
 
     Raises
     ------
@@ -28,12 +38,19 @@ def parse_settings(pairs: Sequence[str], option: str) -> dict[str, Any]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise ValueError(f"{option} must be NAME=VALUE. Got {pair!r}.")
+            raise ValueError(f"--setting must be NAME=VALUE. Got {pair!r}.")
         try:
             settings[name] = json.loads(value)
         except ValueError:
             settings[name] = value
     return settings
+
+
+def check_names(settings: Iterable[str], names: Sequence[str], owner: str) -> None:
+    """Raise a ValueError for a setting that is not among the names that the owner has."""
+    for name in settings:
+        if name not in names:
+            raise ValueError(f"--setting {name}: {owner} has no such setting. It has {', '.join(names)}.")
 
 
 def paths_of(settings: Mapping[str, Any]) -> list[str | Path]:

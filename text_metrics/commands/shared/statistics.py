@@ -1,4 +1,4 @@
-"""Whether the difference of two paired scores is more than chance."""
+"""Significance tests of the difference of two paired scores."""
 
 import numpy as np
 from scipy.stats import t
@@ -14,7 +14,7 @@ def randomization_p(differences: np.ndarray, resamples: int = RESAMPLES) -> floa
     """Two-sided p-value of paired approximate randomization (Noreen 1989), that the mean difference is 0.
 
     If the two sides are exchangeable, each difference could as well have the other sign. p is the share of random signs
-    whose sum is at least as far from 0, including the observed signs; of all signs, if there are no more than that.
+    whose sum is at least as far from 0, including the observed signs; of all signs, if there are at most that many.
     `scipy.stats.permutation_test` computes the same, and takes about a hundred times as long.
 
     The null hypothesis is that the distribution of the differences is symmetric about 0. If their mean is 0 and their

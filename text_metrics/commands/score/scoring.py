@@ -1,14 +1,12 @@
-"""The work on the batches of a file: what each process does, and the engine of one process."""
+"""Batches of units scored by a metric."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
-import numpy as np
-
-from text_metrics.commands.score.command import UsageError
-from text_metrics.commands.score.rows import Row
-from text_metrics.commands.score.units import Job, Unit, show_values
+from text_metrics.commands.jobs.batches import Batch, Job, fail_unit, make_batch
+from text_metrics.commands.jobs.grouping import Unit
+from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
 
@@ -38,7 +36,7 @@ class Scorer:
             raise UsageError(str(error)) from None
 
     def check_names(self) -> None:
-        """Refuse settings that the metric does not have, that are options, or that a file cannot give."""
+        """Raise an error for settings that the metric lacks, that are options, or that a file cannot give."""
         kind, name = self.metric.settings, self.metric.name
         declared = kind.declared()
         if self._similarity_key is not None and "similarity" not in declared:
@@ -47,12 +45,12 @@ class Scorer:
             if setting in _OPTIONS:
                 raise UsageError(f"--setting {setting}: pass --{setting.replace('_', '-')}.")
             if setting not in declared:
-                known = [other for other in declared if self._refusal(other) is None and other not in _OPTIONS]
+                known = [other for other in declared if self._why_invalid(other) is None and other not in _OPTIONS]
                 raise UsageError(f"--setting {setting}: {name} has no such argument. It has {', '.join(known)}.")
-            if reason := self._refusal(setting):
+            if reason := self._why_invalid(setting):
                 raise UsageError(f"--setting {setting} cannot be given to a command: {reason}.")
 
-    def _refusal(self, name: str) -> str | None:
+    def _why_invalid(self, name: str) -> str | None:
         """Say why a setting cannot be given to the command; None if it can."""
         kind = self.metric.settings
         return kind.of_items(name) or ("it adds results for single texts" if kind.declared()[name].finer else None)
@@ -71,7 +69,9 @@ class Scorer:
             return result["scores"], result
         scores = iter(result["scores"])
         by_unit = [[next(scores) for _ in unit.texts] for unit in units]
-        return [own[0] if unit.is_single else own for own, unit in zip(by_unit, units, strict=True)], result
+        return [
+            unit_scores[0] if unit.is_single else unit_scores for unit_scores, unit in zip(by_unit, units, strict=True)
+        ], result
 
 
 def _similarity(unit: Unit, key: str) -> Any:
@@ -89,63 +89,6 @@ class Scores(Protocol):
         """Return the score of each unit, and the result of all."""
 
 
-class Batch(NamedTuple):
-    """Units that were scored together.
-
-    result : of all units; None where there is none that can be scored
-    bad : what was set aside: the number of the row, the error, and the line
-    end : how many rows of the file were read up to here
-    n_texts : texts of the units
-    done : how far the file was read, in the units of `Source.total`
-    n_bad_first : how many rows are bad before the first good one, without those set aside with their set
-    n_incomplete, n_dropped : sets that lack a row, and rows left out with them by --drop-incomplete
-    """
-
-    units: list[Unit]
-    scores: list[Any]
-    result: dict[str, Any] | None
-    bad: list[tuple[int, str, str]]
-    end: int
-    n_texts: int
-    done: int = 0
-    n_bad_first: int = 0
-    n_incomplete: int = 0
-    n_dropped: int = 0
-
-
-def make_batch(
-    units: Sequence[Unit],
-    good: list[Unit],
-    scores: list[Any],
-    result: dict[str, Any] | None,
-    failed: Sequence[tuple[int, str, str]] = (),
-) -> Batch:
-    """Make a batch of units, of which the good ones are scored, and the rows of others failed."""
-    bad = [*failed, *(_as_bad(row) for unit in units for row in unit.bad)]
-    return Batch(
-        good,
-        scores,
-        result,
-        sorted([*bad, *(_as_bad(row) for unit in units for row in unit.spoiled)]),
-        units[-1].end,
-        n_texts=sum(len(unit.texts) for unit in good),
-        n_bad_first=sum(not good or number < good[0].numbers[0] for number, _, _ in bad),
-        n_incomplete=sum(unit.is_incomplete for unit in units),
-        n_dropped=sum(unit.n_dropped for unit in units),
-    )
-
-
-def _as_bad(row: Row) -> tuple[int, str, str]:
-    return row.number, row.error, row.raw
-
-
-def fail_unit(unit: Unit, error: Exception) -> list[tuple[int, str, str]]:
-    """Name all rows of a unit that cannot be scored."""
-    numbers = unit.numbers
-    rows = f"its set, rows {numbers[0]} to {numbers[-1]}, cannot be scored: " if len(numbers) > 1 else ""
-    return [(number, f"{rows}{error}", show_values(row)) for number, row in zip(numbers, unit.rows, strict=True)]
-
-
 def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
     """Score a batch; if that fails, score each unit alone to find those that cannot be scored."""
     failed: list[tuple[int, str, str]] = []
@@ -156,14 +99,14 @@ def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
         try:
             scores, result = scorer.score(good)
         except (TypeError, ValueError):
-            kept = []
+            scorable = []
             for unit in good:
                 try:
                     scorer.score([unit])
-                    kept.append(unit)
+                    scorable.append(unit)
                 except (TypeError, ValueError) as error:
                     failed += fail_unit(unit, error)
-            good = kept
+            good = scorable
             if good:
                 scores, result = scorer.score(good)
     return make_batch(units, good, scores, result, failed)
@@ -178,25 +121,3 @@ def open_scorer(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
         return score_batch(scorer, units)._replace(done=done)
 
     return work
-
-
-class Engine(Protocol):
-    """Where work is done: maps a function over items, and returns the results in the order of the items."""
-
-    def map(self, items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
-        """Map over the items the function that `open_work` returns; each process calls that once."""
-
-    def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return the arrays in a form that can be sent to any process."""
-
-
-class OneProcess:
-    """The engine of this process alone."""
-
-    def map(self, items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
-        """Map over the items in this process."""
-        yield from map(open_work(), items())
-
-    def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return the arrays themselves."""
-        return blocks

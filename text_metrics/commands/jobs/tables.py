@@ -9,31 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.commands.score.command import UsageError
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.store import State, Store
-from text_metrics.commands.score.units import Reader
-from text_metrics.commands.score.work import Batch
+from text_metrics.commands.jobs.store import State, Store
 from text_metrics.commands.shared.files import to_plain, written_whole
-from text_metrics.metrics._core.core_results import TEXTS
-
-
-def output_schema(source: Source, reader: Reader, score_key: str) -> pa.Schema | None:
-    """Return the schema of a table with its scores; None for files whose columns have no types."""
-    if source.schema is None:
-        return None
-    kept = (None, reader.group_key)
-    fields = [
-        field if not reader.grouped or field.name in kept else field.with_type(pa.list_(field.type))
-        for field in source.schema
-    ]
-    is_list = reader.grouped or not _is_text(source.schema.field(reader.text_key).type)
-    several = reader.items == TEXTS and is_list
-    return pa.schema([*fields, pa.field(score_key, pa.list_(pa.float64()) if several else pa.float64())])
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def infer_schema(batches: Iterator[list[dict[str, Any]]]) -> pa.Schema:
@@ -42,9 +19,9 @@ def infer_schema(batches: Iterator[list[dict[str, Any]]]) -> pa.Schema:
     for rows in batches:
         for name in dict.fromkeys(name for row in rows for name in row):
             try:
-                found = pa.array([row.get(name) for row in rows]).type
-                old = types.get(name, found)
-                pair = [pa.schema([(name, kind)]) for kind in (old, found)]
+                inferred = pa.array([row.get(name) for row in rows]).type
+                old = types.get(name, inferred)
+                pair = [pa.schema([(name, kind)]) for kind in (old, inferred)]
                 types[name] = pa.unify_schemas(pair, promote_options="permissive").field(0).type
             except (pa.ArrowException, OverflowError):
                 types[name] = pa.string()
@@ -101,19 +78,3 @@ def write_bad(store: Store, state: State, path: Path) -> None:
     lines = (dict(zip(("row", "error", "text"), row, strict=True)) for part, _ in store.batches() for row in part.bad)
     with written_whole(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in lines)
-
-
-def scored_rows(batch: Batch, score_key: str, reader: Reader) -> list[dict[str, Any]]:
-    """Add the score of each unit to its row, or to the lists of its rows' values."""
-    rows = []
-    for unit, score in zip(batch.units, batch.scores, strict=True):
-        row = unit.rows[0]
-        if reader.grouped:
-            names = dict.fromkeys(name for own in unit.rows for name in own)
-            row = {
-                name: row[name] if name == reader.group_key else [own.get(name) for own in unit.rows] for name in names
-            }
-        if score_key in row:
-            raise UsageError(f"row {unit.numbers[0]} has a column {score_key!r} already: pass --score-key.")
-        rows.append({**row, score_key: score})
-    return rows

@@ -9,11 +9,11 @@ import numpy as np
 
 from text_metrics.commands.choose.command import ChooseCommand
 from text_metrics.commands.choose.greedy import choose, subset_score
-from text_metrics.commands.score.command import UsageError
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.store import State
-from text_metrics.commands.score.units import Reader, Unit, batches
-from text_metrics.commands.score.work import Batch, make_batch
+from text_metrics.commands.jobs.batches import Batch, batches, make_batch
+from text_metrics.commands.jobs.grouping import Reader, Unit
+from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.store import State
 from text_metrics.metrics._core.core_encoder import encode
 from text_metrics.metrics._core.core_inputs import content_ranks
 from text_metrics.metrics._core.core_numbers import describe
@@ -111,12 +111,12 @@ class Chooser:
         """Choose texts of groups: the rows to write of each, and sums for the summary."""
         least = self._command.min_quality or 0.0
         candidates = [np.flatnonzero(quality >= least) for quality in qualities]
-        texts = [unit.texts[i] for unit, own in zip(units, candidates, strict=True) for i in own]
-        sizes = np.array([len(own) for own in candidates])
+        texts = [unit.texts[i] for unit, eligible in zip(units, candidates, strict=True) for i in eligible]
+        sizes = np.array([len(eligible) for eligible in candidates])
         keep = np.array(
             [min(self._command.wanted(len(quality)), n) for quality, n in zip(qualities, sizes, strict=True)]
         )
-        quality = np.concatenate([values[own] for values, own in zip(qualities, candidates, strict=True)])
+        quality = np.concatenate([values[eligible] for values, eligible in zip(qualities, candidates, strict=True)])
         sums = {"n_groups": len(units), "n_texts": sum(map(len, qualities)), "n_chosen": int(keep.sum())}
         if not texts:
             return [self._rows(unit, np.empty(0, int)) for unit in units], {**sums, "chosen": 0.0, "random": 0.0}
@@ -127,21 +127,23 @@ class Chooser:
         for start, size, places in zip(starts, sizes, chosen, strict=True):
             if len(places):
                 drawn = np.random.default_rng((_SEED, size, len(places))).choice(size, len(places), replace=False)
-                scores += [_score(embeddings, quality, start + own) for own in (places, drawn)]
-        rows = [self._rows(unit, own[places]) for unit, own, places in zip(units, candidates, chosen, strict=True)]
+                scores += [_score(embeddings, quality, start + subset) for subset in (places, drawn)]
+        rows = [
+            self._rows(unit, eligible[places]) for unit, eligible, places in zip(units, candidates, chosen, strict=True)
+        ]
         return rows, {**sums, "chosen": float(scores[0]), "random": float(scores[1]), **signed}
 
     def _rows(self, unit: Unit, places: np.ndarray) -> list[dict[str, Any]]:
         """Keep the chosen texts of a group, in their order: rows of the file, or a row with shorter lists."""
-        kept = np.sort(places).tolist()
+        order = np.sort(places).tolist()
         if self._grouped:
-            return [unit.rows[i] for i in kept]
-        row = {**unit.rows[0], self._command.reading.text_key: [unit.texts[i] for i in kept]}
+            return [unit.rows[i] for i in order]
+        row = {**unit.rows[0], self._command.reading.text_key: [unit.texts[i] for i in order]}
         key = self._command.quality_key
         if key is not None:
             values = row[key]
             values = json.loads(values) if isinstance(values, str) else values
-            row[key] = [values[i] for i in kept]
+            row[key] = [values[i] for i in order]
         return [row]
 
 
@@ -158,10 +160,10 @@ def add_up(merged: Mapping[str, Any] | None, result: Mapping[str, Any] | None) -
     for name in _SIGNED:
         if merged.get(name, result.get(name)) != result.get(name, merged.get(name)):
             raise UsageError(f"{name} changed since the job was begun, from {merged[name]} to {result[name]}.")
-    found = {**merged, **result}
+    total = {**merged, **result}
     for name in ("n_groups", "n_texts", "n_chosen", "chosen", "random"):
-        found[name] = merged[name] + result[name]
-    return found
+        total[name] = merged[name] + result[name]
+    return total
 
 
 def summary_of(state: State) -> dict[str, Any]:

@@ -1,25 +1,21 @@
-"""How a job on a file begins, continues after a kill, and ends: the same for `score` and `choose`."""
+"""The files of a job: opened, resumed after a kill, and finished."""
 
 import json
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from text_metrics.commands.score.command import Command, UsageError
-from text_metrics.commands.score.keys import check_adjacent
-from text_metrics.commands.score.output import write_bad
-from text_metrics.commands.score.progress import BadRowError
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.store import State, Store
-from text_metrics.commands.shared.command import describe_os_error
+from text_metrics.commands.jobs.exits import show
+from text_metrics.commands.jobs.keys import check_adjacent
+from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.store import State, Store
+from text_metrics.commands.jobs.tables import write_bad
 from text_metrics.commands.shared.files import written_whole
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import cache_of, paths_of
-
-EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
 
 
 class Files:
@@ -64,7 +60,7 @@ class Files:
         """
         Store.sweep(self._parts)
         if restart:
-            # Opened first, for another process may hold it.
+            # Opened first, because another process may hold it.
             Store(self._parts, None).remove()
             self._summary.unlink(missing_ok=True)
         if restart or not self.out.exists() or self._parts.exists():
@@ -75,7 +71,7 @@ class Files:
                 return summary
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             pass
-        raise UsageError(f"{self.out} is there already, from another command: pass --restart, or another --out.")
+        raise UsageError(f"{self.out} already exists, written by another command: pass --restart, or another --out.")
 
     def open(self, schema: pa.Schema | None, command: Command, source: Source) -> tuple[Store, State]:
         """Open what is kept of the job, and read how far it is; of a new job, check the order of the keys first.
@@ -92,7 +88,7 @@ class Files:
         store = Store(self._parts, schema)
         state = store.last_state() or State(self._decisive)
         if state.command != self._decisive:
-            raise UsageError(f"{self._parts} was begun with another command or file: pass --restart, or another --out.")
+            raise UsageError(f"{self._parts} belongs to another command or file: pass --restart, or another --out.")
         if command.group_key is not None and not store.parts:
             try:
                 check_adjacent(source, command.group_key, command.quiet)
@@ -108,29 +104,3 @@ class Files:
             temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
         store.remove()
         return show(summary)
-
-
-def show(summary: Mapping[str, Any]) -> int:
-    """Print the summary of a job that is done; returns the exit code."""
-    print(json.dumps(summary, indent=2))
-    # Only text-metrics choose goes on with the rest of a set that lacks a row.
-    is_short = summary.get("n_incomplete", 0) and not summary["command"]["drop_incomplete"]
-    return EXIT_BAD_ROWS if summary["n_bad"] or is_short else 0
-
-
-def end(name: str, run: Callable[[], int]) -> int:
-    """Run the command of this name, and return its exit code; what is wrong goes to stderr."""
-    try:
-        code = run()
-        sys.stdout.flush()
-        return code
-    except BadRowError:
-        print("Stopped there. What was done before is kept.", file=sys.stderr)
-        return EXIT_STRICT
-    except (UsageError, OSError) as error:
-        message = describe_os_error(error) if isinstance(error, OSError) else str(error)
-        print(f"{name}: {message}", file=sys.stderr)
-        return EXIT_USAGE
-    except KeyboardInterrupt:
-        print("Interrupted. The same command continues from here.", file=sys.stderr)
-        return EXIT_INTERRUPTED

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from text_metrics.commands.score.work import Engine
+from text_metrics.commands.score.engine import Engine
 from text_metrics.commands.shared.files import named_writing, write_text
 from text_metrics.metrics._core.core_distances import nearest_between
 from text_metrics.metrics._core.core_models import matrix_device
@@ -62,9 +62,9 @@ class MergedPass:
         """Say whether the parts in memory are to be merged and written now."""
         return True
 
-    def score(self, kept: Sequence[Arrays], n: int, place: Place) -> dict[str, Any]:
+    def score(self, parts: Sequence[Arrays], n: int, place: Place) -> dict[str, Any]:
         """Score the set of n texts from all that was kept of it."""
-        return self.parts.score(kept[-1], n)
+        return self.parts.score(parts[-1], n)
 
 
 class TablePass(MergedPass):
@@ -74,13 +74,13 @@ class TablePass(MergedPass):
         """Wait until the tables have enough rows."""
         return sum(len(part[name]) for part in pending for name in self.parts.tables) >= _TABLE_ROWS
 
-    def score(self, kept: Sequence[Arrays], n: int, place: Place) -> dict[str, Any]:
+    def score(self, parts: Sequence[Arrays], n: int, place: Place) -> dict[str, Any]:
         """Add up the sums over all ranges, for each table."""
         sums = []
         for name in self.parts.tables:
-            found = list(place.engine.map(partial(_ranges_of_keys, kept, name), _open_sums))
-            sums.append(CountSums(*map(sum, zip(*found, strict=True))))
-        return self.parts.score(sums, merge_lengths([part["lengths"] for part in kept]))
+            sums_by_range = list(place.engine.map(partial(_ranges_of_keys, parts, name), _open_sums))
+            sums.append(CountSums(*map(sum, zip(*sums_by_range, strict=True))))
+        return self.parts.score(sums, merge_lengths([part["lengths"] for part in parts]))
 
 
 def _ranges_of_keys(parts: Sequence[Arrays], name: str) -> Iterator[list[np.ndarray]]:
@@ -89,7 +89,7 @@ def _ranges_of_keys(parts: Sequence[Arrays], name: str) -> Iterator[list[np.ndar
     edges = [(i << 64) // n_ranges for i in range(1, n_ranges)]
     rows = [[0, *np.searchsorted(part[name]["key"], np.array(edges, np.uint64)), len(part[name])] for part in parts]
     for i in range(n_ranges):
-        yield [np.array(part[name][own[i] : own[i + 1]]) for part, own in zip(parts, rows, strict=True)]
+        yield [np.array(part[name][cuts[i] : cuts[i + 1]]) for part, cuts in zip(parts, rows, strict=True)]
 
 
 def _open_sums() -> Callable[[list[np.ndarray]], CountSums]:
@@ -103,10 +103,10 @@ class BlockPass(MergedPass):
     changes nothing there.
     """
 
-    def score(self, kept: Sequence[Arrays], n: int, place: Place) -> dict[str, Any]:
+    def score(self, parts: Sequence[Arrays], n: int, place: Place) -> dict[str, Any]:
         """Compare all pairs of blocks that were not compared before."""
-        total = np.sum([part["sum"] for part in kept], axis=0)
-        blocks = _Blocks(kept)
+        total = np.sum([part["sum"] for part in parts], axis=0)
+        blocks = _Blocks(parts)
         pairs = [(i, j) for i in range(len(blocks)) for j in range(i, len(blocks))]
         file, progress = place.folder / "nearest.npy", place.folder / "nearest.json"
         n_done = json.loads(progress.read_text()) if file.exists() and progress.exists() else 0
@@ -120,12 +120,14 @@ class BlockPass(MergedPass):
                 for start in range(0, n, _BLOCK_TEXTS):
                     opened.write(np.full(min(_BLOCK_TEXTS, n - start), -np.inf).tobytes())
         work = partial(_open_pairs, place.engine.share(blocks), total / n, self.parts.settings.device)
-        found = place.engine.map(partial(iter, pairs[n_done:]), work)
-        bar = tqdm(found, total=len(pairs), initial=n_done, disable=place.quiet, desc="nearest neighbours", unit="pair")
+        compared = place.engine.map(partial(iter, pairs[n_done:]), work)
+        bar = tqdm(
+            compared, total=len(pairs), initial=n_done, disable=place.quiet, desc="nearest neighbours", unit="pair"
+        )
         for n_now, (i, j, left, right) in enumerate(bar, n_done + 1):
             for k, similarity in ((i, left), (j, right)):
-                own = best[blocks.starts[k] : blocks.starts[k + 1]]
-                np.maximum(own, similarity, out=own)
+                view = best[blocks.starts[k] : blocks.starts[k + 1]]
+                np.maximum(view, similarity, out=view)
             best.flush()
             write_text(progress, json.dumps(n_now))
         nearest = (best[start : start + _BLOCK_TEXTS] for start in range(0, n, _BLOCK_TEXTS))

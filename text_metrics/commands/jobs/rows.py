@@ -4,7 +4,8 @@ Nothing here imports torch, so that the process that reads for a cluster starts 
 """
 
 import csv
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +13,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.commands.score.command import UsageError
-from text_metrics.commands.shared.files import open_file, parse_json, read_json, split_lines
+from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.shared.files import open_file, parse_lines, read_json, split_lines, to_plain
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -80,7 +81,7 @@ class Source:
             raise UsageError("--split is for a folder of `datasets`.")
         self._read = readers[kind]
         if kind == ".parquet":
-            with _named(path, "is no Parquet file, or a damaged one"):
+            with _named(path, "is not a Parquet file, or is damaged"):
                 file = pq.ParquetFile(path)
             self.schema, self.total, self.unit = file.schema_arrow, file.metadata.num_rows, "row"
         elif kind == "folder":
@@ -112,19 +113,13 @@ class Source:
             raise UsageError(str(error)) from None
 
     def _json_rows(self, start: int) -> Iterator[Row]:
-        for i, line in enumerate(self._lines()):
-            if i < start:
-                continue
-            try:
-                text = line.decode("utf-8-sig" if i == 0 else "utf-8")
-                if not text.strip():
-                    yield Row(i + 1, None, "", "")
-                    continue
-                values = parse_json(text)
-            except ValueError as error:
-                yield Row(i + 1, None, f"is no JSON: {error}", _show(line))
-                continue
-            yield _object(i + 1, values, line)
+        for line in parse_lines(self._lines(), start):
+            if line.is_blank:
+                yield Row(line.number, None, "", "")
+            elif line.error:
+                yield Row(line.number, None, f"is not valid JSON: {line.error}", _show(line.raw))
+            else:
+                yield _object(line.number, line.value, line.raw)
 
     def _array_rows(self, start: int) -> Iterator[Row]:
         try:
@@ -143,11 +138,11 @@ class Source:
         try:
             names = next(reader, None)
         except csv.Error as error:
-            raise UsageError(f"{self.path}, line 1 is no CSV: {error}.") from None
+            raise UsageError(f"{self.path}, line 1 is not valid CSV: {error}.") from None
         if not names or len(set(names)) < len(names):
             raise UsageError(f"{self.path} must begin with a line of different column names. Got {names!r:.200}.")
         if not _is_utf8(names):
-            raise UsageError(f"{self.path}, line 1 is no UTF-8. Got {names!r:.200}.")
+            raise UsageError(f"{self.path}, line 1 is not valid UTF-8. Got {names!r:.200}.")
         i = -1
         while True:
             number = reader.line_num + 1
@@ -158,7 +153,7 @@ class Source:
             except csv.Error as error:
                 i += 1
                 if i >= start:
-                    yield Row(number, None, f"is no CSV: {error}", "", reader.line_num + 1 - number)
+                    yield Row(number, None, f"is not valid CSV: {error}", "", reader.line_num + 1 - number)
                 continue
             i += 1
             if i < start:
@@ -170,7 +165,7 @@ class Source:
                 problem = f"has {len(fields)} fields, not {len(names)}"
                 yield Row(number, None, problem, _show(",".join(fields)), n_lines)
             elif not _is_utf8(fields):
-                problem = "is no UTF-8: a byte was read as an unpaired surrogate"
+                problem = "is not valid UTF-8: a byte was read as an unpaired surrogate"
                 yield Row(number, None, problem, _show(",".join(fields)))
             else:
                 yield Row(number, dict(zip(names, fields, strict=True)), "", "")
@@ -211,15 +206,15 @@ class Source:
 def _open_dataset(path: Path, split: str | None) -> Any:
     import datasets
 
-    with _named(path, "is no folder that `datasets` saved, or a damaged one"):
-        found = datasets.load_from_disk(str(path))
-    if isinstance(found, datasets.DatasetDict):
-        if split not in found:
-            raise UsageError(f"--split must be one of {', '.join(found)}. Got {split}.")
-        return found[split]
+    with _named(path, "is not a folder saved by `datasets`, or is damaged"):
+        dataset = datasets.load_from_disk(str(path))
+    if isinstance(dataset, datasets.DatasetDict):
+        if split not in dataset:
+            raise UsageError(f"--split must be one of {', '.join(dataset)}. Got {split}.")
+        return dataset[split]
     if split is not None:
         raise UsageError(f"{path} has no splits: leave out --split.")
-    return found
+    return dataset
 
 
 @contextmanager
@@ -243,7 +238,7 @@ def _is_array(path: Path) -> bool:
 def _object(number: int, values: Any, raw: bytes | str) -> Row:
     if isinstance(values, dict):
         return Row(number, values, "", "")
-    return Row(number, None, f"must hold an object. Got {describe(values)}", _show(raw))
+    return Row(number, None, f"must be a JSON object. Got {describe(values)}", _show(raw))
 
 
 def _is_utf8(fields: list[str]) -> bool:
@@ -257,3 +252,8 @@ def _is_utf8(fields: list[str]) -> bool:
 def _show(line: bytes | str) -> str:
     data = line if isinstance(line, bytes) else line.encode("utf-8", errors="replace")
     return data.decode("utf-8", errors="replace").rstrip("\n")[:SHOWN]
+
+
+def show_values(values: Mapping[str, Any]) -> str:
+    """Return the values of a row as they are set aside."""
+    return json.dumps(values, default=to_plain)[:SHOWN]

@@ -1,17 +1,16 @@
-"""Rows joined to units, each scored as one, and units to batches.
+"""Rows grouped into units, each of which is scored as one.
 
 Nothing here imports torch, so that the process that reads for a cluster starts fast.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from text_metrics.commands.score.command import Command, UsageError
-from text_metrics.commands.score.keys import read_key
-from text_metrics.commands.score.rows import SHOWN, Row, Source
-from text_metrics.commands.shared.files import to_plain
+from text_metrics.commands.jobs.keys import read_key
+from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.rows import Row, show_values
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS
@@ -23,7 +22,7 @@ class Unit(NamedTuple):
     is_single : whether it is a row that holds a text, not a list of texts
     numbers : of the rows, from 1
     bad : bad rows that were read before the unit was complete
-    spoiled : rows that are good, but are set aside because their set lacks a row
+    excluded : rows that are good, but are set aside because their set lacks a row
     n_dropped : how many good rows are left out with their set, as --drop-incomplete says
     is_incomplete : whether the set lacks a row
     end : how many rows of the file were read up to here
@@ -35,7 +34,7 @@ class Unit(NamedTuple):
     is_single: bool
     numbers: list[int]
     bad: list[Row]
-    spoiled: list[Row]
+    excluded: list[Row]
     n_dropped: int
     is_incomplete: bool
     end: int
@@ -104,7 +103,7 @@ class Reader:
             yield self._unit(good, bad, member.end)
 
     def _counted_sets(self, members: Iterator[_Member], size: int) -> Iterator[Unit]:
-        own: list[_Member] = []
+        members_of_set: list[_Member] = []
         for member in members:
             row = member.row
             if row.is_blank:
@@ -115,15 +114,15 @@ class Reader:
                     f"{self._data}, lines {row.number} to {last} cannot be read: the first {row.error}. They may be "
                     f"any number of rows, so that the later sets of --set-size are unknown. Correct these lines."
                 )
-            own.append(member)
-            if len(own) == size:
-                yield self._set(own)
-                own = []
-        if own:
-            yield self._set(own, problem=f"is left over: no {size} rows to the end of the file")
+            members_of_set.append(member)
+            if len(members_of_set) == size:
+                yield self._set(members_of_set)
+                members_of_set = []
+        if members_of_set:
+            yield self._set(members_of_set, problem=f"is left over: fewer than {size} rows remain in the file")
 
     def _keyed_sets(self, members: Iterator[_Member], name: str) -> Iterator[Unit]:
-        own: list[_Member] = []
+        members_of_set: list[_Member] = []
         # The last row before the set, if it has no key, and all those after the set.
         before: list[_Member] = []
         after: list[_Member] = []
@@ -132,70 +131,70 @@ class Reader:
             if member.row.is_blank:
                 continue
             new_key = read_key(member.row.values, name)
-            if own and new_key == key:
-                own += [*after, member]
+            if members_of_set and new_key == key:
+                members_of_set += [*after, member]
                 after = []
                 continue
-            if own and new_key is not None:
-                yield self._set(own, before, after)
-                own, before, after = [], after, []
+            if members_of_set and new_key is not None:
+                yield self._set(members_of_set, before, after)
+                members_of_set, before, after = [], after, []
             if new_key is None:
-                (after if own else before).append(member)
+                (after if members_of_set else before).append(member)
             else:
-                own, key = [member], new_key
+                members_of_set, key = [member], new_key
             # The next set has to know of the last one only, also if a job is resumed here.
             for other in before[:-1]:
                 yield self._unit([], _bad_rows([other]), other.end)
             before = before[-1:]
-        if own:
-            yield self._set(own, before, after)
+        if members_of_set:
+            yield self._set(members_of_set, before, after)
             before = after
         for other in before:
             yield self._unit([], _bad_rows([other]), other.end)
 
     def _set(
-        self, own: list[_Member], before: Sequence[_Member] = (), after: Sequence[_Member] = (), problem: str = ""
+        self, members: list[_Member], before: Sequence[_Member] = (), after: Sequence[_Member] = (), problem: str = ""
     ) -> Unit:
         """Join rows to a set: it is incomplete if one of them is bad, or one beside it, or if there is a problem."""
-        self._check_reference(own)
-        good = [member for member in own if _is_good(member)]
+        self._check_reference(members)
+        good = [member for member in members if _is_good(member)]
         # The rows after the set belong to the next unit: a restart reads them again.
-        bad = _bad_rows([*before, *own])
-        end = own[-1].end
+        bad = _bad_rows([*before, *members])
+        end = members[-1].end
         cause = next(iter([*bad, *_bad_rows(after)]), None)
         if cause is None and not problem:
             return self._unit(good, bad, end)
         if cause is not None:
-            rows = f"rows {own[0].row.number} to {own[-1].row.number}"
+            rows = f"rows {members[0].row.number} to {members[-1].row.number}"
             problem = f"is set aside with its set, {rows}, because of row {cause.number}: {cause.error}"
         if self._drops:
             return self._unit([], bad, end)._replace(n_dropped=len(good), is_incomplete=True)
         if self._keeps:
             return self._unit(good, bad, end)._replace(is_incomplete=True)
-        spoiled = [_set_aside(member.row, problem) for member in good]
-        return self._unit([], bad, end)._replace(spoiled=spoiled, is_incomplete=True)
+        excluded = [_set_aside(member.row, problem) for member in good]
+        return self._unit([], bad, end)._replace(excluded=excluded, is_incomplete=True)
 
-    def _check_reference(self, own: list[_Member]) -> None:
+    def _check_reference(self, members: list[_Member]) -> None:
         """Make a row bad whose reference is not that of its set, and the first row if no row has one."""
         if self.reference_key is None:
             return
         first: _Member | None = None
-        for i, member in enumerate(own):
+        for i, member in enumerate(members):
             value = None if member.row.values is None else member.row.values.get(self.reference_key)
             if value is None:
                 continue
             first = first or member
             if _is_good(member) and first.row.values and value != first.row.values[self.reference_key]:
                 problem = f"{self.reference_key!r} is not that of row {first.row.number}, in the same set"
-                own[i] = member._replace(row=member.row._replace(error=problem))
-        if first is None and _is_good(own[0]):
-            own[0] = own[0]._replace(row=own[0].row._replace(error=f"has no {self.reference_key!r}"))
+                members[i] = member._replace(row=member.row._replace(error=problem))
+        if first is None and _is_good(members[0]):
+            members[0] = members[0]._replace(row=members[0].row._replace(error=f"has no {self.reference_key!r}"))
 
     def _unit(self, good: list[_Member], bad: list[Row], end: int) -> Unit:
         rows = [member.row.values for member in good if member.row.values is not None]
         texts = [text for member in good for text in member.texts]
-        found = (row.get(self.reference_key) for row in rows) if self.reference_key else iter(())
-        reference = next((value for value in found if value is not None), None)
+        references = (row.get(self.reference_key) for row in rows) if self.reference_key else iter(())
+        reference = next((value for value in references if value is not None), None)
         if isinstance(reference, str):
             # In CSV, a list is JSON; a bare text is one answer.
             with suppress(ValueError):
@@ -251,43 +250,3 @@ def _bad_rows(members: Sequence[_Member]) -> list[Row]:
 def _set_aside(row: Row, problem: str) -> Row:
     """Return a row with what is wrong with it, and with its line."""
     return row._replace(error=problem, raw=row.raw if row.values is None else show_values(row.values))
-
-
-def show_values(values: Mapping[str, Any]) -> str:
-    """Return the values of a row as they are set aside."""
-    return json.dumps(values, default=to_plain)[:SHOWN]
-
-
-def batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:
-    """Batch units; a batch is complete once it holds `n_texts` texts."""
-    batch: list[Unit] = []
-    size = 0
-    for unit in units:
-        batch.append(unit)
-        # A unit of bad rows counts too, because these are kept in memory.
-        size += max(1, len(unit.texts))
-        if size >= n_texts:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-class Job(NamedTuple):
-    """What a process needs to take part in a job, as plain data that can be sent.
-
-    items : what a row holds: SETS, TEXTS or QUESTIONS
-    reference : with --one-set, people's answers
-    """
-
-    command: Command
-    items: str
-    reference: Any = None
-
-
-def read_batches(job: Job, start: int) -> Iterator[tuple[list[Unit], int]]:
-    """Read the file from row `start`: batches of units, each with how far the file was read."""
-    source = Source(job.command.data, job.command.split)
-    reader = Reader(job.command, job.items)
-    for units in batches(reader.units(source.rows(start), start), job.command.batch_size):
-        yield units, source.done

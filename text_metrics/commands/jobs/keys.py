@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from text_metrics.commands.score.command import UsageError
-from text_metrics.commands.score.rows import Row, Source
+from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.rows import Row, Source
 
-# Keys are looked for among those before whenever there are twice as many as the last time, and first at this many.
+# Number of runs at which repeated keys are first looked for, and then each time it has doubled.
 _FIRST_LOOK = 2**16
 
 
@@ -58,16 +58,16 @@ def check_adjacent(source: Source, name: str, quiet: bool) -> None:
 
 
 def _check_digests(digests: array, source: Source, name: str) -> None:
-    found = np.frombuffer(digests, np.uint64)
-    ordered = np.sort(found)
+    values = np.frombuffer(digests, np.uint64)
+    ordered = np.sort(values)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    for digest in dict.fromkeys(found[np.isin(found, repeated)].tolist() if len(repeated) else []):
+    for digest in dict.fromkeys(values[np.isin(values, repeated)].tolist() if len(repeated) else []):
         first: dict[str, Row] = {}
         for row, key in _runs(source, name, quiet=True):
             if _digest(key) != digest:
                 continue
             if key in first:
-                raise UsageError(_refusal(source, name, key, first[key], row))
+                raise UsageError(_order_error(source, name, key, first[key], row))
             first[key] = row
 
 
@@ -84,7 +84,7 @@ def _runs(source: Source, name: str, quiet: bool) -> Iterator[tuple[Row, str]]:
                 last = key
 
 
-def _refusal(source: Source, name: str, key: str, first: Row, row: Row) -> str:
+def _order_error(source: Source, name: str, key: str, first: Row, row: Row) -> str:
     return (
         f"{source.path}: {name!r} is {key!r:.80} in row {first.number}, and again in row {row.number}, after other "
         f"rows. The rows of a set must be next to each other. Sort the file first, for example by\n"

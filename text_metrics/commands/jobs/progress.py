@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from tqdm import tqdm
 
-from text_metrics.commands.score.command import Command, UsageError
-from text_metrics.commands.score.rows import Source
-from text_metrics.commands.score.store import State
-from text_metrics.commands.score.work import Batch
+from text_metrics.commands.jobs.batches import Batch
+from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.rows import Source
+from text_metrics.commands.jobs.store import State
 
 # A job ends if this many rows are bad before the first good one, however they fall into batches.
 _HOPELESS_ROWS = 1000
@@ -23,7 +23,7 @@ class NothingGoodError(UsageError):
     """No row can be scored, or too many before the first that can."""
 
 
-def watch(command: Command, source: Source, found: Iterator[Batch], name: str, state: State) -> Iterator[Batch]:
+def watch(command: Command, source: Source, batches: Iterator[Batch], name: str, state: State) -> Iterator[Batch]:
     """Pass batches on as they come, with a progress bar and a line for each bad row.
 
     Raises
@@ -39,7 +39,7 @@ def watch(command: Command, source: Source, found: Iterator[Batch], name: str, s
         total=source.total, initial=state.done, unit=source.unit, unit_scale=True, disable=command.quiet, desc=name
     ) as bar:
         nothing_good = not state.merged
-        for batch in found:
+        for batch in batches:
             for number, error, _ in batch.bad:
                 tqdm.write(f"{command.data}, row {number}: {error}", file=sys.stderr)
                 if command.strict:

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.commands.score.command import UsageError
-from text_metrics.commands.score.work import Batch
+from text_metrics.commands.jobs.batches import Batch
+from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.shared.files import written_whole
 
 

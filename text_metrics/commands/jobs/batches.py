@@ -1,0 +1,103 @@
+"""Batches of units: read from a file, and with their scores.
+
+Nothing here imports torch, so that the process that reads for a cluster starts fast.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from text_metrics.commands.jobs.grouping import Reader, Unit
+from text_metrics.commands.jobs.options import Command
+from text_metrics.commands.jobs.rows import Row, Source, show_values
+
+
+def batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:
+    """Batch units; a batch is complete once it holds `n_texts` texts."""
+    batch: list[Unit] = []
+    size = 0
+    for unit in units:
+        batch.append(unit)
+        # A unit of bad rows counts too, because these are kept in memory.
+        size += max(1, len(unit.texts))
+        if size >= n_texts:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+class Job(NamedTuple):
+    """What a process needs to take part in a job, as plain data that can be sent.
+
+    items : what a row holds: SETS, TEXTS or QUESTIONS
+    reference : with --one-set, people's answers
+    """
+
+    command: Command
+    items: str
+    reference: Any = None
+
+
+def read_batches(job: Job, start: int) -> Iterator[tuple[list[Unit], int]]:
+    """Read the file from row `start`: batches of units, each with how far the file was read."""
+    source = Source(job.command.data, job.command.split)
+    reader = Reader(job.command, job.items)
+    for units in batches(reader.units(source.rows(start), start), job.command.batch_size):
+        yield units, source.done
+
+
+class Batch(NamedTuple):
+    """Units that were scored together.
+
+    result : of all units; None where there is none that can be scored
+    bad : what was set aside: the number of the row, the error, and the line
+    end : how many rows of the file were read up to here
+    n_texts : texts of the units
+    done : how far the file was read, in the units of `Source.total`
+    n_bad_first : how many rows are bad before the first good one, without those set aside with their set
+    n_incomplete, n_dropped : sets that lack a row, and rows left out with them by --drop-incomplete
+    """
+
+    units: list[Unit]
+    scores: list[Any]
+    result: dict[str, Any] | None
+    bad: list[tuple[int, str, str]]
+    end: int
+    n_texts: int
+    done: int = 0
+    n_bad_first: int = 0
+    n_incomplete: int = 0
+    n_dropped: int = 0
+
+
+def make_batch(
+    units: Sequence[Unit],
+    good: list[Unit],
+    scores: list[Any],
+    result: dict[str, Any] | None,
+    failed: Sequence[tuple[int, str, str]] = (),
+) -> Batch:
+    """Make a batch of units, of which the good ones are scored, and the rows of others failed."""
+    bad = [*failed, *(_as_bad(row) for unit in units for row in unit.bad)]
+    return Batch(
+        good,
+        scores,
+        result,
+        sorted([*bad, *(_as_bad(row) for unit in units for row in unit.excluded)]),
+        units[-1].end,
+        n_texts=sum(len(unit.texts) for unit in good),
+        n_bad_first=sum(not good or number < good[0].numbers[0] for number, _, _ in bad),
+        n_incomplete=sum(unit.is_incomplete for unit in units),
+        n_dropped=sum(unit.n_dropped for unit in units),
+    )
+
+
+def _as_bad(row: Row) -> tuple[int, str, str]:
+    return row.number, row.error, row.raw
+
+
+def fail_unit(unit: Unit, error: Exception) -> list[tuple[int, str, str]]:
+    """Name all rows of a unit that cannot be scored."""
+    numbers = unit.numbers
+    rows = f"its set, rows {numbers[0]} to {numbers[-1]}, cannot be scored: " if len(numbers) > 1 else ""
+    return [(number, f"{rows}{error}", show_values(row)) for number, row in zip(numbers, unit.rows, strict=True)]
