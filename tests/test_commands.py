@@ -3,27 +3,18 @@
 import io
 import json
 import re
-import sys
 import zipfile
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from scripts.reports.gruen import read_ratings
 from scripts.training.gruen.corpus import read_cola
-from tests.conftest import ROOT, SETS
+from tests.commands import WORKSHOP, run_command
+from tests.conftest import SETS
 from text_metrics import __main__ as cli
 from text_metrics.commands.shared import files as _files
 
-# The commands of scripts/, by what follows `python -m scripts.`: the modules with a function `main`.
-WORKSHOP = {
-    ".".join(path.relative_to(ROOT / "scripts").with_suffix("").parts).removesuffix(".__main__"): ".".join(
-        path.relative_to(ROOT).with_suffix("").parts
-    )
-    for path in sorted((ROOT / "scripts").rglob("*.py"))
-    if "\ndef main(" in path.read_text(encoding="utf-8")
-}
 OWN_TOOLS = ("tooling.build_space", "tooling.cards", "tooling.push_space", "tooling.screenshots", "tooling.vendor")
 PAIR = {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": "x"}
 PEOPLE = {**PAIR, "human_diversity": [0, 1, 1]}
@@ -41,14 +32,7 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def run_once(name, *words):
-        try:
-            if name in cli.COMMANDS:
-                code = cli.main([name, *map(str, words)])
-            else:
-                monkeypatch.setattr(sys, "argv", [name, *map(str, words)])
-                code = import_module(WORKSHOP[name]).main()
-        except SystemExit as stop:  # of argparse
-            code = stop.code
+        code = run_command(monkeypatch, name, *words)
         return code, capsys.readouterr().err
 
     return run_once

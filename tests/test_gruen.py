@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 import warnings
 
 import numpy as np
@@ -54,6 +55,19 @@ def test_normalization_equals_the_reference(text):
 def test_many_decimals_are_normalized_in_no_time():
     text = " ".join(f"It cost {i}.{i % 7} dollars." for i in range(3000))
     assert gruen_text.normalize(text).count("UNK") == 3000
+
+
+@pytest.mark.parametrize("number", ["1", "{}.", "{}.{} and "])
+def test_long_numbers_and_many_of_them_are_normalized_in_linear_time(number):
+    text = "".join(number.format(i, i * i) for i in range(60_000))
+    assert not re.search(r"\d\. \d", gruen_text.normalize(text))
+
+
+@settings(max_examples=300)
+@given(st.text(alphabet="12. x", max_size=40), st.text(alphabet="1.", max_size=20))
+def test_decimals_within_decimals_equal_the_reference(first, second):
+    text = f"{first} and {second}"
+    assert gruen_text.normalize(text) == reference.normalize(text)
 
 
 def test_sentences_are_found(load):
@@ -135,6 +149,17 @@ def test_ten_thousand_sentences_that_all_repeat_each_other(load):
     assert details["n_redundant_pairs"] == n_pairs
     assert len(details["redundant_pairs"]) == 10_000
     assert details["redundant_pairs"][-1]["sentences"] == [1, 2]
+
+
+def test_too_many_near_equal_pairs_are_an_error_that_names_the_limit(monkeypatch):
+    sentences = [f"Letter {i} went from the old post office to the small red house." for i in range(6)]
+    for limit in (15, 14):
+        monkeypatch.setattr(gruen_redundancy, "MAX_NEAR_PAIRS", limit)
+        if limit == 15:
+            assert gruen_redundancy.find_redundancy(sentences).n_pairs() == limit
+        else:
+            with pytest.raises(ValueError, match="has more than 14 near-equal pairs of sentences"):
+                gruen_redundancy.find_redundancy(sentences)
 
 
 def test_too_many_sentences_are_an_error_that_names_the_limit(load, monkeypatch):

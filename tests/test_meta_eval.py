@@ -705,8 +705,8 @@ def test_a_model_by_its_path(tiny_model):
     scoring = rows.Scoring(model=str(tiny_model))
     encoded = rows.encode_texts([text for members in sets.texts() for text in members], scoring)
     found = list(rows.embedding_rows(sets.texts(), encoded))
-    # No VS-Classes: their threshold is for cosines of the default model.
-    assert len(found) == 5
+    # The threshold of the classes is for the default model.
+    assert [row.name for row in found] == ["self-CosSim", "Chamfer", "VS-Embed-0.5", "VS-Embed-1", "VS-Embed-∞"]
     assert all("model:local@" in one.signature for one in found)
 
 

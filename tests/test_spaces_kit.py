@@ -371,3 +371,13 @@ def test_errors_that_are_not_the_visitors_are_logged_without_text(caplog):
     assert "secret" not in shown + caplog.text
     assert "KeyError at" in caplog.text
     assert endpoint.public_error(ValueError("what to do")) == "what to do"
+
+
+@pytest.mark.parametrize("tokenizer", ["whitespace", "13a", "intl", "char", "zh"])
+def test_shuffled_texts_have_the_tokens_of_the_texts(tokenizer):
+    from spaces.self_bleu import app
+
+    for text in ("我喜欢 New York 的大 apple pie", 'He said: "sales rose 3.5%, to $1,000." - Don\'t!'):
+        shuffled = app.shuffle(text, tokenizer, "0")
+        assert shuffled != text
+        assert sorted(app.split(shuffled, tokenizer)) == sorted(app.split(text, tokenizer))

@@ -18,7 +18,7 @@ from .core_settings import SET, TEXT, setting
 
 # How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
 _TOLERANCE = 1e-4
-# Rounding of eigenvalues in float64, which `noise_level` of core_spectra covers.
+# Rounding of eigenvalues in float64, which `ROW_ERROR` of core_spectra covers.
 _ROUNDING = 1e-9
 
 Kernels = Iterable[tuple[np.ndarray, np.ndarray]]

@@ -17,7 +17,7 @@ import numpy as np
 FLAGS = ("longest_substring", "substring_words", "edit_distance", "common_words")
 # Pairs grow with the square: 20 000 different sentences are 200 million, a quarter of an hour.
 MAX_SENTENCES = 20_000
-# Near-equal pairs of the original's measures are compared letter by letter, at 10 µs each, and held in 1 GB.
+# Pairs that may share a long substring are compared letter by letter, at 10 µs each, and held in 1 GB.
 MAX_NEAR_PAIRS = 4_000_000
 
 ALL_FLAGS = 15
@@ -58,6 +58,14 @@ class Redundancy(NamedTuple):
             kept = np.flatnonzero((begins[us] < ends[vs]) & (flags > 0))
             parts.append(tuple(own[kept].astype(dtype) for own, dtype in zip((us, vs, flags), _DTYPES, strict=True)))
         return cls(places, *(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def merged(self) -> "Redundancy":
+        """Merge pairs that were found more than once, with different flags."""
+        keys = self.first * np.int64(len(self.places)) + self.second
+        _, kept, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        flags = np.zeros(len(kept), dtype=np.int8)
+        np.bitwise_or.at(flags, inverse, self.flags)
+        return Redundancy(self.places, self.first[kept], self.second[kept], flags)
 
     def n_flags(self) -> int:
         """Count the flags over all pairs of sentences of the text."""
@@ -119,11 +127,10 @@ def find_redundancy(sentences: list[str], autojunk: bool = False) -> Redundancy:
         places.setdefault(sentence.strip(), []).append(place)
     texts = list(places)
     refuse_too_many(len(texts))
-    raised: dict[tuple[int, int], int] = {(u, u): ALL_FLAGS for u, text in enumerate(texts) if len(places[text]) > 1}
-    if len(texts) > 1:
-        _Judge(texts, list(places.values()), autojunk).collect(raised)
-    ordered = np.array([(u, v, flags) for (u, v), flags in raised.items()], dtype=np.int64).reshape(-1, 3)
-    return Redundancy.of(list(places.values()), [tuple(ordered.T)])
+    again = np.array([u for u, text in enumerate(texts) if len(places[text]) > 1], dtype=np.int64)
+    repeated = again, again, np.full(len(again), ALL_FLAGS)
+    others = _Judge(texts, list(places.values()), autojunk).flags() if len(texts) > 1 else ()
+    return Redundancy.of(list(places.values()), itertools.chain([repeated], others)).merged()
 
 
 def refuse_too_many(n_different: int) -> None:
@@ -147,21 +154,21 @@ class _Judge:
         self.lengths = np.array(list(map(len, texts)))
         self.counts = np.array(list(map(len, self.words)))
 
-    def collect(self, raised: dict[tuple[int, int], int]) -> None:
-        """Put the flags of each ordered pair, (u, v) for u before v in the text, into `raised`."""
+    def flags(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Give the ordered pairs, (u, v) for u before v in the text, with flags; one may come again with others."""
+        raised = []
         for pair in self._substring_candidates():
             is_contained = self.texts[pair[0]] in self.texts[pair[1]] or self.texts[pair[1]] in self.texts[pair[0]]
             if not is_contained and max(self.counts[i] for i in pair) < _LEAST_WORDS:
                 continue
             for u, v in (pair, pair[::-1]):
                 if self.begins[u] < self.ends[v]:
-                    raised[u, v] = ALL_FLAGS if is_contained else self._substring_flags(u, v)
+                    raised.append((u, v, ALL_FLAGS if is_contained else self._substring_flags(u, v)))
+        us, vs, flags = np.array(raised, dtype=np.int64).reshape(-1, 3).T
+        yield us, vs, flags
         for bit, found in ((EDITS, self._near_edits()), (COMMON, self._common_words())):
             for us, vs in found:
-                kept = self.begins[us] < self.ends[vs]
-                for u, v in zip(us[kept].tolist(), vs[kept].tolist(), strict=True):
-                    raised[u, v] = raised.get((u, v), 0) | bit
-                _refuse_too_many_pairs(len(raised))
+                yield us, vs, np.full(len(us), bit)
 
     def _substring_flags(self, u: int, v: int) -> int:
         a, b = self.texts[u], self.texts[v]

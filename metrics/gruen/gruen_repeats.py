@@ -114,10 +114,10 @@ def find_repeats(sentences: list[str], rule: RepeatRule = REPEAT_RULE) -> Redund
         places.setdefault(key, []).append(place)
     refuse_too_many(len(places))
     different = [found[own[0]] for own in places.values()]
-    again = [u for u, own in enumerate(places.values()) if _is_said_again(different[u], own)]
-    found_flags = [(np.array(again, dtype=np.int64), np.array(again, dtype=np.int64), np.full(len(again), ALL_FLAGS))]
-    found_flags += _Judge(different, rule.for_text(len(sentences))).flags()
-    return Redundancy.of(list(places.values()), found_flags)
+    again = np.array([u for u, own in enumerate(places.values()) if _is_said_again(different[u], own)], dtype=np.int64)
+    repeated = again, again, np.full(len(again), ALL_FLAGS)
+    near_equal = _Judge(different, rule.for_text(len(sentences))).flags()
+    return Redundancy.of(list(places.values()), itertools.chain([repeated], near_equal))
 
 
 def shared_passages(first: str, second: str) -> list[str]:

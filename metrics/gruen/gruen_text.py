@@ -33,11 +33,11 @@ def normalize(text: str) -> str:
 
 
 class _Decimals:
-    """The decimals of a text, replaced with "UNK" as the original does: the first one, wherever its characters occur,
-    within a longer number too; then the first of those left, and so on.
+    """The decimals of a text, which become "UNK" as in the original.
 
-    Runs of digits that ". " joins are read from left to right. In each, the decimals found before are replaced in the
-    order in which they were found, and what is left are new ones.
+    The original replaces the first one wherever its characters occur, within a longer number too; then the first of
+    those left, and so on. Here runs of digits that ". " joins are read from left to right. In each, the decimals found
+    before are replaced in the order in which they were found, and what is left are new ones.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class _Decimals:
 
     def _replace_known(self, runs: list[str], joints: list[str], place: int) -> None:
         """Replace the decimal at a joint if it was found before, and before it those that take digits of its end."""
-        waiting = [(place, self._n_found)]
+        waiting: list[tuple[int, float]] = [(place, self._n_found)]
         while waiting:
             i, limit = waiting[-1]
             when, left, right = self._first(runs, joints, i)
@@ -79,12 +79,12 @@ class _Decimals:
                 waiting.pop()
 
     def _first(self, runs: list[str], joints: list[str], i: int) -> tuple[float, int, int]:
-        """Return when the first of the known decimals at a joint was found, and its digits before and after the point."""
+        """Return when the first of the known decimals at a joint was found, and its digits on both sides."""
         first: tuple[float, int, int] = (math.inf, 0, 0)
         if i >= len(joints) or joints[i] == "UNK":
             return first
         for left in self._lengths[0]:
-            rights = self._found.get(runs[i][-left:]) if left <= len(runs[i]) else None
+            rights = self._found.get(runs[i][-left:], {}) if left <= len(runs[i]) else {}
             for right in self._lengths[1] if rights else ():
                 when = rights.get(runs[i + 1][:right]) if right <= len(runs[i + 1]) else None
                 if when is not None:

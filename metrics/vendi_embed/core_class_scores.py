@@ -169,8 +169,8 @@ def _group_anew(scores: np.ndarray, sets: _Sets, order: float, relation: Relatio
             anew = np.bincount(slots.ravel(), weights=weights.ravel(), minlength=len(part) * size)
             rest = np.concatenate([rest, anew.reshape(len(part), size)], axis=1)
             scores[np.take_along_axis(first_texts, out[:, None], axis=1)[:, 0]] = _score_rest(rest, order)
-    for own, earlier in components.large():
-        members = components.order[own]
+    for own_slice, earlier in components.large():
+        members = components.order[own_slice]
         assignment = group_items(earlier, grouping)
         removed = np.flatnonzero(assignment.decisive & (texts_of_item[members] == 1))
         columns = sets.classes.of_text[items.first[members[assignment.firsts]]]

@@ -48,7 +48,7 @@ class TextMetric:
     def _signature(self) -> inspect.Signature:
         """Return the signature of `compute` with the settings of the metric, which `help` shows."""
         shared = inspect.signature(TextMetric.compute)
-        inputs = [one for name, one in shared.parameters.items() if name in self._feature_names()]
+        inputs = [one for name, one in shared.parameters.items() if name in ("self", *self._feature_names())]
         settings = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=self.settings.default(name))
             for name in self.settings.declared()
@@ -146,7 +146,7 @@ class TextMetric:
         """
         if tokenizer is None:
             tokenizer = compute_kwargs.pop("tokenizer", None)
-        return TrainerMetric(self, tokenizer, set_size, group_by, prefix, self._with_flags(compute_kwargs))
+        return TrainerMetric(self, tokenizer, set_size, group_by, prefix, compute_kwargs)
 
     def for_rewards(
         self,

@@ -65,7 +65,7 @@ def given_digest(pieces: Iterable[np.ndarray]) -> str:
     """
     import xxhash
 
-    return _format_digest(sum(xxhash.xxh3_64_intdigest(np.ascontiguousarray(piece)) for piece in pieces))
+    return _format_digest(sum(xxhash.xxh3_64_intdigest(np.ascontiguousarray(piece).data) for piece in pieces))
 
 
 def _format_digest(total: int) -> str:

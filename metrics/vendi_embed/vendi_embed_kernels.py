@@ -74,7 +74,7 @@ class EmbeddingKernel(MatrixKernel):
 
     def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
         """Remove each text from the kernel, or from the second moments, of its set."""
-        return embedding_without(self._vectors, self.sizes, order, weights, device=self.device)
+        return embedding_without(self._vectors, self.sizes, order, weights, device=self.device, error=self._error)
 
     def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
         """Score the subsets as sets."""

@@ -122,7 +122,8 @@ def shuffle(text: str, tokenizer: str, seed: str) -> str:
     """Shuffle the words of a text, deterministically."""
     tokens = split(text, tokenizer)
     random.Random(f"{seed} {text}").shuffle(tokens)
-    return ("" if UNITS[tokenizer] == "character" else " ").join(tokens)
+    # With Chinese, a word in Latin script is one token: spaces keep it apart from the next.
+    return ("" if tokenizer == "char" else " ").join(tokens)
 
 
 def phrases(texts: list[str], tokenizer: str, order: int) -> dict[tuple[str, ...], set[int]]:

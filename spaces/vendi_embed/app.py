@@ -52,8 +52,8 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
 
     spectra = {name: result["details"][i]["eigenvalues"] for name, i in zip(names, shown, strict=True)}
     # The threshold of the classes is for cosines of the default model.
-    is_calibrated = vectors is not None and settings["model"] == sets.DEFAULT_MODEL
-    classes = find_classes([texts[i] for i in shown], vectors) if is_calibrated else []
+    has_threshold = settings["model"] == sets.DEFAULT_MODEL
+    classes = [] if vectors is None or not has_threshold else find_classes([texts[i] for i in shown], vectors)
     credits = find_credits([texts[i] for i in shown], vectors, settings["q"])
     bars = sets.credit_bars(texts, shown, credits)
     return Result(
@@ -180,7 +180,7 @@ def by_order(eigenvalues: list[float]) -> list[float]:
     """Return the score at each order of the curve."""
     core = metric.part(vendi_embed, "core_spectra")
     values = torch.tensor(eigenvalues, dtype=torch.float64)
-    return [round(float(core.vendi_from_eigenvalues(values, 0.0, q)), 6) for q in CURVE]
+    return [round(float(core.vendi_from_eigenvalues(values, 0, q)), 6) for q in CURVE]
 
 
 def alike(matrix: np.ndarray) -> str:
