@@ -160,7 +160,7 @@ def test_requirements_are_those_of_the_project(folder):
 
 def test_readme_shows_what_the_demo_prints(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["demo"]) == 0
+    assert not cli.main(["demo"])
     printed = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
     rows = {line.split()[0]: line for line in printed if "more diverse)" in line}
     assert rows["self_bleu"].endswith("B: fooled by words")

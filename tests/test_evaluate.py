@@ -14,13 +14,19 @@ from tests.conftest import METRICS, ROOT, SET_METRICS, SETS, TEXT_METRICS
 FLAT = [text for members in SETS for text in members][:12]
 
 
+SCORE_EACH = """
+import evaluate, sys
+for path in sys.argv[1:]:
+    print(evaluate.load(path).compute(predictions=["a b", "a b"]))
+"""
+
+
 def test_loads_from_any_directory(tmp_path):
     """All in one process; tests/test_spaces.py loads each in a process of its own."""
     names = [*SET_METRICS, *TEXT_METRICS]
-    program = "import evaluate, sys\nfor path in sys.argv[1:]:\n    print(evaluate.load(path).compute(predictions=['a b', 'a b']))"
     environment = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", program, *(str(METRICS / name) for name in names)],
+        [sys.executable, "-c", SCORE_EACH, *(str(METRICS / name) for name in names)],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

@@ -246,7 +246,7 @@ def test_other_files_beside_a_metric_or_a_model_are_no_error(run):
 
 
 def is_possible(words, place):
-    """Say whether the command would take this output at all: text-metrics score and text-metrics choose know it by its extension."""
+    """Say whether the command would take this output at all: score and choose know it by its extension."""
     if "--one-set" in words:
         return place.suffix == ".json"
     return words[0] not in ("score", "choose") or place.suffix in (".jsonl", "") or words[-1].endswith("=")
