@@ -246,7 +246,7 @@ def test_other_files_beside_a_metric_or_a_model_are_no_error(run):
 
 
 def is_possible(words, place):
-    """Say whether the command would take this output at all: score and choose know it by its extension."""
+    """Say whether the command would take this output at all: `score` and `choose` know it by its extension."""
     if "--one-set" in words:
         return place.suffix == ".json"
     return words[0] not in ("score", "choose") or place.suffix in (".jsonl", "") or words[-1].endswith("=")
@@ -328,11 +328,12 @@ def test_every_option_that_is_a_path_is_in_the_tables():
     """A new option is added to the commands above, or here: what is read, and has no output beside it."""
     only_read = {
         ("reports.toy_policy", "--plot"),  # reads nothing
+        ("reports.intervals", "--write"),
         ("reports.benchmark", "--pictures"),
         ("tooling.build_space", "--to"),
         ("tooling.push_space", "--build"),
         ("tooling.fill_evidence", "--root"),
-        *((name, "--targets") for name in ("training.calibrate_clusters",)),
+        ("training.calibrate_clusters", "--targets"),
         *((name, "--data") for name in ("training.calibrate_classes", "reports.choice")),
     }
     tested = {(words[0], option) for _, words in COMMANDS.values() for option in options_of(words)}

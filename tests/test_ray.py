@@ -194,7 +194,7 @@ def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("metric", "more", "message"),
     [
-        ("vendi_embed", ["--set", "kernel=ngram"], "kernel='ngram' compares all texts with all"),
+        ("vendi_embed", ["--set", "kernel=ngram"], "kernel is not for one set in a file"),
         ("self_bleu", ["--set", "aggregate=sentence"], "aggregate='sentence' needs the matches of each text"),
         ("self_bleu", ["--set", "singletons=skip"], "singletons is not for one set in a file"),
         ("probeval", ["--set", "parity=true", "--set", "matcher=wordnet"], "parity=True with matcher='wordnet'"),
@@ -208,7 +208,7 @@ def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypat
         ("self_bleu", ["--out", "scores.parquet"], "--out must end in .json with --one-set"),
         ("self_bleu", ["--score-key", "s"], "--score-key has no place with --one-set"),
         ("self_bleu", ["--confidence", "0.9"], "--confidence has no place with --one-set"),
-        ("self_bleu", ["--set", "set_size=2"], "--setting set_size has no place here"),
+        ("self_bleu", ["--set", "set_size=2"], "--setting set_size: pass --set-size"),
         ("self_bleu", ["--address", "auto"], "--address goes with --engine ray"),
         ("self_bleu", ["--workers", "2"], "--workers goes with --engine ray"),
         ("self_bleu", ["--engine", "ray", "--workers", "0"], "--workers must be at least 1"),

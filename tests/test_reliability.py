@@ -189,7 +189,7 @@ REFUSED = [
     ("vendi_embed", {"q": -1}, "q must be in"),
     ("vendi_embed", {"model": "./nowhere"}, "model must be a folder"),
     ("vendi_embed", {"kernel": "word"}, "kernel must be"),
-    ("vendi_embed", {"orders": 2}, "unexpected keyword argument 'orders'"),
+    ("vendi_embed", {"orders": 2}, "vendi_embed has no argument 'orders'"),
     ("vendi_embed", {"rarefy": 0}, "rarefy must be at least 1"),
     ("vendi_embed", {"min_quality": 0.5}, "min_quality needs quality"),
     ("chamfer_diversity", {"set_size": 1.5}, "set_size must be an integer"),

@@ -333,8 +333,10 @@ def test_a_column_of_similarities(load, tmp_path, capsys, sets, vectors, name, k
         assert code == 0
     else:
         assert code == 3
-        (bad,) = map(json.loads, (tmp_path / "out.jsonl.bad.jsonl").read_text().splitlines())
-        assert "similarity[0]" in bad["error"]
+        # All rows of the set are set aside with the one that is the cause.
+        errors = [json.loads(line)["error"] for line in (tmp_path / "out.jsonl.bad.jsonl").read_text().splitlines()]
+        assert len(errors) == (2 if kind == "texts" else 1)
+        assert all("similarity[0]" in error for error in errors)
     assert [row[name] for row in written] == pytest.approx(expected["scores"], abs=1e-9)
 
 

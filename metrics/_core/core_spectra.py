@@ -260,8 +260,8 @@ def _without_noise(eigenvalues: torch.Tensor, error: float, rank: int) -> torch.
     """Set eigenvalues that rounding can cause, and negative ones, to 0, and scale the rest to sum to 1.
 
     Independent errors of the rows spread their squares over `rank` eigenvalues: those up to error² / rank are noise,
-    each of which would add 1 at q = 0. `ROW_ERROR` leaves room for errors that are all in one direction, and for the rounding
-    of the eigenvalues in float64.
+    each of which would add 1 at q = 0. `ROW_ERROR` leaves room for errors that are all in one direction, and for the
+    rounding of the eigenvalues in float64.
     """
     kept = torch.where(eigenvalues > error**2 / rank, eigenvalues, 0.0)
     return kept / kept.sum(-1, keepdim=True)

@@ -94,7 +94,7 @@ class Settings:
         for name in self.passed():
             needed = self.declared()[name].needs
             if needed is not None and getattr(self, needed) is None:
-                raise ValueError(f"{name} has no effect without {needed}: pass both, or leave {name} out.")
+                raise ValueError(f"{name} needs {needed}: pass both, or leave {name} out.")
         self.check()
 
     def check(self) -> None:
@@ -165,4 +165,4 @@ class Settings:
         """Raise a ValueError for a setting under which one set cannot be scored from statistics of its parts."""
         for name, value in self.passed().items():
             if not self.declared()[name].merges_parts(value):
-                raise ValueError(f"{name} is not for one set that is read in parts. Got {describe(value)}.")
+                raise ValueError(f"{name} is not for one set in a file, which is read in parts. Got {describe(value)}.")

@@ -280,6 +280,7 @@ class Probeval(TextMetric, evaluate.Metric):
         return result
 
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
+        """Count the questions; of `wrong_rate`, those with answers."""
         answered = sum(n_answers > 0 for n_answers in result["n_answers"])
         return answered if name == "wrong_rate" else len(result["scores"])
 

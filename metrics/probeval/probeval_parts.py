@@ -21,13 +21,13 @@ class AnswerParts(SetParts):
     def check(self) -> None:
         """Refuse settings under which a score needs more than sums over the answers."""
         if self.settings.parity and self.settings.matcher == "wordnet":
-            raise ValueError("parity=True with matcher='wordnet' matches answers by one another, and does not merge")
+            raise ValueError("parity=True with matcher='wordnet' matches answers by one another, and does not merge.")
         if self.settings.smoothing == 0:
-            raise ValueError("smoothing=0 makes the score of a part that misses a cluster infinite")
+            raise ValueError("smoothing=0 makes the score of a part that misses a cluster infinite.")
         if self.settings.debias is True and self._divides_answers():
             raise ValueError(
                 "debias leaves out each answer in turn, which needs the degrees of each different answer in soft "
-                "clusters. Pass debias=False, or clusters that do not divide answers, such as clustering='hac'"
+                "clusters. Pass debias=False, or clusters that do not divide answers, such as clustering='hac'."
             )
         super().check()
 

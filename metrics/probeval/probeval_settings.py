@@ -19,7 +19,7 @@ class ProbevalSettings(EncoderSettings):
     threshold: float | None = setting(None)
     smoothing: float = setting(1.0)
     debias: bool = setting(False, flag)
-    rarefy: int | None = setting(None)
+    rarefy: int | None = setting(None, merges_parts=never)
     rarefy_people: int | None = setting(None, merges_parts=never)
     parity: bool = setting(False, flag)
     linkage: str = setting("average")

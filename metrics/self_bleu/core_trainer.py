@@ -69,6 +69,7 @@ class TrainerMetric:
             raise TypeError(f"tokenizer must have batch_decode, to turn ids into texts. Got {describe(tokenizer)}.")
         if prefix is not None and not isinstance(prefix, str):
             raise TypeError(f"prefix must be a string. Got {describe(prefix)}.")
+        self._references = settings.pop("references", None) if items == QUESTIONS else None
         check_settings(metric, settings, "for_trainer")
         if set_size is not None:
             set_size = parse_count(set_size, "set_size")
@@ -81,7 +82,6 @@ class TrainerMetric:
                     f"group_by has no effect without confidence: {metric.name} scores each text by itself, and only "
                     "its interval is over groups."
                 )
-        self._references = settings.pop("references", None)
         if self._references is not None and not isinstance(self._references, Mapping):
             raise TypeError(f"references must map each question to people's answers. Got {describe(self._references)}.")
         if self._references is not None and group_by != "inputs":

@@ -148,7 +148,7 @@ class SelfBleuParts(SetParts):
         """Refuse a mean over texts, which needs the matches of each text."""
         if self.settings.aggregate == "sentence":
             raise ValueError(
-                "aggregate='sentence' needs the matches of each text, which merged tables do not have; 'set' does not"
+                "aggregate='sentence' needs the matches of each text, which merged tables do not have; 'set' does not."
             )
         super().check()
 

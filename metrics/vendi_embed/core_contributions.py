@@ -140,7 +140,9 @@ def _without_in_embeddings(
         found = to_tensor(shares[part], device)[:, None] * along / eigenvalues
         return torch.cat([(1 - found.sum(1, keepdim=True)).clamp(min=0), found], dim=1)
 
-    return _score_without(torch.cat([eigenvalues.new_zeros(1), eigenvalues]), squares, shares, order, error, len(moments))
+    return _score_without(
+        torch.cat([eigenvalues.new_zeros(1), eigenvalues]), squares, shares, order, error, len(moments)
+    )
 
 
 def _score_without(

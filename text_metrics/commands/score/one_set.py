@@ -70,13 +70,13 @@ class OneSet:
         if self._name not in PASSES:
             raise UsageError(f"--one-set is for {', '.join(PASSES)}. The metric is {self._name}.")
         self._command = command
-        self._parts = scorer.metric.parts(scorer.metric, scorer.settings, _first_reference(command, source))
-        self._pass = PASSES[self._name](self._parts)
         scorer.check_names()
         try:
+            self._parts = scorer.metric.parts(scorer.metric, scorer.settings, _first_reference(command, source))
             self._parts.check()
         except (TypeError, ValueError) as error:
-            raise UsageError(f"--one-set: {error}.") from None
+            raise UsageError(f"--one-set: {error}") from None
+        self._pass = PASSES[self._name](self._parts)
 
     def job(self) -> Job:
         """Return what a process needs to take part."""
