@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -347,7 +348,18 @@ def test_two_processes_of_grpo_trainer_hold_half_a_set_each(load, two_processes)
 
 
 @pytest.mark.slow
-def test_a_policy_collapses_without_the_contribution(monkeypatch):
+def test_a_policy_collapses_without_the_contribution(load, monkeypatch):
+    ratings = {}
+
+    def rate(completions, **columns):
+        """Rate by gruen each of the 16 answers once."""
+        new = [text for text in dict.fromkeys(completions) if text not in ratings]
+        if new:
+            ratings.update(zip(new, load("gruen").compute(predictions=new)["scores"], strict=True))
+        return [ratings[text] for text in completions]
+
+    known = {"gruen": SimpleNamespace(for_rewards=lambda: rate), "vendi_embed": load("vendi_embed")}
+    monkeypatch.setattr(train_toy_policy, "load", known.get)
     monkeypatch.setattr(train_toy_policy, "_STEPS", 100)
     rewards = train_toy_policy.make_rewards()
     by_quality, by_product = (
