@@ -42,6 +42,10 @@ SETS = [
 ]
 
 
+# What takes longest comes first, so that no process is left alone with it at the end: demos and files of tests.
+LONGEST = ("chamfer_diversity", "probeval", "vendi_embed", "self_bleu", "gruen", "tests/test_ray.py")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Keep the tests of a file in one process, for their fixtures, and those of a demo, for its server."""
@@ -52,6 +56,12 @@ def pytest_xdist_make_scheduler(config, log):
             file = super()._split_scope(nodeid)
             demo = re.search(r"(\w+)\]$", nodeid)
             return demo[1] if demo and "test_spaces" in file else file
+
+        def _assign_work_unit(self, node):
+            for name in reversed(LONGEST):
+                if name in self.workqueue:
+                    self.workqueue.move_to_end(name, last=False)
+            super()._assign_work_unit(node)
 
     return ByFileOrDemo(config, log)
 
