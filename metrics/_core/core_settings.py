@@ -176,8 +176,8 @@ class Settings:
         for name, value in self.passed().items():
             if not self.declared()[name].merges_batches(value):
                 raise ValueError(
-                    f"{name}={show(value)} cannot be scored in batches: it pools all items, whose score does not follow "
-                    "from the scores of batches."
+                    f"{name}={show(value)} cannot be scored in batches: it pools all items, and their score does not "
+                    "follow from the scores of batches."
                 )
 
     def check_parts(self) -> None:
