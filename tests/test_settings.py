@@ -23,7 +23,7 @@ def pytest_generate_tests(metafunc):
         from text_metrics import load
 
         pairs = [(name, setting) for name in METRICS for setting in load(name).settings.declared()]
-        metafunc.parametrize(("name", "setting"), pairs, ids="-".join)
+        metafunc.parametrize(("name", "setting"), pairs, ids=[f"{name}-{setting}" for name, setting in pairs])
 
 
 def changed(settings, name):
@@ -52,11 +52,11 @@ def test_help_card_and_signature_are_the_declaration(load, name):
     text = cards.read_help(cards.METRICS / name / f"{name}.py")
     heads = [entry.partition("): ")[0].split("), ") for entry in cards.entries(text, "Args")]
     names = [part.partition(" (")[0] for head in heads for part in head]
-    assert [one for one in names if one != "references" or one in inputs] == expected
+    assert [argument for argument in names if argument != "references" or argument in inputs] == expected
     card = (cards.METRICS / name / "README.md").read_text(encoding="utf-8")
     section = re.search(r"<!-- help: Args -->\n(.*?)<!-- /help -->", card, flags=re.DOTALL)[1]
     listed = [line.partition("): ")[0] for line in section.splitlines()]
-    assert [found for line in listed for found in re.findall(r"(?:^- |\), )`(\w+)`", line)] == names
+    assert [argument for line in listed for argument in re.findall(r"(?:^- |\), )`(\w+)`", line)] == names
     parameters = inspect.signature(metric.compute).parameters
     assert list(parameters) == expected
     for setting in metric.settings.declared():
@@ -145,14 +145,14 @@ def test_the_score_command(load, name, setting):
 
 
 @pytest.mark.parametrize(
-    ("name", "setting", "close"),
+    ("name", "misspelled", "close"),
     [("vendi_embed", "setsize", "set_size"), ("self_bleu", "max_n_order", "max_order"), ("gruen", "colour", None)],
 )
-def test_a_misspelled_argument(load, name, setting, close):
+def test_a_misspelled_argument(load, name, misspelled, close):
     hint = f": did you mean {close!r}\\?" if close else r"\."
-    message = rf"^{name} has no argument '{setting}'{hint} It has {next(iter(load(name).settings.declared()))}, "
+    message = rf"^{name} has no argument '{misspelled}'{hint} It has {next(iter(load(name).settings.declared()))}, "
     with pytest.raises(TypeError, match=message):
-        load(name).compute(predictions=["a", "b"], **{setting: 1})
+        load(name).compute(predictions=["a", "b"], **{misspelled: 1})
 
 
 def test_an_equal_value_is_the_default():

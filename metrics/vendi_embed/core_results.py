@@ -10,7 +10,7 @@ import numpy as np
 from .core_inputs import as_list
 from .core_numbers import describe, show, to_float
 
-VERSION = "0.3.0"
+VERSION = "0.4.0"
 
 # What a metric scores: sets of texts, single texts, or the answers to a question against people's answers.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"

@@ -108,7 +108,7 @@ class Settings:
         for name in self.passed():
             needed = declared[name].needs
             if needed is not None and getattr(self, needed) is None:
-                raise ValueError(f"{name} needs {needed}: pass both, or leave {name} out.")
+                raise ValueError(f"{name} has no effect without {needed}: pass both, or leave {name} out.")
         self.check()
 
     def check(self) -> None:
@@ -176,7 +176,7 @@ class Settings:
         for name, value in self.passed().items():
             if not self.declared()[name].merges_batches(value):
                 raise ValueError(
-                    f"{name}={show(value)} cannot be scored in batches: it pools all items, whose score does not "
+                    f"{name}={show(value)} cannot be scored in batches: it pools all items, and their score does not "
                     "follow from the scores of batches."
                 )
 
@@ -184,7 +184,7 @@ class Settings:
         """Raise a ValueError if the score of one set does not follow from statistics of its parts."""
         for name, value in self.passed().items():
             if not self.declared()[name].merges_parts(value):
-                raise ValueError(f"{name} is not for one set in a file, which is read in parts. Got {describe(value)}.")
+                raise ValueError(f"{name} cannot be combined with scoring one set in parts. Got {describe(value)}.")
 
 
 def _is_same(value: Any, default: Any) -> bool:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from scripts.reports.benchmark.report import growth, points
 from text_metrics.commands.shared.pages import to_svg
 
-_STYLE = {"svg.hashsalt": "benchmark", "svg.fonttype": "none", "font.size": 8, "axes.titlesize": 8}
+_STYLE: Any = {"svg.hashsalt": "benchmark", "svg.fonttype": "none", "font.size": 8, "axes.titlesize": 8}
 _COLORS = {"ours": "#4f46e5", "peer": "#737990"}
 _COLUMNS = 3
 _TITLE_CHARACTERS = 46
