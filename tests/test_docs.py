@@ -268,6 +268,8 @@ def test_paths_exist(path):
     # A path with <name> stands for several.
     named = [found for code in code_of(path) for found in re.findall(rf"(?<![\w./<>-]){rooms}/[\w./<>-]*", code)]
     assert [name for name in named if "<" not in name and not (ROOT / name).exists()] == []
+    core = [name for code in code_of(path) for name in re.findall(r"(?<![\w/])core_\w+\.py", code)]
+    assert [name for name in core if not (ROOT / "metrics/_core" / name).exists()] == []
 
 
 @every_document
