@@ -7,9 +7,10 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/text-metrics demo
 
-# Three processes share the tests, with one thread of torch each: on two cores, one waits for a server or a cluster.
+# One process more than there are cores shares the tests, because one waits for a server or a cluster; each has one thread
+# of torch.
 test: $(VENV)/.installed-dev chromium lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(nproc || getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m "not slow"
@@ -71,7 +72,7 @@ benchmark: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.reports.benchmark --all --check
 
 validate-probeval: $(VENV)/.installed-dev
-	$(BIN)/python -m scripts.reports.probeval --report build/probeval.md --plot build/probeval.png
+	$(BIN)/python -m scripts.reports.probeval --report build/probeval.md
 
 # All of docs/probeval.md, in about five minutes.
 # The test set's clusters do not look like people's: see docs/probeval.md.

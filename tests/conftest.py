@@ -12,6 +12,8 @@ import evaluate
 import hypothesis
 import numpy as np
 import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from text_metrics.metrics._core import core_encoder
 
@@ -40,6 +42,10 @@ SETS = [
 ]
 
 
+# What takes longest comes first, so that no process is left alone with it at the end: demos and files of tests.
+LONGEST = ("chamfer_diversity", "probeval", "vendi_embed", "self_bleu", "gruen", "tests/test_ray.py")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Keep the tests of a file in one process, for their fixtures, and those of a demo, for its server."""
@@ -50,6 +56,12 @@ def pytest_xdist_make_scheduler(config, log):
             file = super()._split_scope(nodeid)
             demo = re.search(r"(\w+)\]$", nodeid)
             return demo[1] if demo and "test_spaces" in file else file
+
+        def _assign_work_unit(self, node):
+            for name in reversed(LONGEST):
+                if name in self.workqueue:
+                    self.workqueue.move_to_end(name, last=False)
+            super()._assign_work_unit(node)
 
     return ByFileOrDemo(config, log)
 
@@ -283,3 +295,16 @@ def hub_server():
     yield start
     for server in servers:
         server.shutdown()
+
+
+class LargestTensor(TorchDispatchMode):
+    """The entries of the largest tensor that is made, and the eigenvalue problems that are solved."""
+
+    entries = decompositions = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        found = function(*args, **(kwargs or {}))
+        for own in found if isinstance(found, (tuple, list)) else [found]:
+            self.entries = max(self.entries, own.numel() if isinstance(own, torch.Tensor) else 0)
+        self.decompositions += "eigh" in str(function)
+        return found

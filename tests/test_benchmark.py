@@ -14,8 +14,8 @@ from scripts.reports.benchmark import plot as benchmark_plot
 from scripts.reports.benchmark import report as benchmark_report
 from scripts.reports.benchmark.agreement import Cosines, Values
 from scripts.reports.benchmark.cases import CASES
+from scripts.reports.benchmark.implementations import score_each_set, score_file
 from scripts.reports.benchmark.inputs import file_of_sets
-from scripts.reports.benchmark.sides import score_each_set, score_file
 
 SVG = "{http://www.w3.org/2000/svg}"
 FAST = "gruen_redundancy"
@@ -146,28 +146,31 @@ def test_the_picture_has_every_case(kind):
         assert case["name"] in words
         # A title is wrapped, not cut.
         assert case["title"].replace("`", "")[:30] in " ".join(words)
-    points = sum(len(case["rows"]) + sum(not row["alone"] for row in case["rows"]) for case in report["cases"])
+    root = ElementTree.fromstring(picture)
+    for case in report["cases"]:
+        for key, rows in (("ours", case["rows"]), ("peer", [row for row in case["rows"] if row["peer"]])):
+            line = [group for group in root.iter(f"{SVG}g") if group.get("id") == f"{case['name']}-{key}"]
+            assert len([mark for group in line for mark in group.iter(f"{SVG}use")]) == len(rows)
     compared = sum(any(row["peer"] for row in case["rows"]) for case in report["cases"])
-    marks = list(ElementTree.fromstring(picture).iter(f"{SVG}circle"))
-    # Each panel has a mark for each side beside the points.
-    assert len(marks) == points + len(CASES) + compared
     assert sum("2.0× " in text for text in words) == compared
-    assert sum("n1.00" in text for text in words) == len(CASES) + compared
-    assert "prefers-color-scheme: dark" in picture
+    assert sum("n^1.00" in text for text in words) == len(CASES) + compared
     assert "Abacus <1>, 2 cores; 1 GiB; 2026-01-01" in words
+    # The first path is the ground of the figure: it is read on a dark page too.
+    assert "fill: #ffffff" in next(root.iter(f"{SVG}path")).get("style")
+    assert benchmark_plot.picture(report, kind) == picture
 
 
 def test_nothing_in_the_picture_lies_outside_or_on_another_label():
     for ours, peer, power in ((1.0, 1.01, 1.0), (1.0, 500.0, 1.5), (300.0, 1.0, 0.5)):
-        root = ElementTree.fromstring(benchmark_plot.picture(made_report(ours, peer, power), "time"))
-        for panel in root.iter(f"{SVG}g"):
-            labels = [text for text in panel.iter(f"{SVG}text") if "label" in text.get("class")]
-            places = [(float(text.get("x")), float(text.get("y"))) for text in labels]
-            for (x, y), (other_x, other_y) in itertools.combinations(places, 2):
-                assert abs(y - other_y) >= 12 or abs(x - other_x) >= 80
-            for mark in panel.iter(f"{SVG}circle"):
-                assert 0 <= float(mark.get("cx")) <= 288
-                assert 0 <= float(mark.get("cy")) <= 234
+        figure = benchmark_plot.draw(made_report(ours, peer, power), "time")
+        figure.draw_without_rendering()
+        for panel in figure.axes:
+            labels = [text.get_window_extent() for text in panel.texts]
+            assert not any(first.overlaps(second) for first, second in itertools.combinations(labels, 2))
+            assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in labels)
+            for line in panel.lines:
+                places = panel.transData.transform(line.get_xydata())
+                assert all(panel.bbox.contains(*place) for place in places)
 
 
 def test_growth_is_the_exponent():

@@ -442,7 +442,7 @@ def test_a_full_disk_is_said_once_and_changes_no_value(tmp_path):
     values, messages = in_a_fork(put_with_little_space, tmp_path, numbers)
     assert values == [[number] * 100 for number in numbers]
     (message,) = messages
-    assert re.search(r"cache_dir: .* could not be written to \(.*\)\. .* is right, but not kept", message)
+    assert re.search(r"cache_dir: .* could not be written to \(.*\)\. .* are correct, but not cached", message)
     # What was kept before is there, and the others come when there is space.
     assert 200 <= kept(tmp_path)["some"] < 2000
     assert put_numbers(tmp_path, numbers) == values
@@ -513,7 +513,7 @@ def test_a_folder_without_permission_serves_what_it_has(tmp_path_factory):
         error = in_a_fork(as_nobody, look_up_or_put, folder, "a")
         assert re.search(rf"cache_dir cannot be written to: no permission for '{re.escape(name)}", str(error))
         error = in_a_fork(as_nobody, look_up_or_put, folder / "new", "a")
-        assert re.search(rf"cache_dir '{re.escape(name)}/new' cannot be made: Permission denied", str(error))
+        assert re.search(rf"cache_dir '{re.escape(name)}/new' cannot be created: Permission denied", str(error))
         folder.chmod(0o755)
 
 
@@ -521,7 +521,7 @@ def test_another_kind_of_file(tiny_model, tmp_path):
     encode(["a"], tiny_model, cache_dir=tmp_path)
     with closing(sqlite3.connect(cache_file(tmp_path))) as connection:
         connection.execute("PRAGMA user_version = 7")
-    with pytest.raises(ValueError, match=r"is damaged, or not of this program \(its version is 7\)"):
+    with pytest.raises(ValueError, match=r"is damaged, or not a cache of this version \(its version is 7\)"):
         encode(["a"], tiny_model, cache_dir=tmp_path)
 
 
@@ -544,7 +544,7 @@ def test_a_python_without_sqlite(tiny_model, monkeypatch, tmp_path):
         ("", TypeError, r"cache_dir must be the path of a folder\. Got str ''"),
         (b"x", TypeError, r"cache_dir must be the path of a folder\. Got bytes b'x'"),
         (__file__, ValueError, r"cache_dir must be the path of a folder\. Got '.*test_cache.py', which is a file"),
-        (f"{__file__}/below", ValueError, r"cache_dir '.*test_cache.py/below' cannot be made: Not a directory"),
+        (f"{__file__}/below", ValueError, r"cache_dir '.*test_cache.py/below' cannot be created: Not a directory"),
     ],
 )
 def test_bad_paths(load, name, cache_dir, error, message):

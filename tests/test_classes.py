@@ -1,15 +1,17 @@
 """Classes of texts that say the same: grouping, scores, utility."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import LargestTensor
 from tests.references import classes as reference
 from tests.references import diversity
-from text_metrics.metrics._core import core_class_scores, core_classes, core_inputs
+from text_metrics.metrics._core import core_class_scores, core_classes, core_inputs, core_regrouping
 
 ORDERS = [0, 0.5, 1, 2, float("inf")]
 
@@ -265,4 +267,83 @@ def test_without_each_text_in_a_large_set(rng):
         for i in range(0, 120, 13):
             anew, _ = make(shuffled[:i] + shuffled[i + 1 :], [119], same, grouping)
             expected = core_class_scores.vendi_from_classes(anew, np.array([119]), [1])[0, 0]
+            assert found[i] == pytest.approx(expected, rel=1e-9)
+
+
+def peak_of_grouping(pairs):
+    """Link and group the items of one set; returns the peak of memory, and the number of classes."""
+    n = len(pairs.order)
+    items = core_classes.Items(np.arange(n), np.arange(n), np.array([n]))
+    tracemalloc.start()
+    classes = core_classes.group(items, core_classes.link(pairs), np.array([n]), "complete")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak, classes.counts[0]
+
+
+def test_memory_grows_with_the_pairs_that_are_the_same():
+    peaks, n_pairs = [], []
+    for n in (2000, 4000):
+        starts = np.concatenate([[0], np.cumsum(np.arange(n))])
+        earlier = np.concatenate([np.arange(i, dtype=np.int32) for i in range(n)])
+        peak, count = peak_of_grouping(core_classes.Pairs(np.arange(n), starts, earlier))
+        assert count == 1
+        peaks.append(peak)
+        n_pairs.append(len(earlier))
+    # The pairs of the components; those that were found are the caller's here.
+    assert peaks[1] - peaks[0] < 6 * (n_pairs[1] - n_pairs[0])
+
+
+def test_memory_of_a_chain_grows_with_its_length():
+    peaks = []
+    for n in (3000, 12_000):
+        links = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+        peak, count = peak_of_grouping(core_classes.selected_pairs(links, n))
+        assert count == n // 2
+        peaks.append(peak)
+    assert peaks[1] < 5 * peaks[0]
+
+
+def test_similar_pairs_of_a_large_set_are_compared_in_bounded_blocks(rng):
+    largest = []
+    for n in (2500, 5000):
+        with LargestTensor() as made:
+            core_classes.similar_pairs(rng.standard_normal((n, 8)), all_items(np.array([n])), 0.99)
+        largest.append(made.entries)
+    assert max(largest) <= core_classes._ENTRIES
+
+
+def test_a_removal_is_followed_by_its_changes_alone():
+    # Of texts that are all the same, only the first is followed, and nothing but its own leaving changes.
+    earlier = [np.arange(i, dtype=np.int32) for i in range(300)]
+    assignment = core_classes.group_items(earlier, "complete")
+    removed = np.flatnonzero(assignment.decisive)
+    assert removed.tolist() == [0]
+    changes = core_regrouping.group_without(earlier, assignment, removed, "complete")
+    assert [own.tolist() for own in changes] == [[0], [0], [0], [-1]]
+
+
+@pytest.mark.parametrize("grouping", core_classes.GROUPINGS)
+@pytest.mark.parametrize("share", [0.2, 0.6, 0.95])
+def test_removals_in_a_large_component_equal_the_plain_loop(rng, grouping, share):
+    size = 80
+    texts = [f"{i:02d}" for i in range(size)]
+    related = np.triu(rng.random((size, size)) < share, 1)
+    related |= related.T | np.eye(size, dtype=bool)
+
+    def same(a, b):
+        return related[int(a), int(b)]
+
+    weights = rng.dirichlet(np.full(size, 0.3))
+    weights[7] = 2.0
+    weights /= weights.sum()
+    sizes = np.array([size])
+    classes, relation = make(texts, sizes, same, grouping)
+    for q in (0, 1):
+        found = core_class_scores.classes_without(classes, sizes, q, weights, relation)
+        for i in [*range(0, size, 9), 7]:
+            rest = np.delete(np.arange(size), i)
+            anew, _ = make([texts[j] for j in rest], [size - 1], same, grouping)
+            p = weights[rest] / weights[rest].sum()
+            expected = core_class_scores.vendi_from_classes(anew, np.array([size - 1]), [q], p)[0, 0]
             assert found[i] == pytest.approx(expected, rel=1e-9)

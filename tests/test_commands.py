@@ -3,27 +3,18 @@
 import io
 import json
 import re
-import sys
 import zipfile
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from scripts.reports.gruen import read_ratings
 from scripts.training.gruen.corpus import read_cola
-from tests.conftest import ROOT, SETS
+from tests.commands import WORKSHOP, run_command
+from tests.conftest import SETS
 from text_metrics import __main__ as cli
 from text_metrics.commands.shared import files as _files
 
-# The commands of scripts/, by what follows `python -m scripts.`: the modules with a function `main`.
-WORKSHOP = {
-    ".".join(path.relative_to(ROOT / "scripts").with_suffix("").parts).removesuffix(".__main__"): ".".join(
-        path.relative_to(ROOT).with_suffix("").parts
-    )
-    for path in sorted((ROOT / "scripts").rglob("*.py"))
-    if "\ndef main(" in path.read_text(encoding="utf-8")
-}
 OWN_TOOLS = ("tooling.build_space", "tooling.cards", "tooling.push_space", "tooling.screenshots", "tooling.vendor")
 PAIR = {"set1": ["a", "b"], "set2": ["c", "d"], "llm_diversity": 0, "src": "x"}
 PEOPLE = {**PAIR, "human_diversity": [0, 1, 1]}
@@ -41,14 +32,7 @@ def run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def run_once(name, *words):
-        try:
-            if name in cli.COMMANDS:
-                code = cli.main([name, *map(str, words)])
-            else:
-                monkeypatch.setattr(sys, "argv", [name, *map(str, words)])
-                code = import_module(WORKSHOP[name]).main()
-        except SystemExit as stop:  # of argparse
-            code = stop.code
+        code = run_command(monkeypatch, name, *words)
         return code, capsys.readouterr().err
 
     return run_once
@@ -83,11 +67,6 @@ def meta_eval_kinds(path):
 def validate_targets(path):
     Path("labelled.json").write_text(json.dumps(LABELLED))
     return "reports.probeval", "--targets", path, "--predictions", "labelled.json"
-
-
-def validate_assessments(path):
-    Path("targets.jsonl").write_text(lines(TARGET))
-    return "reports.probeval", "--targets", "targets.jsonl", "--assessments", path
 
 
 def validate_predictions(path):
@@ -130,7 +109,6 @@ COMMANDS = {
         *("--model", "./nowhere", "--reference", path),
     ),
     "reports.probeval, targets": validate_targets,
-    "reports.probeval, assessments": validate_assessments,
     "reports.probeval, predictions": validate_predictions,
     "probe, questions": lambda path: (
         *("probe", "ask", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
@@ -233,13 +211,6 @@ WRONG = {
         [TARGET, TARGET],
         [{**TARGET, "metadata": {"id": "other"}}],
     ],
-    "reports.probeval, assessments": [
-        [LABELLED],
-        [{"question_id": "q1"}],
-        [{"question_id": 1, "assessments": {}}],
-        [{"question_id": "q1", "assessments": ["dog"]}],
-        [{"question_id": "q1", "assessments": {"dog": "c"}}] * 2,
-    ],
     "reports.probeval, predictions": [
         [[]],
         [{"annotated_prediction_data": []}],
@@ -297,7 +268,7 @@ FOLDERS = [
         b'{"metadata": {"id": "a"}}\n',
         "has no 'answers'",
     ),
-    (("reports.long_texts", "--data", "."), "text/state_union.zip", b"", "is a damaged or encrypted archive"),
+    (("reports.long_texts",), "text/state_union.zip", b"", "is a damaged or encrypted archive"),
     (
         ("training.train_plausibility", *TRAIN[1:], "--rate", "texts.jsonl", "--out", "rated.jsonl"),
         *("text/brown.zip", b"", "is a damaged or encrypted archive"),
@@ -353,7 +324,7 @@ def test_a_card_without_markers_is_named(run, monkeypatch):
 
 def test_every_command_that_reads_files_of_the_user_is_here():
     """A new command is added to the tables above, or to these, which read only files of the repository."""
-    own = {"demo", "reports.evidence", "reports.intervals", "reports.toy_policy", *OWN_TOOLS}
+    own = {"demo", "reports.toy_policy", "reports.intervals", "reports.evidence", *OWN_TOOLS}
     tested = {name.split(",")[0] for name in COMMANDS} | {words[0] for words, *_ in FOLDERS}
     tested |= {"tooling.fill_evidence", "reports.gruen"}
     assert {*cli.COMMANDS, *WORKSHOP} - own == tested

@@ -7,13 +7,18 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from tests.conftest import SETS
+from tests.conftest import SETS, LargestTensor
 from tests.references import classes as reference
 from tests.references import diversity
 from tests.test_vendi_classes import first_letter
-from text_metrics.metrics._core import core_contributions, core_neighbours, core_secular, core_spectra
+from text_metrics.metrics._core import (
+    core_contributions,
+    core_distances,
+    core_leave_one_out,
+    core_secular,
+    core_spectra,
+)
 
 ORDERS = [0, 0.5, 1, 2, float("inf")]
 
@@ -106,19 +111,6 @@ def test_the_eigenvalues_of_a_matrix_without_each_row(rng, make):
         np.testing.assert_allclose(own, expected, rtol=0, atol=1e-13 * np.abs(eigenvalues).max())
 
 
-class LargestTensor(TorchDispatchMode):
-    """The entries of the largest tensor that is made, and the eigenvalue problems that are solved."""
-
-    entries = decompositions = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        found = function(*args, **(kwargs or {}))
-        for own in found if isinstance(found, (tuple, list)) else [found]:
-            self.entries = max(self.entries, own.numel() if isinstance(own, torch.Tensor) else 0)
-        self.decompositions += "eigh" in str(function)
-        return found
-
-
 def test_one_decomposition_serves_all_texts_and_memory_is_bounded(rng, monkeypatch):
     monkeypatch.setattr(core_contributions, "_ENTRIES", 2**14)
     vectors = rng.standard_normal((12_000, 8)).astype(np.float32)
@@ -191,16 +183,31 @@ def test_chamfer_without_each_text(rng, weighted):
         sizes, lambda rest: reference.chamfer(vectors[rest], None if factors is None else factors[rest]), least=2
     )
     for block_rows in (10, 2048):
-        found = core_neighbours.nearest_without(vectors, sizes, factors, block_rows=block_rows)
+        found = core_leave_one_out.nearest_without(vectors, sizes, factors, block_rows=block_rows)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_chamfer_of_a_large_set_in_blocks(rng, monkeypatch):
     vectors = rng.standard_normal((60, 5))
-    whole = core_neighbours.nearest_without(vectors, np.array([60]))
-    monkeypatch.setattr(core_neighbours, "_ENTRIES", 420)
-    blocks = core_neighbours.nearest_without(vectors, np.array([60]), block_rows=30)
+    whole = core_leave_one_out.nearest_without(vectors, np.array([60]))
+    monkeypatch.setattr(core_leave_one_out, "_ENTRIES", 420)
+    blocks = core_leave_one_out.nearest_without(vectors, np.array([60]), block_rows=30)
     np.testing.assert_allclose(blocks, whole, rtol=1e-12)
+
+
+def test_memory_of_chamfer_does_not_grow_with_the_square(rng):
+    for find in (
+        core_leave_one_out.nearest_without,
+        core_distances.nearest_neighbours,
+        lambda vectors, sizes: core_leave_one_out.expected_nearest(vectors, sizes, 3),
+    ):
+        largest = []
+        for size in (3000, 6000):
+            vectors, sizes = rng.standard_normal((size, 4)), np.array([size])
+            with LargestTensor() as made:
+                find(vectors, sizes)
+            largest.append(made.entries)
+        assert max(largest) <= core_leave_one_out._ENTRIES
 
 
 def gaussian(x):

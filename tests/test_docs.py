@@ -12,10 +12,9 @@ from pathlib import Path
 import evaluate
 import pytest
 
-from scripts.tooling.cards import entries, fill, read_help, to_markdown
+from scripts.tooling.cards import entries, fill, to_markdown
 from text_metrics.__main__ import COMMANDS
 from text_metrics.__main__ import main as text_metrics
-from text_metrics.commands import demo
 
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = sorted(path.parent for path in ROOT.glob("metrics/*/*.py") if path.stem == path.parent.name)
@@ -115,12 +114,11 @@ def test_card_and_help_have_every_argument(folder):
 
 
 @every_metric
-def test_card_lists_are_made_from_the_help(folder):
+def test_card_has_lists_that_are_made_from_the_help(folder):
+    """That they are is checked by `make lint`."""
     card = (folder / "README.md").read_text(encoding="utf-8")
-    help_text = read_help(folder / f"{folder.name}.py")
     for section in ("Args", "Returns"):
         assert f"<!-- help: {section} -->\n- `" in card
-    assert fill(card, help_text) == card, "run `make cards`"
 
 
 def test_card_lists_change_with_the_help():
@@ -163,9 +161,14 @@ def test_requirements_are_those_of_the_project(folder):
     assert set(lines) <= set(PYPROJECT["project"]["dependencies"])
 
 
-def test_readme_shows_what_the_demo_prints(capsys):
-    demo.main([])
+def test_readme_shows_what_the_demo_prints(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert not text_metrics(["demo"])
     printed = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    rows = {line.split()[0]: line for line in printed if "more diverse)" in line}
+    assert rows["self_bleu"].endswith("B: fooled by words")
+    assert rows["vendi_embed"].endswith("A, rightly")
+    assert rows["chamfer_diversity"].endswith("A, rightly")
     written = {line.strip() for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()}
     assert [line for line in printed if line not in written] == []
 
@@ -240,6 +243,70 @@ def test_links_lead_somewhere(path):
     if path.parent.parent.name == "metrics":
         # A card is also read on a Space, where the folder stands alone.
         assert [link for link in links if ".." in link] == []
+
+
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("metrics/*/*.md")]
+every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+def code_of(path: Path) -> list[str]:
+    """List what is set in code font: the lines of blocks, and the spans in the prose."""
+    text = path.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```.*\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()] + re.findall(r"`([^`\n]+)`", prose)
+
+
+def is_run_by_python(module: str) -> bool:
+    file = ROOT / module.replace(".", "/")
+    return file.with_suffix(".py").is_file() or (file / "__main__.py").is_file()
+
+
+@every_document
+def test_paths_exist(path):
+    rooms = r"(?:metrics|spaces|text_metrics|scripts|docs|tests)"
+    # A path with <name> stands for several.
+    named = [found for code in code_of(path) for found in re.findall(rf"(?<![\w./<>-]){rooms}/[\w./<>-]*", code)]
+    assert [name for name in named if "<" not in name and not (ROOT / name).exists()] == []
+
+
+@every_document
+def test_commands_exist(path):
+    code = code_of(path)
+    modules = [found for line in code for found in re.findall(r"python -m (scripts\.[\w.]+)", line)]
+    assert [module for module in modules if not is_run_by_python(module)] == []
+    # A script is run as a module, not by its path.
+    assert [line for line in code if re.search(r"python scripts/|scripts/\S+\.py -", line)] == []
+    commands = [found for line in code for found in re.findall(r"(?:^|\s)text-metrics ([a-z][\w-]*)", line)]
+    assert [name for name in commands if name not in COMMANDS] == []
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z][\w-]*):", makefile, flags=re.MULTILINE)
+    made = [name for line in code for words in re.findall(r"^make((?: [a-z][\w-]*)+)", line) for name in words.split()]
+    assert [name for name in made if name not in targets] == []
+
+
+def test_contributing_lists_every_core_file():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`core_.*?) \|", text, flags=re.MULTILINE)
+    listed = sorted(name for row in rows for name in re.findall(r"`(core_\w+\.py)`", row))
+    assert listed == sorted(path.name for path in ROOT.glob("metrics/_core/core_*.py"))
+
+
+def test_contributing_lists_every_script():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = sorted(re.findall(r"`((?:reports|training|tooling)\.\w+)`", text))
+    scripts = [path.parent if path.name == "__main__.py" else path for path in ROOT.glob("scripts/*/**/*.py")]
+    run = [path for path in scripts if path.is_dir() or '__name__ == "__main__"' in path.read_text(encoding="utf-8")]
+    assert listed == sorted(".".join(path.relative_to(ROOT / "scripts").with_suffix("").parts) for path in run)
+
+
+def test_the_makefile_runs_modules_that_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    modules = re.findall(r"python -m (scripts\.[\w.]+)", makefile)
+    assert [module for module in modules if not is_run_by_python(module)] == []
+    commands = re.findall(r"text-metrics ([a-z][\w-]*)", makefile)
+    assert modules
+    assert set(commands) <= set(COMMANDS)
 
 
 def test_readme_links_every_page():

@@ -14,15 +14,28 @@ from tests.conftest import METRICS, ROOT, SET_METRICS, SETS, TEXT_METRICS
 FLAT = [text for members in SETS for text in members][:12]
 
 
-@pytest.mark.parametrize("name", [*SET_METRICS, *TEXT_METRICS])
-def test_loads_from_any_directory(name, tmp_path):
-    program = f"import evaluate; print(evaluate.load({str(METRICS / name)!r}).compute(predictions=['a b', 'a b']))"
+SCORE_EACH = """
+import evaluate, sys
+for path in sys.argv[1:]:
+    print(evaluate.load(path).compute(predictions=["a b", "a b"]))
+"""
+
+
+def test_loads_from_any_directory(tmp_path):
+    """All in one process; tests/test_spaces.py loads each in a process of its own."""
+    names = [*SET_METRICS, *TEXT_METRICS]
     environment = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", SCORE_EACH, *(str(METRICS / name) for name in names)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert f"'{name}':" in done.stdout
+    for name, line in zip(names, done.stdout.splitlines(), strict=True):
+        assert f"'{name}':" in line
 
 
 @pytest.mark.parametrize("name", [*SET_METRICS, *TEXT_METRICS])
@@ -70,26 +83,30 @@ def test_bad_pieces_are_refused_when_they_come(name):
     assert metric.compute()[name] == metric.compute(predictions=["a", "b"])[name]
 
 
-@pytest.mark.parametrize("name", SET_METRICS)
-def test_two_processes_score_as_one(name, tmp_path):
+SECOND_PROCESS = """
+import evaluate, json, sys
+sets = json.load(open("sets.json"))
+for path in sys.argv[1:]:
+    metric = evaluate.load(path, process_id=1, num_process=2, experiment_id="two", cache_dir=".")
+    assert metric.compute(predictions=sets) is None
+"""
+
+
+def test_two_processes_score_as_one(tmp_path):
     settings = {"num_process": 2, "experiment_id": "two", "cache_dir": str(tmp_path)}
-    program = (
-        "import evaluate, json, sys\n"
-        "sets = json.load(open(sys.argv[1]))\n"
-        f"metric = evaluate.load({str(METRICS / name)!r}, process_id=1, **{settings!r})\n"
-        "assert metric.compute(predictions=sets) is None\n"
-    )
+    paths = [str(METRICS / name) for name in SET_METRICS]
     (tmp_path / "sets.json").write_text(json.dumps(SETS[3:]))
-    other = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "sets.json")], cwd=ROOT)
-    metric = evaluate.load(str(METRICS / name), process_id=0, **settings)
-    # The first process asks for the other's lock file once: so it waits for it here.
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.rglob("*-2-1.arrow.lock")) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    result = metric.compute(predictions=SETS[:3])
+    other = subprocess.Popen([sys.executable, "-c", SECOND_PROCESS, *paths], cwd=tmp_path)
+    for path in paths:
+        metric = evaluate.load(path, process_id=0, **settings)
+        # The first process asks for the other's lock file once: so it waits for it here.
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.rglob(f"{metric.name}/**/*-2-1.arrow.lock")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        result = metric.compute(predictions=SETS[:3])
+        expected = evaluate.load(path).compute(predictions=SETS)
+        assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
     assert other.wait(timeout=60) == 0
-    expected = evaluate.load(str(METRICS / name)).compute(predictions=SETS)
-    assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
 
 
 @pytest.mark.parametrize("name", SET_METRICS)

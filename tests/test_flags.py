@@ -54,7 +54,7 @@ def test_a_flag_that_is_not_set_can_be_given_with_any_setting(load, name, value)
     expected = load(name).compute(predictions=TEXTS, rarefy=2)
     assert load(name).compute(predictions=TEXTS, rarefy=2, contributions=value) == expected
     for other in YES:
-        with pytest.raises(ValueError, match="contributions cannot be given with rarefy"):
+        with pytest.raises(ValueError, match="contributions cannot be combined with rarefy"):
             load(name).compute(predictions=TEXTS, rarefy=2, contributions=other)
 
 

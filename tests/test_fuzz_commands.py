@@ -22,7 +22,7 @@ from scripts.training.gruen.corpus import read_cola
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.candidate_sets import candidate_sets
-from text_metrics.commands.meta_eval.kinds import read_kinds
+from text_metrics.commands.meta_eval.generated_sets import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
 from text_metrics.commands.meta_eval.raters import read_rater
 from text_metrics.commands.probe import files as probe_files
@@ -64,7 +64,6 @@ PEOPLE = [
 MODEL = [{"id": f"q{i}", "answers": ["a dog", {"text": "cat", "count": 2}]} for i in range(2)]
 QUESTIONS = [{"id": "q0", "question": "Name a pet."}, {"id": 1, "question": "Who?", "sentence": "Somebody sings."}]
 SHOTS = [{"question": "Name a bird.", "answer": "owl", "sentence": "A bird sings."}] * 2
-ASSESSED = [{"question_id": f"q{i}", "assessments": {"dog": f"q{i}.0", "car": "wrong"}} for i in range(2)]
 JOURNAL = [{"key": "k", "answer": "a", "tokens": [1, 2]}, {"key": "k", "answer": None, "tokens": [0, 0]}]
 COLA = b"x\t1\t\tGood one.\nx\t0\t*\tBad one.\n"
 RATINGS = b'sys_ref,naturalness,quality\na b,1,2\n"c, d",3,4.5\n'
@@ -154,15 +153,11 @@ READERS = {
     "judge_diversity, journal": ("out.journal", lines(JOURNAL), read_journal),
     "validate_probeval, targets": (
         *("targets.jsonl", lines(TARGETS)),
-        lambda path: pools.read(path, beside(path, "labelled.json", {"annotated_prediction_data": ANSWERS}), None),
+        lambda path: pools.read(path, beside(path, "labelled.json", {"annotated_prediction_data": ANSWERS})),
     ),
     "validate_probeval, predictions": (
         *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
-        lambda path: pools.read(targets_beside(path), path, None),
-    ),
-    "validate_probeval, assessments": (
-        *("assessed.jsonl", lines(ASSESSED)),
-        lambda path: pools.read(targets_beside(path), None, path),
+        lambda path: pools.read(targets_beside(path), path),
     ),
     "calibrate_classes": (
         "targets.jsonl",

@@ -1,4 +1,4 @@
-"""How rows become sets in score and choose: keys that come back, and bad rows, in every file."""
+"""How rows become sets in `score` and `choose`: keys that come back, and bad rows, in every kind of file."""
 
 import csv
 import json

@@ -164,15 +164,15 @@ def test_other_tokenizers_get_their_own_special_tokens(kind, tmp_path):
 
 def test_a_model_without_the_head_is_refused(load, gruen_models):
     settings = without_sop(gruen_models)
-    with pytest.raises(ValueError, match=r"lm_model: .* holds no trained weights for a masked language model: "):
+    with pytest.raises(ValueError, match=r"lm_model: .* has no trained weights for a masked language model: "):
         load("gruen").compute(
             predictions=TEXTS, components=["grammaticality"], **settings | {"lm_model": settings["cola_model"]}
         )
-    with pytest.raises(ValueError, match=r"cola_model: .* holds no trained weights for a classifier: "):
+    with pytest.raises(ValueError, match=r"cola_model: .* has no trained weights for a classifier: "):
         load("gruen").compute(
             predictions=TEXTS, components=["grammaticality"], **settings | {"cola_model": settings["lm_model"]}
         )
-    with pytest.raises(ValueError, match=r"sop_model: .* holds no trained weights for sentence-order prediction: "):
+    with pytest.raises(ValueError, match=r"sop_model: .* has no trained weights for sentence-order prediction: "):
         load("gruen").compute(
             predictions=TEXTS, components=["coherence"], backbone="bert", sop_model=settings["cola_model"]
         )
@@ -411,9 +411,7 @@ def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(lost_weights
     original.write_bytes(b"something else")
     assert metric.compute(predictions=TEXTS)["gruen"] > 0
     copy.unlink()
-    with pytest.raises(
-        ValueError, match=rf"{WEIGHTS}, and they are not there: .* is another file \(SHA-256 [0-9a-f]+, exp"
-    ):
+    with pytest.raises(ValueError, match=rf"{WEIGHTS}, which are missing: .* is another file \(SHA-256 [0-9a-f]+, exp"):
         metric.compute(predictions=TEXTS)
     original.unlink()
     with pytest.raises(ValueError, match=r"no folder and no Space is known .* or pass backbone='bert'"):

@@ -1,11 +1,16 @@
 """gruen at the length that models write: repetition and lost focus are found, and prose is left alone."""
 
+import difflib
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from text_metrics.metrics.gruen import gruen_repeats
 from text_metrics.metrics.gruen.gruen_focus import FOCUS_RULE, bonds, embedding_breaks, focus_margin, ties
 from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE, RepeatRule, find_repeats, shared_passages
 
@@ -171,6 +176,57 @@ def test_thousands_of_sentences_take_no_time():
         for i in range(300)
     ]
     assert find_repeats(sentences).n_pairs() == math.comb(300, 2)
+
+
+@settings(deadline=None)
+@given(*[st.lists(st.sampled_from("abc"), max_size=25)] * 2)
+def test_runs_are_the_matching_blocks_of_difflib(first, second):
+    blocks = difflib.SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
+    expected = [(block.a, block.size) for block in blocks if block.size >= 3]
+    assert gruen_repeats._runs("".join(first), "".join(second)) == expected
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.lists(st.sampled_from(["red", "fox", "the", "sees", "a", "cat"]), min_size=1, max_size=14), max_size=9)
+)
+def test_sentences_repeat_each_other_in_company_as_alone(found):
+    sentences = [" ".join(own) for own in found]
+    pairs = {(i, j): flags for i, j, flags in find_repeats(sentences).pairs(1000)}
+    for i, j in itertools.combinations(range(len(sentences)), 2):
+        if sentences[i] != sentences[j]:
+            alone = find_repeats([sentences[i], sentences[j]]).pairs(1)
+            assert pairs.get((i, j)) == (alone[0][2] if alone else None)
+
+
+def test_near_equal_sentences_are_compared_once_for_each_pattern(monkeypatch):
+    compared = []
+    judge = gruen_repeats._Judge._judge_runs
+    monkeypatch.setattr(gruen_repeats._Judge, "_judge_runs", lambda *own: compared.append(own) or judge(*own))
+    counts = []
+    for n in (200, 800):
+        sentences = [f"The boat with number {i} left the old harbour before the fog came in." for i in range(n)]
+        assert find_repeats(sentences).n_pairs() == math.comb(n, 2)
+        counts.append(len(compared))
+        compared.clear()
+    # Once for each part of the pairs, of which patterns are kept.
+    assert counts[0] == 1
+    assert counts[1] <= math.comb(800, 2) // gruen_repeats._JUDGED_PAIRS + 1
+
+
+def test_memory_of_pairs_of_sentences_is_that_of_their_flags(monkeypatch):
+    monkeypatch.setattr(gruen_repeats, "_JUDGED_PAIRS", 2**10)
+    monkeypatch.setattr(gruen_repeats, "_PRODUCT_PAIRS", 2**12)
+    peaks, n_pairs = [], []
+    find_repeats(STORY)
+    for n in (200, 600):
+        sentences = [f"The boat with number {i} left the old harbour before the fog came in." for i in range(n)]
+        tracemalloc.start()
+        n_pairs.append(find_repeats(sentences).n_pairs())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # 9 bytes for a pair, and as much while parts are joined.
+    assert peaks[1] - peaks[0] < 25 * (n_pairs[1] - n_pairs[0])
 
 
 # Focus.

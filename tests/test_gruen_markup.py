@@ -1,6 +1,10 @@
 """gruen's reading of text as models write it: Markdown, line breaks, dialogue and emoji."""
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from text_metrics.metrics.gruen import gruen_markup, gruen_text
 
@@ -166,3 +170,17 @@ def test_a_list_is_not_redundant_for_its_form(load):
     items = "\n".join(f"- **{name}** is a good place to eat" for name in ("Anna's Kitchen", "The Lion", "Sea View"))
     plain = load("gruen").compute(predictions=[f"Three tips:\n\n{items}"], components=["non_redundancy"], details=True)
     assert plain["n_sentences"] == [4]
+
+
+@given(st.text(alphabet="\n\r\t 1.)=a", max_size=12))
+def test_what_may_be_markdown_is_found_within_lines(text):
+    across_lines = re.compile(r"[#*_`~>|\[+-]|^\s*\d+[.)]|^=+\s*$", re.MULTILINE)
+    assert bool(gruen_markup._MARKS.search(text)) == bool(across_lines.search(text))
+
+
+@pytest.mark.parametrize("blank", ["\n", " \n", "=a\n"])
+def test_many_lines_are_read_in_linear_time(blank):
+    # In quadratic time, nine minutes.
+    text = blank * 200_000
+    assert gruen_markup.read_blocks(f"{text}One.\nTwo.").texts[-2:] == ["One.", "Two."]
+    assert gruen_markup.read_blocks("a broken line \n" * 100_000).texts == [" ".join(["a broken line"] * 100_000)]

@@ -69,7 +69,7 @@ def test_set_size_checks_nested_sets(load, name):
 
 @pytest.mark.parametrize("name", SET_METRICS)
 def test_unknown_setting(load, name):
-    with pytest.raises(TypeError, match="unexpected keyword argument 'sett_size'"):
+    with pytest.raises(TypeError, match="has no argument 'sett_size'"):
         load(name).compute(predictions=GOOD, sett_size=2)
 
 

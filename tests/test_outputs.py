@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import datasets
@@ -16,8 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.commands import command_of, run_command
 from tests.conftest import ROOT
 from tests.files import read_jsonl, small_files
+from text_metrics import __main__ as cli
 from text_metrics.commands.meta_eval import pages
 from text_metrics.commands.meta_eval import report as meta_report
 from text_metrics.commands.shared.outputs import check_outputs
@@ -39,7 +40,7 @@ COMPARE = [
     *("--setting", "model=model.gguf", "--setting", "vectors=./folder2"),
 ]
 META_EVAL = [
-    *("meta_eval", "data.jsonl", "other.jsonl", "--quality", "third.jsonl", "--append", "fourth.jsonl"),
+    *("meta-eval", "data.jsonl", "other.jsonl", "--quality", "third.jsonl"),
     *("--sets", "folder", "--model", "./folder2"),
 ]
 REPORT = [
@@ -47,8 +48,7 @@ REPORT = [
     *("--setting", "model=model.gguf"),
 ]
 VALIDATE = [
-    *("validate_probeval", "--targets", "data.jsonl", "--predictions", "other.jsonl", "--assessments", "third.jsonl"),
-    *("--vectors", "fourth.jsonl", "--model", "model.gguf"),
+    *("reports.probeval", "--targets", "data.jsonl", "--predictions", "other.jsonl", "--model", "model.gguf"),
 ]
 # What is read, and each output with the words that come before it.
 COMMANDS = {
@@ -61,23 +61,23 @@ COMMANDS = {
         for option in ("--json", "--plot", "--setting cache_dir=")
     },
     **{
-        f"meta_eval {option}": ([*LINES[:4], "folder", MODEL], [*META_EVAL, option])
+        f"meta-eval {option}": ([*LINES[:3], "folder", MODEL], [*META_EVAL, option])
         for option in ("--markdown", "--json", "--html", "--pictures", "--cache", "--list-texts")
     },
-    "candidate_sets pairs": (["data.jsonl"], ["candidate_sets", "pairs", "--no-noun-shuffle", "data.jsonl"]),
-    "candidate_sets generate": (["data.jsonl"], ["candidate_sets", "generate", *CHAT, "data.jsonl"]),
-    "judge_diversity": (["data.jsonl"], ["judge_diversity", *CHAT, "data.jsonl"]),
-    "rate_quality": (
+    "candidate-sets pairs": (["data.jsonl"], ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl"]),
+    "candidate-sets generate": (["data.jsonl"], ["candidate-sets", "generate", *CHAT, "data.jsonl"]),
+    "judge-diversity": (["data.jsonl"], ["judge-diversity", *CHAT, "data.jsonl"]),
+    "rate-quality": (
         ["data.jsonl", "other.jsonl", "model.gguf"],
-        ["rate_quality", "--model", "model.gguf", "--reference", "other.jsonl", "data.jsonl"],
+        ["rate-quality", "--model", "model.gguf", "--reference", "other.jsonl", "data.jsonl"],
     ),
-    "cluster_answers": (
+    "cluster-answers": (
         ["data.jsonl", "other.jsonl"],
-        ["cluster_answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl"],
+        ["cluster-answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl"],
     ),
-    "cluster_answers --answers": (
+    "cluster-answers --answers": (
         ["data.jsonl", "other.jsonl"],
-        ["cluster_answers", *CHAT, "data.jsonl", "clustered.jsonl", "--answers", "other.jsonl"],
+        ["cluster-answers", *CHAT, "data.jsonl", "clustered.jsonl", "--answers", "other.jsonl"],
     ),
     "probe ask": (["data.jsonl", "other.jsonl"], ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl"]),
     "probe ask --local": (
@@ -93,27 +93,42 @@ COMMANDS = {
         for name in ("annotators", "sensitivity")
         for option in ("--json", "--plot", "--write")
     },
-    **{f"validate_probeval {option}": (LINES, [*VALIDATE, option]) for option in ("--report", "--plot", "--scatter")},
-    "validate_gruen": (
-        ["folder", "folder2", "data.jsonl"],
-        ["validate_gruen", "--text", "folder", "--gruen", "folder2", "--cola", "data.jsonl", "--report"],
+    **{
+        f"reports.probeval {option}": (["data.jsonl", "other.jsonl", "model.gguf"], [*VALIDATE, option])
+        for option in ("--report", "--scatter")
+    },
+    "reports.gruen": (
+        ["folder", "folder2"],
+        ["reports.gruen", "--text", "folder", "--gruen", "folder2", "--report"],
     ),
-    "train_plausibility": (
+    "training.train_plausibility": (
         ["folder", "folder2", "data.jsonl"],
-        ["train_plausibility", "--text", "folder", "--cola", "folder2", "--rate", "data.jsonl", "--out"],
+        ["training.train_plausibility", "--text", "folder", "--cola", "folder2", "--rate", "data.jsonl", "--out"],
     ),
     **{
-        f"train_gruen_compact {option}": (
+        f"training.train_gruen_compact {option}": (
             ["folder", "folder2", "model.gguf"],
-            ["train_gruen_compact", "--text", "folder", "--cola", "folder2", "--teacher", "model.gguf", option],
+            [
+                "training.train_gruen_compact",
+                "--text",
+                "folder",
+                "--cola",
+                "folder2",
+                "--teacher",
+                "model.gguf",
+                option,
+            ],
         )
         for option in ("--out", "--checkpoints")
     },
-    "calibrate_gruen": (["data/text", "model.gguf"], ["calibrate_gruen", "--model", "model.gguf", "--card"]),
-    "measure_long_texts": (["data/text"], ["measure_long_texts", "--data", ".", "--write"]),
-    "compare_encoders": (["data"], ["compare_encoders", "time", "--write"]),
+    "training.calibrate_gruen": (
+        ["data/text", "model.gguf"],
+        ["training.calibrate_gruen", "--model", "model.gguf", "--card"],
+    ),
+    "reports.long_texts": (["data/text"], ["reports.long_texts", "--write"]),
+    "reports.encoders": (["data"], ["reports.encoders", "time", "--write"]),
     **{
-        f"benchmark {option}": (["data.json"], ["benchmark", "--from-json", "data.json", option])
+        f"reports.benchmark {option}": (["data.json"], ["reports.benchmark", "--from-json", "data.json", option])
         for option in ("--json", "--report")
     },
 }
@@ -122,19 +137,37 @@ PAIRS_OF_OUTPUTS = {
     "score": [*EMBED, "--out", "{0}", "--setting", "cache_dir={1}"],
     "score, summary": [*EMBED, "--out", "{0}", "--setting", "cache_dir={1}.summary.json"],
     "compare": [*COMPARE, "--json", "{0}", "--plot", "{1}"],
-    "meta_eval": [*META_EVAL, "--markdown", "{0}", "--html", "{1}"],
-    "meta_eval, pictures": [*META_EVAL, "--json", "{0}/kappa.svg", "--pictures", "{1}"],
-    "cluster_answers": ["cluster_answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}"],
-    "cluster_answers, journal": [
-        *("cluster_answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
+    "meta-eval": [*META_EVAL, "--markdown", "{0}", "--html", "{1}"],
+    "meta-eval, pictures": [*META_EVAL, "--json", "{0}/kappa.svg", "--pictures", "{1}"],
+    "cluster-answers": ["cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}"],
+    "cluster-answers, journal": [
+        *("cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
     ],
     "probe report": [*REPORT, "--markdown", "{0}", "--write", "{1}"],
-    "validate_probeval": [*VALIDATE, "--plot", "{0}", "--scatter", "{1}"],
-    "train_gruen_compact": [
-        *("train_gruen_compact", "--text", "folder", "--cola", "folder2", "--out", "{0}", "--checkpoints", "{1}"),
+    "reports.probeval": [*VALIDATE, "--report", "{0}", "--scatter", "{1}"],
+    "training.train_gruen_compact": [
+        *(
+            "training.train_gruen_compact",
+            "--text",
+            "folder",
+            "--cola",
+            "folder2",
+            "--out",
+            "{0}",
+            "--checkpoints",
+            "{1}",
+        ),
     ],
-    "benchmark": ["benchmark", "--from-json", "data.json", "--json", "{0}", "--report", "{1}"],
-    "benchmark, pictures": ["benchmark", "--from-json", "data.json", "--json", "{0}/time.svg", "--pictures", "{1}"],
+    "reports.benchmark": ["reports.benchmark", "--from-json", "data.json", "--json", "{0}", "--report", "{1}"],
+    "reports.benchmark, pictures": [
+        "reports.benchmark",
+        "--from-json",
+        "data.json",
+        "--json",
+        "{0}/time.svg",
+        "--pictures",
+        "{1}",
+    ],
     "a temporary name": [*COMPARE, "--json", "{0}", "--plot", "{1}.tmp"],
 }
 
@@ -154,12 +187,7 @@ def run(tmp_path, monkeypatch, capsys):
     Path("data.json").write_text(json.dumps([LINE]), encoding="utf-8")
 
     def run_once(name, *words):
-        module = import_module(f"scripts.{name}")
-        if name in ("score", "choose"):
-            code = module.main(list(words))
-        else:
-            monkeypatch.setattr(sys, "argv", [f"{name}.py", *words])
-            code = module.main()
+        code = run_command(monkeypatch, name, *words)
         return code, capsys.readouterr().err
 
     return run_once
@@ -220,7 +248,7 @@ def test_other_files_beside_a_metric_or_a_model_are_no_error(run):
 
 
 def is_possible(words, place):
-    """Say whether the command would take this output at all: score and choose know it by its extension."""
+    """Say whether the command would take this output at all: `score` and `choose` know it by its extension."""
     if "--one-set" in words:
         return place.suffix == ".json"
     return words[0] not in ("score", "choose") or place.suffix in (".jsonl", "") or words[-1].endswith("=")
@@ -246,16 +274,16 @@ DERIVED = [
     (SCORE, "out.jsonl", "out.jsonl.summary.json"),
     (CHOOSE, "out.csv", "out.csv.bad.jsonl"),
     (CHOOSE, "out.csv", "out.csv.parts/data.jsonl"),
-    (["judge_diversity", *CHAT], "out.jsonl", "out.jsonl.journal"),
-    (["judge_diversity", *CHAT], "out.jsonl", "out.jsonl.journal.lock"),
-    (["judge_diversity", *CHAT], "out.jsonl", "out.jsonl.tmp"),
-    (["candidate_sets", "generate", *CHAT], "out.jsonl", "out.jsonl.journal"),
-    (["candidate_sets", "pairs"], "out.jsonl", "out.jsonl.tmp"),
-    (["cluster_answers", *CHAT], "out.jsonl", "out.jsonl.journal"),
+    (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.journal"),
+    (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.journal.lock"),
+    (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.tmp"),
+    (["candidate-sets", "generate", *CHAT], "out.jsonl", "out.jsonl.journal"),
+    (["candidate-sets", "pairs"], "out.jsonl", "out.jsonl.tmp"),
+    (["cluster-answers", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["probe", "ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
-    (["rate_quality", "--model", "m"], "out.jsonl", "out.jsonl.tmp"),
-    (["meta_eval", "--pictures"], "pictures", "pictures/kappa.svg"),
-    (["benchmark", "--pictures"], "pictures", "pictures/time.svg"),
+    (["rate-quality", "--model", "m"], "out.jsonl", "out.jsonl.tmp"),
+    (["meta-eval", "--pictures"], "pictures", "pictures/kappa.svg"),
+    (["reports.benchmark", "--pictures"], "pictures", "pictures/time.svg"),
 ]
 
 
@@ -267,9 +295,9 @@ def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, outp
     words = [data if word == "data.jsonl" else word for word in words]
     if words[0] in ("score", "choose"):
         words = [*words, "--out", output]
-    elif words[0] == "meta_eval":
+    elif words[0] == "meta-eval":
         words = [*words, output, "--markdown", "m.md", data]
-    elif words[0] == "benchmark":
+    elif words[0] == "reports.benchmark":
         words = [*words, output, "--from-json", data]
     else:
         words = [*words, data, output]
@@ -301,18 +329,18 @@ def test_outputs_that_harm_nothing_are_no_error(tmp_path, monkeypatch):
 def test_every_option_that_is_a_path_is_in_the_tables():
     """A new option is added to the commands above, or here: what is read, and has no output beside it."""
     only_read = {
-        ("train_toy_policy", "--plot"),  # reads nothing
-        ("benchmark", "--pictures"),
-        ("build_space", "--to"),
-        ("push_space", "--build"),
-        ("fill_evidence", "--root"),
-        *((name, "--targets") for name in ("calibrate_clusters",)),
-        *((name, "--data") for name in ("calibrate_classes", "measure_choice")),
+        ("reports.toy_policy", "--plot"),  # reads nothing
+        ("reports.intervals", "--write"),
+        ("reports.benchmark", "--pictures"),
+        ("tooling.build_space", "--to"),
+        ("tooling.push_space", "--build"),
+        ("tooling.fill_evidence", "--root"),
+        ("training.calibrate_clusters", "--targets"),
     }
     tested = {(words[0], option) for _, words in COMMANDS.values() for option in options_of(words)}
     found = set()
-    for path in sorted((ROOT / "scripts").glob("**/*.py")):
-        owner = path.parent.name.removeprefix("_") if path.parent.name != "scripts" else path.stem
+    for path in sorted([*(ROOT / "scripts").rglob("*.py"), *(ROOT / "text_metrics/commands").rglob("*.py")]):
+        owner = command_of(path)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if is_path_option(node) and isinstance(node.args[0], ast.Constant):
                 found.add((owner, node.args[0].value))
@@ -347,13 +375,13 @@ GUARDED = {
     "choose": ([*CHOOSE, "--out", "out.parquet"], "out.parquet"),
     "compare": ([*COMPARE[:4], "self_bleu", "--text-key", "texts", "--json", "out.json"], "out.json"),
     "compare, plot": ([*COMPARE[:4], "self_bleu", "--text-key", "texts", "--plot", "out.svg"], "out.svg"),
-    "meta_eval": (["meta_eval", "data.jsonl", "--no-gruen", "--json", "out.json"], "out.json"),
-    "meta_eval, pictures": (
-        ["meta_eval", "data.jsonl", "--no-gruen", "--markdown", "out.md", "--pictures", "pictures"],
+    "meta-eval": (["meta-eval", "data.jsonl", "--no-gruen", "--json", "out.json"], "out.json"),
+    "meta-eval, pictures": (
+        ["meta-eval", "data.jsonl", "--no-gruen", "--markdown", "out.md", "--pictures", "pictures"],
         "pictures/agreement.svg",
     ),
-    "meta_eval, texts": (["meta_eval", "data.jsonl", "--list-texts", "out.jsonl"], "out.jsonl"),
-    "candidate_sets": (["candidate_sets", "pairs", "--no-noun-shuffle", "data.jsonl", "out.jsonl"], "out.jsonl"),
+    "meta-eval, texts": (["meta-eval", "data.jsonl", "--list-texts", "out.jsonl"], "out.jsonl"),
+    "candidate-sets": (["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "out.jsonl"], "out.jsonl"),
     **{
         f"probe {name}": (
             ["probe", *words, f"--{name}", f"out.{name}"],
@@ -449,7 +477,7 @@ def test_binary_columns(tmp_path, command, source, grouped):
     found = {}
     for kind in ("parquet", "jsonl", "csv"):
         out = tmp_path / f"out.{kind}"
-        assert import_module(f"scripts.{command}").main([*words, "--out", str(out)]) == 0
+        assert cli.main([command, *words, "--out", str(out)]) == 0
         found[kind] = out
     in_lists = command == "score" and grouped
     coded = base64.b64encode(BYTES).decode()
@@ -469,7 +497,7 @@ def test_a_binary_column_of_a_bad_row_is_base64_too(tmp_path):
     data = tmp_path / "data.parquet"
     pq.write_table(pa.table({"text": [["a b", "c d"], None], "image": [BYTES, BYTES]}), data)
     words = [data, "--text-key", "text", "--metric", "self_bleu", "--quiet", "--out", tmp_path / "out.csv"]
-    assert import_module("text_metrics.commands.score.main").main(list(map(str, words))) == 3
+    assert cli.main(["score", *map(str, words)]) == 3
     bad = (tmp_path / "out.csv.bad.jsonl").read_text()
     assert base64.b64encode(BYTES).decode() in bad
     assert "b'" not in bad

@@ -25,9 +25,8 @@ from text_metrics.commands.probe.comparing import COMMONEST, PEOPLE, UNIFORM, Co
 from text_metrics.commands.probe.report import make_report
 from text_metrics.commands.probe.scoring import Scorer, draw, halve
 from text_metrics.commands.shared.chat import Journal
-from text_metrics.metrics.probeval.core_encoder import EncoderSettings
-from text_metrics.metrics.probeval.probeval_pipeline import Settings
 from text_metrics.metrics.probeval.probeval_scores import kl_divergence
+from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings
 
 DATA = ROOT / "tests" / "data"
 TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"
@@ -419,7 +418,7 @@ def files():
     }
 
 
-PIPELINE = (Settings(), EncoderSettings())
+PIPELINE = ProbevalSettings()
 
 
 @pytest.fixture(scope="module")
@@ -525,7 +524,7 @@ def test_samples_are_drawn_without_replacement(rng):
 
 
 def test_halves_are_all_of_people(references, rng):
-    scorer = Scorer(references, {}, Settings(), EncoderSettings())
+    scorer = Scorer(references, {}, ProbevalSettings())
     question = scorer.questions["q0"]
     for _ in range(10):
         half, rest = halve(question, rng)
@@ -713,7 +712,7 @@ def test_changes_are_what_they_are_called():
 
 
 def test_scores_respond(references):
-    scorer = Scorer(references, {}, Settings(), EncoderSettings())
+    scorer = Scorer(references, {}, ProbevalSettings())
     found = sensitivity.measure(scorer)
     changes = {change["title"]: change for change in found["changes"]}
     # The questions have four clusters: too few for five ranks.

@@ -189,6 +189,6 @@ def test_clusters_of_people_keep_variants_together():
 def test_unlabelled_answers_have_the_labels_of_equal_gold_answers(tmp_path):
     file = tmp_path / "people.json"
     file.write_text(json.dumps({"model_answers": {"q1": ["pot", "pot", "teapot", "mug"]}}), encoding="utf-8")
-    ((question, labelled),) = read_pools(TARGETS, file, None)
+    ((question, labelled),) = read_pools(TARGETS, file)
     assert question.name == "q1"
     assert labelled == {"pot": ["q1.2", 2], "mug": ["q1.3", 1]}

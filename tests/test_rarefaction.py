@@ -14,7 +14,7 @@ from tests.fuzzing import TIMES
 from tests.references import classes as reference
 from tests.references import diversity
 from tests.test_contributions import LABELS, QUALITY, VECTORS, gaussian
-from text_metrics.metrics._core import core_inputs, core_neighbours, core_rarefaction, core_results
+from text_metrics.metrics._core import core_inputs, core_leave_one_out, core_rarefaction, core_results
 from text_metrics.metrics.vendi_embed import vendi_embed_rarefied
 
 
@@ -53,7 +53,7 @@ def test_expected_chamfer(rng, k, weighted):
     factors = rng.random(sizes.sum()) if weighted else np.ones(sizes.sum())
     for block_rows in (6, 2048):
         found = core_inputs.mean_by_set(
-            factors * core_neighbours.expected_nearest(vectors, sizes, k, block_rows=block_rows), sizes
+            factors * core_leave_one_out.expected_nearest(vectors, sizes, k, block_rows=block_rows), sizes
         )
         for start, size, score in zip(np.cumsum(sizes) - sizes, sizes, found, strict=True):
 
@@ -253,14 +253,12 @@ def test_no_set_is_large_enough():
 
 
 def test_rarefy_is_checked():
-    sizes = np.array([2, 3, 1])
-    assert core_rarefaction.parse_rarefy(None, sizes) is None
     with pytest.warns(UserWarning, match="2 of 3 sets have fewer than rarefy=3 texts"):
-        assert core_rarefaction.parse_rarefy(3, sizes) == 3
+        assert core_rarefaction.large_enough(3, np.array([2, 3, 1])).tolist() == [False, True, False]
     with pytest.raises(ValueError, match=r"rarefy must be at least 2: .* Got 1"):
-        core_rarefaction.parse_rarefy(1, sizes, 2)
+        core_rarefaction.subset_size(2)(1, "rarefy")
     with pytest.raises(TypeError, match="rarefy must be an integer"):
-        core_rarefaction.parse_rarefy(2.5, sizes)
+        core_rarefaction.subset_size()(2.5, "rarefy")
 
 
 def brute_force(metric, settings, k, keys):
@@ -405,13 +403,13 @@ def test_small_sets_have_no_score(load, name):
         ("chamfer_diversity", {"rarefy": 1}, "rarefy must be at least 2: .* Got 1"),
         ("self_bleu", {"rarefy": 1}, "rarefy must be at least 2: .* Got 1"),
         ("self_bleu", {"rarefy": "2"}, "rarefy must be an integer. Got str '2'"),
-        ("vendi_embed", {"rarefy": 2, "contributions": True}, "contributions cannot be given with rarefy"),
-        ("chamfer_diversity", {"rarefy": 2, "contributions": True}, "contributions cannot be given with rarefy"),
-        ("vendi_embed", {"rarefy": 2, "weights": [0.5, 0.5]}, "weights cannot be given with rarefy"),
+        ("vendi_embed", {"rarefy": 2, "contributions": True}, "contributions cannot be combined with rarefy"),
+        ("chamfer_diversity", {"rarefy": 2, "contributions": True}, "contributions cannot be combined with rarefy"),
+        ("vendi_embed", {"rarefy": 2, "weights": [0.5, 0.5]}, "weights cannot be combined with rarefy"),
         (
             "vendi_embed",
             {"rarefy": 2, "kernel": "classes", "patience": 0.5, "quality": [1, 1]},
-            "patience cannot be given with rarefy",
+            "patience cannot be combined with rarefy",
         ),
         ("self_bleu", {"rarefy": 2, "aggregate": "corpus"}, "rarefy has no effect with aggregate='corpus'"),
         ("chamfer_diversity", {"rarefy": 2, "singletons": "x"}, "singletons must be one of"),
@@ -472,7 +470,7 @@ def reordered(value, order):
 )
 def test_the_order_of_a_set_with_all_that_belongs_to_it_does_not_matter(load, rng, name, settings, given, rarefy):
     if rarefy is not None and "weights" in given:
-        pytest.skip("weights cannot be given with rarefy")
+        pytest.skip("weights cannot be combined with rarefy")
     if rarefy is None and "repetition" in settings:
         pytest.skip("the compression ratio of a whole set depends on its order")
     own = {"predictions": MANY["texts"], **settings, **{key: MANY[key] for key in given}}

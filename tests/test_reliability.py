@@ -189,7 +189,7 @@ REFUSED = [
     ("vendi_embed", {"q": -1}, "q must be in"),
     ("vendi_embed", {"model": "./nowhere"}, "model must be a folder"),
     ("vendi_embed", {"kernel": "word"}, "kernel must be"),
-    ("vendi_embed", {"orders": 2}, "unexpected keyword argument 'orders'"),
+    ("vendi_embed", {"orders": 2}, "vendi_embed has no argument 'orders'"),
     ("vendi_embed", {"rarefy": 0}, "rarefy must be at least 1"),
     ("vendi_embed", {"min_quality": 0.5}, "min_quality needs quality"),
     ("chamfer_diversity", {"set_size": 1.5}, "set_size must be an integer"),
@@ -409,7 +409,7 @@ def test_a_kernel_may_return_tensors_and_no_masks(load):
     [
         (
             {"kettle": [1.0, 0.0], "pot": [1.0]},
-            r"vectors must all have one length\. Got 2 for 'kettle', and 1 for 'pot'",
+            r"vectors must all have the same length\. Got 2 for 'kettle', and 1 for 'pot'",
         ),
         ({"kettle": [1.0, 0.0], "pot": [math.nan, 1.0]}, r"vectors must hold an array .* finite .* for 'pot'"),
         ({"kettle": [1.0, 0.0], "pot": [1e300, 1.0]}, r"vectors must hold an array .* for 'pot'"),
@@ -457,5 +457,5 @@ def test_a_value_that_cannot_be_printed_is_still_named():
         def __repr__(self):
             raise RuntimeError
 
-    with pytest.raises(TypeError, match=r"q must be a number\. Got Shy that cannot be printed"):
+    with pytest.raises(TypeError, match=r"q must be a number\. Got a value that cannot be printed"):
         core_numbers.parse_number(Shy(), "q", 0)

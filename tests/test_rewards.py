@@ -6,6 +6,8 @@ import os
 import socket
 import subprocess
 import sys
+from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -181,7 +183,9 @@ def test_half_a_set_is_never_scored(load):
     assert call(reward, prompts=ASKED[:4] * 2 + ASKED[4:8]) == call(reward)
     with pytest.raises(ValueError, match=r"prompts must have an item for each completion\. Got 3 for 12"):
         call(reward, prompts=PROMPTS)
-    with pytest.raises(ValueError, match="set_size=2, but chamfer_diversity has no contributions for so small a set"):
+    with pytest.raises(
+        ValueError, match="set_size=2, but chamfer_diversity has no contributions for sets of this size"
+    ):
         load("chamfer_diversity").for_rewards(2)(completions=TEXTS)
     assert reward(completions=[]) == []
 
@@ -241,23 +245,38 @@ def run_two_processes(folder, jobs):
     return [json.loads((folder / f"found-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]
 
 
+BY_NGRAMS = {"set_size": SIZE, "kernel": "ngram"}
+WHOLE = [
+    # Equal slices, of which each holds half of the second set.
+    {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 12]},
+    {
+        "name": "vendi_embed",
+        "settings": {**BY_NGRAMS, "reward": "quality_times_contribution", "quality": True},
+        "ends": [6, 12],
+    },
+    {"name": "chamfer_diversity", "settings": {"set_size": SIZE}, "ends": [2, 12]},
+]
+BROKEN = [
+    {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 12], "broken": 1},
+    {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 10]},
+    {"name": "vendi_embed", "settings": BY_NGRAMS, "ends": [6, 12], "logs": True},
+]
+TRAIN = {"train": True, "name": "vendi_embed", "settings": BY_NGRAMS, "n_generations": 4, "per_process": 2}
+
+
+@pytest.fixture(scope="module")
+def two_processes(tmp_path_factory):
+    """What each of two processes gives for all jobs, the training last; they start once, since they import much."""
+    # The trainer comes first, because it starts the group of processes itself.
+    jobs = [TRAIN] if find_spec("trl") else []
+    found = run_two_processes(tmp_path_factory.mktemp("two"), [*jobs, *WHOLE, *BROKEN])
+    return [one[len(jobs) :] + one[: len(jobs)] for one in found]
+
+
 @pytest.mark.slow
-def test_two_processes_give_what_one_gives(load, tmp_path):
-    settings = {"set_size": SIZE, "kernel": "ngram"}
-    product = {**settings, "reward": "quality_times_contribution", "quality": True}
-    whole = [
-        # Equal slices, of which each holds half of the second set.
-        {"name": "vendi_embed", "settings": settings, "ends": [6, 12]},
-        {"name": "vendi_embed", "settings": product, "ends": [6, 12]},
-        {"name": "chamfer_diversity", "settings": {"set_size": SIZE}, "ends": [2, 12]},
-    ]
-    broken = [
-        {"name": "vendi_embed", "settings": settings, "ends": [6, 12], "broken": 1},
-        {"name": "vendi_embed", "settings": settings, "ends": [6, 10]},
-        {"name": "vendi_embed", "settings": settings, "ends": [6, 12], "logs": True},
-    ]
-    first, second = run_two_processes(tmp_path, [*whole, *broken])
-    for i, job in enumerate(whole):
+def test_two_processes_give_what_one_gives(load, two_processes):
+    first, second = two_processes
+    for i, job in enumerate(WHOLE):
         expected = call(make_reward(job["name"], job["settings"]))
         assert [*first[i], *second[i]] == pytest.approx(expected, abs=1e-6), job
     # All processes raise an error; none waits for another.
@@ -323,17 +342,26 @@ def test_grpo_trainer_with_one_prompt_in_all_sets(load, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_of_grpo_trainer_hold_half_a_set_each(load, tmp_path):
+def test_two_processes_of_grpo_trainer_hold_half_a_set_each(load, two_processes):
     pytest.importorskip("trl", reason="trl is not installed")
-    settings = {"set_size": 4, "kernel": "ngram"}
-    job = {"train": True, "name": "vendi_embed", "settings": settings, "n_generations": 4, "per_process": 2}
-    found = [one[0] for one in run_two_processes(tmp_path, [job])]
+    found = [one[-1] for one in two_processes]
     assert all(len(texts) == 2 for one in found for _, texts in one["seen"])
     check_log(load, found, {"kernel": "ngram"})
 
 
 @pytest.mark.slow
-def test_a_policy_collapses_without_the_contribution(monkeypatch):
+def test_a_policy_collapses_without_the_contribution(load, monkeypatch):
+    ratings = {}
+
+    def rate(completions, **columns):
+        """Rate by gruen each of the 16 answers once."""
+        new = [text for text in dict.fromkeys(completions) if text not in ratings]
+        if new:
+            ratings.update(zip(new, load("gruen").compute(predictions=new)["scores"], strict=True))
+        return [ratings[text] for text in completions]
+
+    known = {"gruen": SimpleNamespace(for_rewards=lambda: rate), "vendi_embed": load("vendi_embed")}
+    monkeypatch.setattr(train_toy_policy, "load", known.get)
     monkeypatch.setattr(train_toy_policy, "_STEPS", 100)
     rewards = train_toy_policy.make_rewards()
     by_quality, by_product = (

@@ -13,7 +13,7 @@ from vendi_score import vendi
 from tests.references import diversity as reference
 from tests.trainer_run import build_tokenizer
 from text_metrics.commands.score import main as score
-from text_metrics.metrics._core import core_neighbours
+from text_metrics.metrics._core import core_leave_one_out
 from text_metrics.metrics._core.core_inputs import parse_sets
 from text_metrics.metrics._core.core_similarity import parse_similarity
 
@@ -96,10 +96,10 @@ def test_chamfer_equals_a_plain_loop(load, rng):
 def test_a_large_set_is_compared_in_blocks(rng, monkeypatch):
     kernel = reference.cosines(rng.standard_normal((60, 5)))
     similarities = parse_similarity(kernel, parse_sets(["x"] * 60))
-    whole = core_neighbours.nearest_by_similarity(similarities)
+    whole = core_leave_one_out.nearest_by_similarity(similarities)
     np.testing.assert_allclose(whole[0], (1 - kernel + 3 * np.eye(60)).min(axis=1), atol=1e-12)
-    monkeypatch.setattr(core_neighbours, "_ENTRIES", 60 * 7)
-    blocks = core_neighbours.nearest_by_similarity(similarities, block_rows=10)
+    monkeypatch.setattr(core_leave_one_out, "_ENTRIES", 60 * 7)
+    blocks = core_leave_one_out.nearest_by_similarity(similarities, block_rows=10)
     np.testing.assert_array_equal(blocks[0], whole[0])
     np.testing.assert_array_equal(blocks[1], whole[1])
 
@@ -222,7 +222,7 @@ def changed(*places, value):
         (changed((2, 0), value=np.nan), ValueError, r"similarity\[1\]\[2\]\[0\] must be finite\. Got nan"),
         (changed((1, 1), value=0.9), ValueError, r"similarity\[1\]\[1\]\[1\] must be 1, .* within 0\.0001\. Got 0\.9"),
         (changed((0, 2), (2, 0), value=1.2), ValueError, r"similarity\[1\]\[0\]\[2\] must be in \[-1, 1\]\. Got 1\.2"),
-        (changed((1, 2), value=0.4), ValueError, r"similarity\[1\]\[1\]\[2\] must be as its mirror image.* Got 0\.4"),
+        (changed((1, 2), value=0.4), ValueError, r"similarity\[1\]\[1\]\[2\] must equal entry \[2\]\[1\].* Got 0\.4"),
         (
             np.where(np.eye(3) > 0, 1.0, -0.9),
             ValueError,
@@ -250,7 +250,7 @@ def test_the_tolerance(load, name):
 
 
 def test_a_single_set_is_named_without_number(load):
-    with pytest.raises(ValueError, match=r"similarity\[1\]\[2\] must be as its mirror image"):
+    with pytest.raises(ValueError, match=r"similarity\[1\]\[2\] must equal entry \[2\]\[1\]"):
         load("vendi_embed").compute(predictions=["x"] * 3, similarity=changed((1, 2), value=0.4))
 
 
@@ -333,8 +333,10 @@ def test_a_column_of_similarities(load, tmp_path, capsys, sets, vectors, name, k
         assert code == 0
     else:
         assert code == 3
-        (bad,) = map(json.loads, (tmp_path / "out.jsonl.bad.jsonl").read_text().splitlines())
-        assert "similarity[0]" in bad["error"]
+        # All rows of the set are set aside with the one that is the cause.
+        errors = [json.loads(line)["error"] for line in (tmp_path / "out.jsonl.bad.jsonl").read_text().splitlines()]
+        assert len(errors) == (2 if kind == "texts" else 1)
+        assert all("similarity[0]" in error for error in errors)
     assert [row[name] for row in written] == pytest.approx(expected["scores"], abs=1e-9)
 
 

@@ -164,11 +164,16 @@ def run_alone(program, cwd, **environment):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def score_program(place, name):
-    arguments = {key: value for key, value in CASES[name].arguments.items() if value is not None}
+def score_program(**places):
+    """Write a program that loads metrics from these places, and prints what each gives for its case."""
+    cases = {
+        place: {key: value for key, value in CASES[name].arguments.items() if value is not None}
+        for name, place in places.items()
+    }
     return (
-        f"import evaluate, json\nmetric = evaluate.load({str(place)!r})\n"
-        f"print(json.dumps(metric.compute(**json.loads({json.dumps(arguments)!r}))))"
+        "import evaluate, json\n"
+        f"cases = json.loads({json.dumps(cases)!r})\n"
+        "print(json.dumps([evaluate.load(place).compute(**case) for place, case in cases.items()]))"
     )
 
 
@@ -181,19 +186,23 @@ def assert_same_result(found, expected):
 
 
 @pytest.mark.slow
-@every_space
-def test_a_built_demo_is_a_metric_from_its_folder_and_from_the_hub(built, name, load, hub_server, tmp_path):
-    expected = load(name).compute(**CASES[name].arguments)
+def test_built_demos_are_metrics_from_their_folders(built, load, tmp_path):
     cache = {"HF_HOME": str(tmp_path / "home"), "HF_MODULES_CACHE": str(tmp_path / "modules")}
-    offline = run_alone(score_program(f"./{name}", name), built, HF_HUB_OFFLINE="1", **cache)
-    assert_same_result(offline, expected)
+    program = score_program(**{name: f"./{name}" for name in NAMES})
+    for name, found in zip(NAMES, run_alone(program, built, HF_HUB_OFFLINE="1", **cache), strict=True):
+        assert_same_result(found, load(name).compute(**CASES[name].arguments))
+
+
+@pytest.mark.slow
+@every_space
+def test_a_built_demo_is_a_metric_from_the_hub(built, name, load, hub_server, tmp_path):
+    """Each in a process of its own, which has imported nothing for another metric."""
     server = hub_server(built / name, "spaces", f"someone/{name}")
     address = f"http://127.0.0.1:{server.server_port}"
-    cache = {"HF_HOME": str(tmp_path / "other"), "HF_MODULES_CACHE": str(tmp_path / "more")}
-    online = run_alone(
-        score_program(f"someone/{name}", name), tmp_path, HF_ENDPOINT=address, HF_HUB_OFFLINE="0", **cache
-    )
-    assert_same_result(online, expected)
+    cache = {"HF_HOME": str(tmp_path / "home"), "HF_MODULES_CACHE": str(tmp_path / "modules")}
+    program = score_program(**{name: f"someone/{name}"})
+    (found,) = run_alone(program, tmp_path, HF_ENDPOINT=address, HF_HUB_OFFLINE="0", **cache)
+    assert_same_result(found, load(name).compute(**CASES[name].arguments))
 
 
 def test_a_folder_of_another_kind_is_not_built_over(tmp_path):

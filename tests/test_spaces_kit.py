@@ -15,12 +15,18 @@ import tqdm.auto
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spaces._kit import inputs, sets, work
+from spaces._kit import examples, inputs, sets, work
 from spaces._kit.page import endpoint, layout, url
 from spaces._kit.show import downloads, panels, plots
+from text_metrics.commands import demo
 
 LIMITS = inputs.Limits(sets=3, texts=4, text_characters=10, characters=20, file_bytes=60)
 ROLES = sets.ROLES
+
+
+def test_the_examples_are_the_sentences_of_the_demo():
+    for name in ("DIFFERENT", "PARAPHRASES"):
+        assert getattr(examples, name) == getattr(demo, name)
 
 
 def test_one_text_a_line_and_a_blank_line_between_sets():
@@ -371,3 +377,13 @@ def test_errors_that_are_not_the_visitors_are_logged_without_text(caplog):
     assert "secret" not in shown + caplog.text
     assert "KeyError at" in caplog.text
     assert endpoint.public_error(ValueError("what to do")) == "what to do"
+
+
+@pytest.mark.parametrize("tokenizer", ["whitespace", "13a", "intl", "char", "zh"])
+def test_shuffled_texts_have_the_tokens_of_the_texts(tokenizer):
+    from spaces.self_bleu import app
+
+    for text in ("我喜欢 New York 的大 apple pie", 'He said: "sales rose 3.5%, to $1,000." - Don\'t!'):
+        shuffled = app.shuffle(text, tokenizer, "0")
+        assert shuffled != text
+        assert sorted(app.split(shuffled, tokenizer)) == sorted(app.split(text, tokenizer))

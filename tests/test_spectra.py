@@ -67,11 +67,15 @@ def test_both_forms_of_the_matrix_have_one_rank(rng):
             assert scores[0, 1] == pytest.approx(rank, rel=0.05)
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_norms_do_not_matter(load, rng, kind):
-    directions = rng.standard_normal((300, 1, 24))
-    vectors = (directions * rng.uniform(0.01, 100, (300, 5, 1))).reshape(-1, 24).astype(kind)
-    assert compute(load, vectors, set_size=5, q=0)["scores"] == [1.0] * 300
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("d", [3, 24, 384])
+def test_norms_do_not_matter(load, rng, size, d):
+    """Rows of one direction, in float32, in float64, and rounded to six digits, as in a file."""
+    vectors = (rng.standard_normal((300, 1, d)) * rng.uniform(0.01, 100, (300, size, 1))).reshape(-1, d)
+    for rows in (vectors, vectors.astype(np.float32), vectors.astype(np.float32).astype(np.float64)):
+        assert compute(load, rows, set_size=size, q=0)["scores"] == [1.0] * 300
+    long = np.round(100 * vectors / np.linalg.norm(vectors, axis=1, keepdims=True), 6)
+    assert compute(load, long, set_size=size, q=0)["scores"] == [1.0] * 300
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def test_predictions_that_cannot_be_read(load, tokenizer, predictions, error, me
 @pytest.mark.parametrize(
     ("name", "settings", "error", "message"),
     [
-        ("vendi_embed", {"orders": 2}, TypeError, "vendi_embed has no argument 'orders': it has predictions, q,"),
+        ("vendi_embed", {"orders": 2}, TypeError, r"vendi_embed has no argument 'orders'\. It has q,"),
         ("vendi_embed", {"embeddings": [[1]]}, ValueError, "embeddings cannot be given to for_trainer"),
         ("vendi_embed", {"classes": [1]}, ValueError, "classes cannot be given to for_trainer"),
         ("chamfer_diversity", {"contributions": True}, ValueError, "contributions cannot be given to for_trainer"),

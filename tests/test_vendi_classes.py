@@ -194,7 +194,7 @@ def test_long_pairs_are_cut_with_a_warning(load, nli_models):
 def test_a_model_without_entailment_is_an_error(load, tmp_path, gruen_models):
     with pytest.raises(ValueError, match=r"same: .* has no class named 'entailment': it has 'label_0', 'label_1'"):
         compute(load, predictions=WORDS, same=f"nli:{gruen_models['cola_model']}")
-    with pytest.raises(ValueError, match=r"same: .* holds no trained weights for a classifier"):
+    with pytest.raises(ValueError, match=r"same: .* has no trained weights for a classifier"):
         compute(load, predictions=WORDS, same=f"nli:{gruen_models['lm_model']}")
     with pytest.raises(ValueError, match="same 'no/such' was found neither"):
         compute(load, predictions=WORDS, same="nli:no/such")
@@ -297,3 +297,23 @@ def test_another_model_may_be_named(load, tmp_path):
     model = str(build_tiny_model(tmp_path / "tiny", seed=5))
     result = compute(load, predictions=SETS, model=model, same=0.9)
     assert "|model:local@" in result["signature"]
+
+
+@pytest.mark.parametrize("name", ["embeddings", "similarity", "model", "encoder"])
+def test_the_default_threshold_is_for_the_default_model(load, tiny_model, name):
+    class Encoder:
+        def encode(self, texts):
+            return vectors(texts)
+
+    given = {
+        "embeddings": {"embeddings": vectors("abc")},
+        "similarity": {"similarity": vectors("abc") @ vectors("abc").T},
+        "model": {"model": str(tiny_model)},
+        "encoder": {"model": Encoder()},
+    }[name]
+    message = f"{'model' if name == 'encoder' else name} with kernel='classes' needs same: its default, 0.83, is for"
+    with pytest.raises(ValueError, match=message):
+        compute(load, predictions=list("abc"), **given)
+    assert "|same:0.83|" in compute(load, predictions=list("abc"), same=0.83, **given)["signature"]
+    expected = compute(load, predictions=list("abc"))
+    assert compute(load, predictions=list("abc"), model="sentence-transformers/all-MiniLM-L6-v2") == expected

@@ -145,7 +145,7 @@ def test_kernel_may_be_a_function(load, rng):
         (lambda x: np.full((3, 3), np.nan), r"kernel \(set 0\)\[0\]\[0\] must be finite\. Got nan"),
         (
             lambda x: np.eye(3) + np.triu(np.ones((3, 3)), 1),
-            r"kernel \(set 0\)\[0\]\[1\] must be as its mirror image.* Got 1",
+            r"kernel \(set 0\)\[0\]\[1\] must equal entry \[1\]\[0\].* Got 1",
         ),
         (
             lambda x: np.where(np.eye(3) > 0, 1.0, -0.9),

@@ -97,10 +97,10 @@ def classes_without(
     # If one text has most of the probability, the difference loses digits.
     large = np.flatnonzero(sets.shares > 0.5)
     if len(large):
-        others = _Sets(classes, sizes, np.where(sets.shares > 0.5, 0.0, sets.shares))
+        without_large = _Sets(classes, sizes, np.where(sets.shares > 0.5, 0.0, sets.shares))
         for text in large.tolist():
-            owner = others.set_of[text : text + 1]
-            scores[text] = _score_rest(others.shares_by_class(owner, int(classes.counts[owner[0]])), order)[0]
+            owner = without_large.set_of[text : text + 1]
+            scores[text] = _score_rest(without_large.shares_by_class(owner, int(classes.counts[owner[0]])), order)[0]
     if relation is not None:
         _group_anew(scores, sets, order, relation)
     return scores
@@ -125,8 +125,8 @@ class _Sets:
 
     def shares_without(self, text: int, width: int) -> np.ndarray:
         """Return the shares of the classes of the set of a text, but for its own: (width,)."""
-        own = np.flatnonzero((self.set_of == self.set_of[text]) & (np.arange(len(self.set_of)) != text))
-        return np.bincount(self.classes.of_text[own], weights=self.shares[own], minlength=width)
+        members = np.flatnonzero((self.set_of == self.set_of[text]) & (np.arange(len(self.set_of)) != text))
+        return np.bincount(self.classes.of_text[members], weights=self.shares[members], minlength=width)
 
 
 def _score_rest(rest: np.ndarray, order: float) -> np.ndarray:
@@ -157,20 +157,20 @@ def _group_anew(scores: np.ndarray, sets: _Sets, order: float, relation: Relatio
         step = max(1, _ENTRIES // size**2)
         for start in range(0, len(which), step):
             part, out = which[start : start + step], place[start : start + step]
-            others = np.nonzero(np.arange(size) != out[:, None])[1].reshape(len(part), size - 1)
-            own = same[part[:, None, None], others[:, :, None], others[:, None, :]]
-            labels, _ = group_matrices(own, grouping)
+            remaining = np.nonzero(np.arange(size) != out[:, None])[1].reshape(len(part), size - 1)
+            remaining_same = same[part[:, None, None], remaining[:, :, None], remaining[:, None, :]]
+            labels, _ = group_matrices(remaining_same, grouping)
             first_texts = items.first[members[part]]
             owners = sets.set_of[first_texts[:, 0]]
             rest = sets.shares_by_class(owners, int(sets.classes.counts[owners].max()))
             np.put_along_axis(rest, sets.classes.of_text[first_texts], 0.0, axis=1)
             slots = labels + np.arange(len(part))[:, None] * size
-            weights = item_shares[np.take_along_axis(members[part], others, axis=1)]
+            weights = item_shares[np.take_along_axis(members[part], remaining, axis=1)]
             anew = np.bincount(slots.ravel(), weights=weights.ravel(), minlength=len(part) * size)
             rest = np.concatenate([rest, anew.reshape(len(part), size)], axis=1)
             scores[np.take_along_axis(first_texts, out[:, None], axis=1)[:, 0]] = _score_rest(rest, order)
-    for own, earlier in components.large():
-        members = components.order[own]
+    for span, earlier in components.large():
+        members = components.order[span]
         assignment = group_items(earlier, grouping)
         removed = np.flatnonzero(assignment.decisive & (texts_of_item[members] == 1))
         columns = sets.classes.of_text[items.first[members[assignment.firsts]]]

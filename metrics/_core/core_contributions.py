@@ -10,6 +10,7 @@ from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
 from .core_inputs import batches_by_size
 from .core_secular import eigenvalues_without
 from .core_spectra import (
+    ROW_ERROR,
     embedding_matrices,
     kernels_from_function,
     second_moments,
@@ -34,6 +35,7 @@ def embedding_without(
     *,
     device: str = "cpu",
     block_rows: int = BLOCK_ROWS,
+    error: float = ROW_ERROR,
 ) -> np.ndarray:
     """Vendi score of each set without each of its texts, with the cosine kernel.
 
@@ -43,6 +45,7 @@ def embedding_without(
     sizes : ndarray of shape (m,), the number of rows of each set
     order : q, the order of the Rényi entropy
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
+    error : the error of the unit rows, as by `row_error`
 
     Returns
     -------
@@ -56,15 +59,20 @@ def embedding_without(
             continue
         if size < _LARGE:
             vectors = unit_rows(embeddings, rows, device)
-            scores[rows] = _without_in_kernels(vectors @ vectors.mT, _shares(weights, rows), order)
+            scores[rows] = _without_in_kernels(vectors @ vectors.mT, _shares(weights, rows), order, error)
             continue
         for row in rows:
-            own, shares = embeddings[row[0] : row[-1] + 1], _shares(weights, row)
-            scores[row] = _without_in_embeddings(own, shares, order, device, block_rows)
+            set_embeddings, shares = embeddings[row[0] : row[-1] + 1], _shares(weights, row)
+            scores[row] = _without_in_embeddings(set_embeddings, shares, order, device, block_rows, error)
             for i in np.flatnonzero(shares > _MOST).tolist():
                 (rest,), (total,) = _renormalized(np.delete(shares, i)[None])
                 matrices = embedding_matrices(
-                    np.delete(own, i, axis=0), np.array([size - 1]), rest, device=device, block_rows=block_rows
+                    np.delete(set_embeddings, i, axis=0),
+                    np.array([size - 1]),
+                    rest,
+                    device=device,
+                    block_rows=block_rows,
+                    error=error,
                 )
                 scores[row[i]] = vendi_scores(matrices, 1, [order])[0, 0] if total > 0 else np.nan
     return scores
@@ -74,26 +82,29 @@ def _shares(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
     return np.full(rows.shape, 1 / rows.shape[-1]) if weights is None else weights[rows]
 
 
-def _without_in_kernels(kernels: torch.Tensor, shares: np.ndarray, order: float) -> np.ndarray:
+def _without_in_kernels(
+    kernels: torch.Tensor, shares: np.ndarray, order: float, error: float = ROW_ERROR
+) -> np.ndarray:
     """Score the kernels (b, k, k) of sets of at least two texts without each text: (b, k)."""
     size = kernels.shape[-1]
     scores = np.empty(shares.shape)
     if size >= _LARGE:
-        for own, kernel, row in zip(scores, kernels, shares, strict=True):
-            own[:] = _without_in_kernel(kernel, row, order)
+        for set_scores, kernel, row in zip(scores, kernels, shares, strict=True):
+            set_scores[:] = _without_in_kernel(kernel, row, order, error)
     for i in range(size) if size < _LARGE else np.flatnonzero((shares > _MOST).any(axis=0)).tolist():
-        kept = np.delete(np.arange(size), i)
+        remaining = np.delete(np.arange(size), i)
         sets = np.arange(len(shares)) if size < _LARGE else np.flatnonzero(shares[:, i] > _MOST)
-        scores[sets, i] = _score_kernels(kernels[sets][:, kept][:, :, kept], shares[sets][:, kept], order)
+        rest = shares[sets][:, remaining]
+        scores[sets, i] = _score_kernels(kernels[sets][:, remaining][:, :, remaining], rest, order, error)
     return scores
 
 
-def _score_kernels(kernels: torch.Tensor, shares: np.ndarray, order: float) -> np.ndarray:
+def _score_kernels(kernels: torch.Tensor, shares: np.ndarray, order: float, error: float = ROW_ERROR) -> np.ndarray:
     """Score kernels (b, k, k) of texts whose shares (b, k) need not sum to 1: (b,); NaN if all are 0."""
     rest, total = _renormalized(shares)
     roots = to_tensor(rest, str(kernels.device)).sqrt().unsqueeze(-1)
-    found = vendi_from_matrices(kernels * roots * roots.mT, shares.shape[1], [order])[:, 0]
-    return np.where(total > 0, found, np.nan)
+    scores = vendi_from_matrices(kernels * roots * roots.mT, shares.shape[1], [order], error)[:, 0]
+    return np.where(total > 0, scores, np.nan)
 
 
 def _renormalized(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -103,40 +114,47 @@ def _renormalized(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.where(total[:, None] > 0, shares / total[:, None], 1 / shares.shape[1]), total
 
 
-def _without_in_kernel(kernel: torch.Tensor, shares: np.ndarray, order: float) -> np.ndarray:
+def _without_in_kernel(kernel: torch.Tensor, shares: np.ndarray, order: float, error: float) -> np.ndarray:
     """Score one kernel (k, k) of texts with shares (k,) without each text, from its eigenvalues and eigenvectors."""
     roots = to_tensor(shares, str(kernel.device)).sqrt()
     eigenvalues, vectors = torch.linalg.eigh(kernel * roots[:, None] * roots)
-    return _score_without(eigenvalues, lambda part: vectors[part].square(), shares, order)
+    return _score_without(eigenvalues, lambda part: vectors[part].square(), shares, order, error, len(shares) - 1)
 
 
 def _without_in_embeddings(
-    embeddings: np.ndarray, shares: np.ndarray, order: float, device: str, block_rows: int
+    embeddings: np.ndarray, shares: np.ndarray, order: float, device: str, block_rows: int, error: float
 ) -> np.ndarray:
     """Score one large set with the cosine kernel without each text: embeddings (k, d) and shares (k,) to (k,)."""
     size = len(embeddings)
     rows = np.arange(size)[None]
     if size <= embeddings.shape[1]:
         vectors = unit_rows(embeddings, rows, device)[0]
-        return _without_in_kernel(vectors @ vectors.mT, shares, order)
+        return _without_in_kernel(vectors @ vectors.mT, shares, order, error)
     moments = second_moments(embeddings, rows, shares, device, block_rows)[0]
     eigenvalues, axes = torch.linalg.eigh(moments)
     # Of the kernel, these are the eigenvalues that are not 0; a text's entries in its eigenvectors follow from them.
-    kept = eigenvalues > size * torch.finfo(eigenvalues.dtype).eps * eigenvalues[-1]
-    eigenvalues, axes = eigenvalues[kept], axes[:, kept]
+    is_positive = eigenvalues > size * torch.finfo(eigenvalues.dtype).eps * eigenvalues[-1]
+    eigenvalues, axes = eigenvalues[is_positive], axes[:, is_positive]
 
     def squares(part: slice) -> torch.Tensor:
         along = (unit_rows(embeddings, rows[:, part], device)[0] @ axes).square()
-        found = to_tensor(shares[part], device)[:, None] * along / eigenvalues
-        return torch.cat([(1 - found.sum(1, keepdim=True)).clamp(min=0), found], dim=1)
+        entries = to_tensor(shares[part], device)[:, None] * along / eigenvalues
+        return torch.cat([(1 - entries.sum(1, keepdim=True)).clamp(min=0), entries], dim=1)
 
-    return _score_without(torch.cat([eigenvalues.new_zeros(1), eigenvalues]), squares, shares, order)
+    return _score_without(
+        torch.cat([eigenvalues.new_zeros(1), eigenvalues]), squares, shares, order, error, len(moments)
+    )
 
 
 def _score_without(
-    eigenvalues: torch.Tensor, squares: Callable[[slice], torch.Tensor], shares: np.ndarray, order: float
+    eigenvalues: torch.Tensor,
+    squares: Callable[[slice], torch.Tensor],
+    shares: np.ndarray,
+    order: float,
+    error: float,
+    rank: int,
 ) -> np.ndarray:
-    """Score a kernel weighted by shares (k,) without each text: (k,); not of use for one of most of the probability.
+    """Score a kernel weighted by shares (k,) without each text: (k,); not for a text of more than `_MOST` probability.
 
     Parameters
     ----------
@@ -149,8 +167,8 @@ def _score_without(
         part = slice(start, start + step)
         rest = to_tensor(1 - np.minimum(shares[part], _MOST), str(eigenvalues.device))
         spectra = eigenvalues_without(eigenvalues, squares(part)) / rest[:, None]
-        found = vendi_from_eigenvalues(spectra, len(shares) - 1, order)
-        scores[part] = found.clamp(1.0, len(shares) - 1).cpu().numpy()
+        part_scores = vendi_from_eigenvalues(spectra, len(shares) - 1, order, error, rank)
+        scores[part] = part_scores.clamp(1.0, len(shares) - 1).cpu().numpy()
     return scores
 
 
@@ -195,10 +213,10 @@ def function_without(
     for _, rows in batches_by_size(sizes, block_rows):
         size = rows.shape[1]
         for i in range(size if size > 1 else 0):
-            kept = np.delete(rows, i, axis=1)
-            own_sizes = np.full(len(rows), size - 1)
-            parts = kernels_from_function(function, embeddings[kept.ravel()], own_sizes, block_rows)
+            remaining = np.delete(rows, i, axis=1)
+            rest_sizes = np.full(len(rows), size - 1)
+            parts = kernels_from_function(function, embeddings[remaining.ravel()], rest_sizes, block_rows)
             kernels = to_tensor(np.concatenate([kernel for _, kernel in parts]), device)
             shares = np.delete(_shares(weights, rows), i, axis=1)
-            scores[rows[:, i]] = _score_kernels(kernels, shares, order)
+            scores[rows[:, i]] = _score_kernels(kernels, shares, order, ROW_ERROR)
     return scores

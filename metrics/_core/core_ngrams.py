@@ -104,8 +104,8 @@ def ngram_tables(tokens: Tokens, sizes: np.ndarray, max_order: int) -> Iterator[
     keys, bound = tokens.ids, max(tokens.vocabulary_size, 1)
     for order in range(1, max_order + 1):
         if order > 1:
-            kept = left[positions] >= order
-            positions, keys = positions[kept], keys[kept]
+            fits = left[positions] >= order
+            positions, keys = positions[fits], keys[fits]
             if (bound * tokens.vocabulary_size) << _text_bits(n_texts) >= _MAX_KEY:
                 distinct, keys = np.unique(keys, return_inverse=True)
                 bound = max(len(distinct), 1)
@@ -256,8 +256,8 @@ def distinct(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.n
     ndarray of shape (m,), or (1,) when pooled, in [0, 1]; higher is more diverse
     """
     _, owners, totals = _group_totals(table, sizes, pooled)
-    found = np.bincount(owners, minlength=len(totals))
-    return found / np.maximum(totals, 1)
+    n_distinct = np.bincount(owners, minlength=len(totals))
+    return n_distinct / np.maximum(totals, 1)
 
 
 def entropy(table: NgramTable, sizes: np.ndarray, pooled: bool = False) -> np.ndarray:

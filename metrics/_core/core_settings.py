@@ -1,21 +1,26 @@
 """The settings of a metric, each declared once: type, default, check, and what it is given for.
 
-A metric's settings are a frozen dataclass, a subclass of `Settings` whose fields are made by `setting`. All else
-follows from it: the signature of `compute`, its checks, and what `for_trainer`, `for_rewards`, files and parts accept.
+The settings of a metric are a frozen dataclass, a subclass of `Settings` with fields made by `setting`. The signature
+of `compute`, its checks, and what `for_trainer`, `for_rewards`, files and parts accept follow from the declarations.
 """
 
+import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, Self
 
-from .core_numbers import describe, parse_choice, parse_count, parse_flag, parse_number
+from .core_numbers import describe, parse_choice, parse_count, parse_flag, parse_number, show
 
-# What a setting is given for: the call, or each of its items of a kind.
+# What a setting has a value for: the call, or each set, text, question or answer.
 CALL, SET, TEXT, QUESTION, ANSWER = "call", "set", "text", "question", "answer"
 
 Check = Callable[[Any, str], Any]
+
+
+def _unchecked(value: Any, name: str) -> Any:
+    return value
 
 
 def _always(value: Any) -> bool:
@@ -23,31 +28,41 @@ def _always(value: Any) -> bool:
 
 
 def never(value: Any) -> bool:
-    """Tell that no value of a setting merges."""
+    """Return False: scores do not merge under any value of the setting but its default."""
     return False
 
 
 class Declared(NamedTuple):
-    """What is declared of a setting beside its name, type and default.
+    """The declaration of a setting, besides its name, type and default.
 
-    check : called with a value other than the default, and the name; returns the value in its canonical form
-    given : what it is given for: CALL, or each SET, TEXT, QUESTION or ANSWER
-    needs : the setting without which it has no effect; None for none
-    finer : whether it asks for results finer than a number for each item
-    merges_batches : of a value: whether the score of all items follows from those of batches of them
-    merges_parts : of a value: whether the score of one set follows from statistics of parts of it
+    check : function of a value that is not the default, and the name; returns the value in its canonical form, or
+        raises a TypeError or ValueError
+    given : what it has a value for: CALL, or each SET, TEXT, QUESTION or ANSWER
+    needs : the setting without which it has no effect; None if there is none
+    finer : whether it adds results that are not one number for each item
+    of_mean : whether it concerns the mean over items or expected scores, and not the score of a single text
+    merges_batches : function of a value: whether the score of all items follows from those of batches of items
+    merges_parts : function of a value: whether the score of one set follows from statistics of its parts
     """
 
     check: Check
     given: str = CALL
     needs: str | None = None
     finer: bool = False
+    of_mean: bool = False
     merges_batches: Callable[[Any], bool] = _always
     merges_parts: Callable[[Any], bool] = _always
 
 
-def setting(default: Any, check: Check = lambda value, name: value, **declared: Any) -> Any:
-    """Declare a setting, as a field of a subclass of `Settings`; the arguments are the fields of `Declared`."""
+def setting(default: Any, check: Check = _unchecked, **declared: Any) -> Any:
+    """Declare a setting, as a field of a subclass of `Settings`.
+
+    Parameters
+    ----------
+    default : None, or a value in its canonical form
+    **declared : the other fields of `Declared`. A setting that is given for items, or is finer, merges no parts by
+        default.
+    """
     if declared.get("given", CALL) != CALL or declared.get("finer"):
         declared.setdefault("merges_parts", never)
     return field(default=default, metadata={"declared": Declared(check, **declared)})
@@ -78,35 +93,34 @@ def choice(*names: str) -> Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Base of the settings of a metric. Those that are not passed are not looked at.
+    """Base of the settings of a metric. A setting that has its default is not checked.
 
     Raises
     ------
     TypeError, ValueError
-        If a setting is invalid, or has no effect; the message names it.
+        If a setting is invalid, has no effect, or cannot be combined with another; the message names it.
     """
 
     def __post_init__(self) -> None:
-        for name, declared in self.declared().items():
-            value = getattr(self, name)
-            if value is not self.default(name):
-                object.__setattr__(self, name, declared.check(value, name))
+        declared = self.declared()
+        for name, value in self.passed().items():
+            object.__setattr__(self, name, declared[name].check(value, name))
         for name in self.passed():
-            needed = self.declared()[name].needs
+            needed = declared[name].needs
             if needed is not None and getattr(self, needed) is None:
                 raise ValueError(f"{name} has no effect without {needed}: pass both, or leave {name} out.")
         self.check()
 
     def check(self) -> None:
-        """Raise an error for settings that do not go together."""
+        """Raise a TypeError or ValueError for settings that cannot be combined; a metric overrides this."""
 
     def check_found(self) -> None:
-        """Raise an error for a model or a device that cannot be found; nothing is loaded."""
+        """Raise an error for a model or a device that cannot be found, without loading anything."""
 
     @classmethod
     @cache
     def declared(cls) -> dict[str, Declared]:
-        """Return what is declared of each setting, by its name: those of a class before those of its bases."""
+        """Return the declaration of each setting by its name: those of a class before those of its bases."""
         names = dict.fromkeys(name for base in cls.__mro__ for name in inspect.get_annotations(base))
         return {name: cls.__dataclass_fields__[name].metadata["declared"] for name in names}
 
@@ -117,12 +131,12 @@ class Settings:
 
     @classmethod
     def read(cls, given: Mapping[str, Any], metric: str) -> Self:
-        """Read the settings that a caller passed.
+        """Read the settings that a caller passed to a metric of this name.
 
         Raises
         ------
         TypeError, ValueError
-            If there is no such setting, or as the class does.
+            If the metric has no such setting, and for the reasons of the class.
         """
         for name in given:
             cls.check_name(name, metric)
@@ -131,12 +145,15 @@ class Settings:
     @classmethod
     def check_name(cls, name: str, metric: str) -> None:
         """Raise a TypeError for a setting that the metric does not have."""
-        if name not in cls.declared():
-            raise TypeError(f"{metric} has no argument {name!r}: it has {', '.join(cls.declared())}.")
+        names = list(cls.declared())
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f": did you mean {close[0]!r}?" if close else "."
+            raise TypeError(f"{metric} has no argument {name!r}{hint} It has {', '.join(names)}.")
 
     @classmethod
     def of_items(cls, name: str) -> str | None:
-        """Say why a setting cannot be known before the texts are; None if it can."""
+        """Return the reason why a setting cannot be given without its texts; None if it can."""
         declared = cls.declared()[name]
         if declared.given != CALL:
             return f"it has a value for each {declared.given}"
@@ -146,23 +163,30 @@ class Settings:
 
     def passed(self) -> dict[str, Any]:
         """Return the settings that differ from their defaults."""
-        return {name: value for name in self.declared() if (value := getattr(self, name)) is not self.default(name)}
+        values = {name: getattr(self, name) for name in self.declared()}
+        return {name: value for name, value in values.items() if not _is_same(value, self.default(name))}
 
     def signed(self, *names: str) -> dict[str, Any]:
-        """Return the entries of a signature for those of some settings that differ from their defaults."""
+        """Return the signature entries of those of the named settings that differ from their defaults."""
         passed = self.passed()
         return {name: passed[name] for name in names if name in passed}
 
     def check_batches(self) -> None:
-        """Raise a ValueError for a setting under which scores of batches do not determine that of all items."""
+        """Raise a ValueError if the score of all items does not follow from the scores of batches."""
         for name, value in self.passed().items():
             if not self.declared()[name].merges_batches(value):
                 raise ValueError(
-                    f"{name}={value!r} pools all items: the scores of batches of them do not determine that of all."
+                    f"{name}={show(value)} cannot be scored in batches: it pools all items, and their score does not "
+                    "follow from the scores of batches."
                 )
 
     def check_parts(self) -> None:
-        """Raise a ValueError for a setting under which one set cannot be scored from statistics of its parts."""
+        """Raise a ValueError if the score of one set does not follow from statistics of its parts."""
         for name, value in self.passed().items():
             if not self.declared()[name].merges_parts(value):
-                raise ValueError(f"{name} is not for one set that is read in parts. Got {describe(value)}.")
+                raise ValueError(f"{name} cannot be combined with scoring one set in parts. Got {describe(value)}.")
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    """Whether a value is the default; values of other types, such as arrays, may define their own comparison."""
+    return value is default or (type(value) is type(default) and value == default)

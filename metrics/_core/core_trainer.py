@@ -35,13 +35,14 @@ class _Rows(NamedTuple):
 
 
 def check_settings(metric: Any, given: Mapping[str, Any], caller: str) -> None:
-    """Raise an error for a setting that the metric does not have, or that cannot be known before training."""
+    """Raise an error for a setting that is invalid, or that cannot be known before training."""
     declared = metric.settings.declared()
     for name in given:
         metric.settings.check_name(name, metric.name)
         reason = metric.settings.of_items(name) or ("a log holds numbers only" if declared[name].finer else None)
         if reason is not None:
             raise ValueError(f"{name} cannot be given to {caller}: {reason}.")
+    metric.settings.read(given, metric.name)
 
 
 class TrainerMetric:
@@ -69,6 +70,7 @@ class TrainerMetric:
             raise TypeError(f"tokenizer must have batch_decode, to turn ids into texts. Got {describe(tokenizer)}.")
         if prefix is not None and not isinstance(prefix, str):
             raise TypeError(f"prefix must be a string. Got {describe(prefix)}.")
+        self._references = settings.pop("references", None) if items == QUESTIONS else None
         check_settings(metric, settings, "for_trainer")
         if set_size is not None:
             set_size = parse_count(set_size, "set_size")
@@ -81,11 +83,10 @@ class TrainerMetric:
                     f"group_by has no effect without confidence: {metric.name} scores each text by itself, and only "
                     "its interval is over groups."
                 )
-        self._references = settings.pop("references", None)
         if self._references is not None and not isinstance(self._references, Mapping):
             raise TypeError(f"references must map each question to people's answers. Got {describe(self._references)}.")
         if self._references is not None and group_by != "inputs":
-            raise ValueError("references are found by the question: pass group_by='inputs' with them.")
+            raise ValueError("references are looked up by question: pass group_by='inputs' with them.")
         self._metric, self._tokenizer, self._items = metric, tokenizer, items
         self._set_size, self._group_by, self._settings = set_size, group_by, settings
         self._prefix = "" if prefix is None else f"{prefix}_"
@@ -164,11 +165,11 @@ class TrainerMetric:
         inputs = None if given is None else self._read_inputs(given, compute_result is not None)
         n_examples = len(ids) if labels is None else len(labels)
         per_example = self._count_per_example(len(ids), n_examples)
-        kept = self._without_padding(n_examples, labels, inputs, compute_result)
-        self._n_examples += kept
-        ids = ids[: kept * per_example]
-        labels = None if labels is None else labels[:kept]
-        inputs = None if inputs is None else inputs[:kept]
+        n_kept = self._without_padding(n_examples, labels, inputs, compute_result)
+        self._n_examples += n_kept
+        ids = ids[: n_kept * per_example]
+        labels = None if labels is None else labels[:n_kept]
+        inputs = None if inputs is None else inputs[:n_kept]
         if inputs is not None:
             ids = [_without_prompt(row, inputs[i // per_example]) for i, row in enumerate(ids)]
         keys, questions = [], []
@@ -176,7 +177,7 @@ class TrainerMetric:
             by = inputs if self._group_by == "inputs" else labels
             if by is None:
                 raise ValueError(
-                    f"group_by={self._group_by!r}, but the Trainer gives no {self._group_by}. "
+                    f"group_by={self._group_by!r}, but the Trainer does not pass {self._group_by}. "
                     "Set include_for_metrics=['inputs'] in its arguments."
                 )
             keys = self._keys(by)
@@ -195,12 +196,12 @@ class TrainerMetric:
             return _token_rows(given, "inputs")
         if "input_ids" not in given:
             raise ValueError(f"inputs has no 'input_ids', to tell the examples apart. It has {', '.join(given)}.")
-        own = given["input_ids"]
+        ids = given["input_ids"]
         if is_batch and count_processes() > 1:
             from accelerate.utils import gather, pad_across_processes
 
-            own = gather(pad_across_processes(own, dim=1, pad_index=-100))
-        return _token_rows(own, "inputs")
+            ids = gather(pad_across_processes(ids, dim=1, pad_index=-100))
+        return _token_rows(ids, "inputs")
 
     def _count_per_example(self, n_texts: int, n_examples: int) -> int:
         per_example = n_texts // n_examples if n_examples else 0
@@ -247,13 +248,13 @@ class TrainerMetric:
         if getattr(loader, "_drop_last", False):
             return n_examples
         if length is not None:
-            kept = length - self._n_examples
-            if not 0 < kept <= n_examples:
+            n_left = length - self._n_examples
+            if not 0 < n_left <= n_examples:
                 raise ValueError(
                     f"predictions of {self._n_examples + n_examples} examples came in, but the dataset has {length}. "
                     "Call reset() after an interrupted evaluation."
                 )
-            return kept
+            return n_left
         if type(loader).__name__ == "DataLoaderDispatcher":
             # It reads for all processes, and records how many examples it read last.
             return min(n_examples, loader.remainder)
@@ -268,8 +269,8 @@ class TrainerMetric:
     def _keys(self, rows: list[np.ndarray]) -> list[bytes]:
         """Make keys that identify rows whatever their padding."""
         pad = getattr(self._tokenizer, "pad_token_id", None)
-        kept = rows if pad is None else [row[row != pad] for row in rows]
-        return [hashlib.blake2b(row.astype(np.int64).tobytes(), digest_size=16).digest() for row in kept]
+        unpadded = rows if pad is None else [row[row != pad] for row in rows]
+        return [hashlib.blake2b(row.astype(np.int64).tobytes(), digest_size=16).digest() for row in unpadded]
 
     def _decode(self, rows: list[np.ndarray]) -> list[str]:
         texts = self._tokenizer.batch_decode([row.tolist() for row in rows], skip_special_tokens=True)

@@ -29,7 +29,7 @@ class WordVectors:
         Raises
         ------
         ValueError
-            If it is no vector of finite numbers, or not as long as the first one that was looked up.
+            If it is not a vector of finite numbers, or not as long as the first one that was looked up.
         """
         # fastText's `in` is true for any word with a known n-gram, from which its lookup builds the vector.
         for form in (word, word.lower()):
@@ -54,7 +54,7 @@ class WordVectors:
         first, length = self._first
         if len(vector) != length:
             raise ValueError(
-                f"vectors must all have one length. Got {length} for {first!r}, and {len(vector)} for {word!r}."
+                f"vectors must all have the same length. Got {length} for {first!r}, and {len(vector)} for {word!r}."
             )
         return vector
 
@@ -85,7 +85,8 @@ def load_vectors(vectors: Any) -> WordVectors:
     # Path.is_file raises an error for a name that is too long.
     if not os.path.isfile(path):
         raise ValueError(
-            f"vectors must be the path of a fastText or word2vec file. Got {os.fspath(vectors)!r:.1000}: no file."
+            "vectors must be the path of a fastText or word2vec file. "
+            f"Got {os.fspath(vectors)!r:.1000}, which is not a file."
         )
     registry = model_registry()
     state = path.stat()

@@ -13,11 +13,10 @@ from .core_distances import nearest_neighbours as nearest_neighbours
 from .core_encoder import EncoderSettings as EncoderSettings
 from .core_forks import one_thread_in_fork as one_thread_in_fork
 from .core_inputs import parse_sets
+from .core_leave_one_out import nearest_without as nearest_without
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
-from .core_neighbours import nearest_without as nearest_without
 from .core_numbers import describe as describe
-from .core_parts import SetParts as SetParts
 from .core_rarefaction import rarefaction_settings
 from .core_results import (
     SETS,
@@ -31,6 +30,7 @@ from .core_results import (
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
 from .core_similarity import Similarities as Similarities
+from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows
@@ -57,13 +57,6 @@ Args:
     predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`,
         consecutive sets. Lists, tuples and numpy arrays are accepted.
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
-    embeddings (array of shape (n, d)): embeddings of all texts, in the order of the concatenated sets. No encoder
-        runs. Their norms do not matter.
-    similarity (`list` of (k, k) matrices): in place of an encoder, similarities computed elsewhere: a matrix for each
-        set, for its k texts in order, or one matrix if `predictions` is one flat set. The texts may then be mere names,
-        such as those of molecules or images. The distance of two texts is 1 - similarity. Each matrix must be
-        symmetric, with unit diagonal, to within 1e-4, and positive semi-definite, to within 1e-4 of its largest
-        eigenvalue. Cannot be combined with `embeddings`.
     quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
     min_quality (`float` in [0, 1]): requires `quality`. Texts of lower quality are left out of all results, as in
         effective semantic diversity (arXiv 2504.12522). A set scores 0 if fewer than two texts are left.
@@ -78,6 +71,15 @@ Args:
         corrected for skewness.
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
         several for one prompt, are not independent: the interval is over labels. Default: each set is independent.
+    details (`bool`, default `False`): also return, for each set, the mean pairwise distance, and the nearest
+        neighbour of each text with its distance.
+    embeddings (array of shape (n, d)): embeddings of all texts, in the order of the concatenated sets. No encoder
+        runs. Their norms do not matter.
+    similarity (`list` of (k, k) matrices): in place of an encoder, similarities computed elsewhere: a matrix for each
+        set, for its k texts in order, or one matrix if `predictions` is one flat set. The texts may then be mere names,
+        such as those of molecules or images. The distance of two texts is 1 - similarity. Each matrix must be
+        symmetric, with unit diagonal, to within 1e-4, and positive semi-definite, to within 1e-4 of its largest
+        eigenvalue. Cannot be combined with `embeddings`.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
@@ -85,19 +87,17 @@ Args:
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
-    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
-        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
-        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
-        combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
     cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision,
         `long_texts` and the text. Processes can share it. It does not change scores or signatures. If all embeddings
         are cached, the model is not loaded. Cannot be combined with an encoder object. Not to be confused with the
         `cache_dir` of `evaluate.load`, which holds the code of the module.
-    details (`bool`, default `False`): also return, for each set, the mean pairwise distance, and the nearest
-        neighbour of each text with its distance.
     progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
+    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
+        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
+        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
+        combined with an encoder object.
 
 Returns:
     chamfer_diversity (`float`): mean over sets of the mean cosine distance from each text to its nearest neighbour in

@@ -1,4 +1,4 @@
-"""Distances to the nearest neighbour, and what follows from them: scores, contributions, details."""
+"""Distances to the nearest neighbour; scores, contributions and details from them."""
 
 from typing import Any, NamedTuple
 
@@ -7,8 +7,8 @@ import numpy as np
 from .chamfer_diversity_settings import ChamferSettings
 from .core_distances import mean_pairwise_distances, nearest_neighbours
 from .core_inputs import TextSets, find_scored_sets, lists_by_set, mean_by_set, parse_values, sum_by_set
+from .core_leave_one_out import expected_nearest, nearest_by_similarity, nearest_without
 from .core_models import matrix_device
-from .core_neighbours import expected_nearest, nearest_by_similarity, nearest_without
 from .core_rarefaction import large_enough
 from .core_results import rows_of, spread
 from .core_similarity import Similarities
@@ -18,10 +18,10 @@ class Counted(NamedTuple):
     """The texts that are compared with each other.
 
     all_sizes : ndarray of shape (m,), the number of texts of each set
-    qualities : ndarray of shape (n,), of all texts; None where there are none
+    qualities : ndarray of shape (n,), of all texts; None without quality
     counts : ndarray of shape (m,), the number of texts of each set that count
     scored : ndarray of shape (m,), bool, the sets with a score
-    several : ndarray of shape (m,), bool, the scored sets of which two texts or more count: another scores 0
+    several : ndarray of shape (m,), bool, the scored sets of which two or more texts count; other scored sets score 0
     rows : ndarray of shape (r,), the texts that count in these sets
     """
 
@@ -117,9 +117,9 @@ def contributions(
     -------
     a list for each set, with None for the texts of a set of fewer than three
     """
-    own = None if factors is None else factors[counted.rows]
-    # NaN where fewer than two texts are left of those that count: the score is 0 there.
-    without = nearest_without(distances.compared, counted.sizes, own, device=distances.device)
+    counted_factors = None if factors is None else factors[counted.rows]
+    # NaN if fewer than two of the texts that count remain: the score is then 0.
+    without = nearest_without(distances.compared, counted.sizes, counted_factors, device=distances.device)
     whole = np.repeat(np.where(counted.scored, scores, 0.0), counted.all_sizes)
     rest = whole.copy()
     rest[counted.rows] = np.nan_to_num(without)

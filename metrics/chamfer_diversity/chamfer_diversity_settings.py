@@ -18,8 +18,8 @@ class ChamferSettings(SourceSettings):
     min_quality: float | None = setting(None, number(0, 1), needs="quality")
     singletons: str = setting("error", choice("error", "skip"), merges_parts=never)
     contributions: bool = setting(False, flag, finer=True)
-    rarefy: int | None = setting(None, subset_size(least=2), merges_parts=never)
-    confidence: float | None = setting(None, confidence_level)
+    rarefy: int | None = setting(None, subset_size(least=2), merges_parts=never, of_mean=True)
+    confidence: float | None = setting(None, confidence_level, of_mean=True)
     confidence_by: Any = setting(None, given=SET, needs="confidence")
     details: bool = setting(False, flag, finer=True)
 

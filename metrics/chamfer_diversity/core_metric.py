@@ -8,9 +8,9 @@ import datasets
 
 from .core_forks import one_thread_in_fork
 from .core_inputs import parse_sets
-from .core_parts import SetParts
 from .core_rewards import RewardFunction
 from .core_settings import Settings
+from .core_statistics import SetParts
 from .core_trainer import TrainerMetric
 
 
@@ -48,7 +48,8 @@ class TextMetric:
     def _signature(self) -> inspect.Signature:
         """Return the signature of `compute` with the settings of the metric, which `help` shows."""
         shared = inspect.signature(TextMetric.compute)
-        inputs = [one for name, one in shared.parameters.items() if name in self._feature_names()]
+        names = ("self", *self._feature_names())
+        inputs = [parameter for name, parameter in shared.parameters.items() if name in names]
         settings = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=self.settings.default(name))
             for name in self.settings.declared()
@@ -146,7 +147,7 @@ class TextMetric:
         """
         if tokenizer is None:
             tokenizer = compute_kwargs.pop("tokenizer", None)
-        return TrainerMetric(self, tokenizer, set_size, group_by, prefix, self._with_flags(compute_kwargs))
+        return TrainerMetric(self, tokenizer, set_size, group_by, prefix, compute_kwargs)
 
     def for_rewards(
         self,

@@ -103,7 +103,7 @@ class EncoderSettings(Settings):
 
 
 def _equal(value: Any, default: str | None) -> bool:
-    # What else a caller passes may compare in a way of its own, as arrays do.
+    # Other values, such as arrays, may define their own comparison.
     return value is default or (isinstance(value, str) and value == default)
 
 
@@ -227,11 +227,11 @@ def _encode_through_cache(texts: list[str], settings: EncoderSettings, bar: Any)
 
         def encode_part(part: list[str]) -> tuple[np.ndarray, np.ndarray]:
             nonlocal limit, unread
-            loaded, found = load_encoder(settings.model, settings.precision, settings.device)
-            if (found, loaded.precision) != (identity, precision):
-                raise ValueError(f"model: its files changed while they were in use, from {identity} to {found}.")
-            embeddings, cut, found_unread = _encode_batches(loaded, part, settings, bar)
-            unread += found_unread
+            loaded, current = load_encoder(settings.model, settings.precision, settings.device)
+            if (current, loaded.precision) != (identity, precision):
+                raise ValueError(f"model: its files changed while they were in use, from {identity} to {current}.")
+            embeddings, cut, part_unread = _encode_batches(loaded, part, settings, bar)
+            unread += part_unread
             if cut.any() and limit is None:
                 limit = str(loaded.token_limit)
                 cache.keep_setting("tokens", limit)

@@ -14,10 +14,10 @@ from .core_inputs import parse_texts
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import parse_number as parse_number
-from .core_parts import SetParts as SetParts
 from .core_results import TEXTS, ScoreSummary, confidence_settings, parse_confidence_by, signature
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
+from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors as load_vectors

@@ -71,10 +71,10 @@ def run_batches(
     values = np.empty(len(lengths))
     with torch.inference_mode(), progress_bar(len(lengths), title, "sequence", settings.progress) as bar:
         for batch in token_batches(lengths, find_device(settings.device), settings.batch_size):
-            found = forward(batch).double().cpu().numpy()
-            if values.shape[1:] != found.shape[1:]:
-                values = np.empty((len(lengths), *found.shape[1:]))
-            values[batch] = found
+            batch_values = forward(batch).double().cpu().numpy()
+            if values.shape[1:] != batch_values.shape[1:]:
+                values = np.empty((len(lengths), *batch_values.shape[1:]))
+            values[batch] = batch_values
             bar.update(len(batch))
     return values
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from .core_encoder import EncoderSettings
-from .core_models import FairLock, find_device, find_transformer, model_registry
+from .core_models import FairLock, find_device, find_transformer, load_head, model_registry
 from .gruen_backbone import SentenceScores, combine_windows, pad, run_batches, windows
 
 LM_MODEL = "bert-base-cased"
@@ -340,34 +340,8 @@ def _acceptable_label(config: Any, parity: bool) -> int:
 
 
 def _read(path: Any, parameter: str, precision: str | None, device: str) -> Loaded:
-    import transformers
-    from transformers.utils import logging
-
-    auto, head = _HEADS[parameter]
-    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    # Its report of missing weights becomes an error below.
-    logging.set_verbosity_error()
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
-        model, report = getattr(transformers, auto).from_pretrained(
-            path,
-            local_files_only=True,
-            dtype=getattr(torch, precision) if precision else "auto",
-            output_loading_info=True,
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
-        raise ValueError(f"{parameter}: {path} could not be loaded as {head}: {error}") from error
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-    missing = sorted(report["missing_keys"]) + sorted(map(str, report["mismatched_keys"]))
-    if missing:
-        raise ValueError(
-            f"{parameter}: {path} holds no trained weights for {head}: {missing[0]} and {len(missing) - 1} more are "
-            "missing, and would be random. Pass a model that was saved with this head."
-        )
+    auto_class, kind = _HEADS[parameter]
+    model, tokenizer = load_head(path, parameter, auto_class, kind, precision)
     stored = str(model.dtype).removeprefix("torch.")
     model = model.eval().to(device)
     return Loaded(model, tokenizer, _frame(tokenizer, 1), _frame(tokenizer, 2), stored, FairLock())

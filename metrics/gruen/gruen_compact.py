@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from .core_encoder import EncoderSettings
-from .core_models import DEFAULT_MODEL, FairLock, find_device, find_model, model_registry
+from .core_models import DEFAULT_MODEL, FairLock, find_device, find_model, model_registry, quiet_loading
 from .gruen_backbone import SentenceScores, combine_windows, pad, run_batches, windows
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
@@ -94,8 +94,10 @@ class CompactModel(nn.Module):
         reports its error.
         """
         rows = self.word_query(hidden)
-        own = (rows * self.bert.embeddings.word_embeddings.weight[expected]).sum(1) + self.vocabulary_bias[expected]
-        return (self.log_total(rows)[:, 0] - own).float()
+        expected_logits = (rows * self.bert.embeddings.word_embeddings.weight[expected]).sum(1) + self.vocabulary_bias[
+            expected
+        ]
+        return (self.log_total(rows)[:, 0] - expected_logits).float()
 
     def word_query(self, hidden: torch.Tensor) -> torch.Tensor:
         """Return vectors to compare with the word embeddings: (..., size) to (..., size)."""
@@ -142,10 +144,10 @@ class CompactBackbone:
             hidden = model.hidden(ids, mask)
             faults = model.word_fault(hidden)[..., 0].cpu()
             for piece, row in zip(batch, faults, strict=True):
-                sentence, found = sentences[owners[piece]], suspects[owners[piece]]
+                sentence, sentence_suspects = sentences[owners[piece]], suspects[owners[piece]]
                 for at in torch.nonzero(row[1 : len(pieces[piece]) - 1] > 0)[:, 0].tolist():
                     start, end = word_around(sentence, *offsets[piece][at])
-                    found[start, end] = sentence[start:end]
+                    sentence_suspects[start, end] = sentence[start:end]
             return sentence_values(model, ids, mask, hidden)
 
         values = run_batches(np.array(list(map(len, pieces))), forward, self._settings, "Sentences")
@@ -157,8 +159,8 @@ class CompactBackbone:
         acceptability = (
             _logistic(soundness, *calibration.soundness) + _logistic(acceptability, *calibration.acceptability)
         ) / 2
-        words = [[found[at] for at in sorted(found)] for found in suspects]
-        return SentenceScores(likelihood, acceptability, loss, words)
+        marked = [[words[span] for span in sorted(words)] for words in suspects]
+        return SentenceScores(likelihood, acceptability, loss, marked)
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
         """Average them with the weights of the paper's formula: one eighth for likelihood."""
@@ -240,7 +242,6 @@ def _load(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
 def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
     from safetensors import safe_open
     from transformers import AutoTokenizer, BertModel
-    from transformers.utils import logging
 
     if not weights.is_file():
         raise ValueError(
@@ -255,16 +256,9 @@ def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
             f"expected {sha256}). Get the metric again, weights and all."
         )
     base = find_model(DEFAULT_MODEL)
-    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    # The checkpoint has a pooling layer, which is not used here.
-    logging.set_verbosity_error()
-    try:
+    # The checkpoint has a pooling layer, of which a warning says that it is not used.
+    with quiet_loading("backbone", base.path, "the encoder of backbone='compact'"):
         bert = BertModel.from_pretrained(base.path, add_pooling_layer=False, local_files_only=True)
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
     model = CompactModel(bert)
     with safe_open(weights, framework="pt") as file:
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118

@@ -103,22 +103,22 @@ def non_redundancy(sentences: Sentences, parity: bool) -> Component:
     ValueError
         If a text has too many sentences.
     """
-    found = []
-    for i, own in enumerate(sentences.by_text):
+    redundancies = []
+    for i, members in enumerate(sentences.by_text):
         try:
-            found.append(find_redundancy(own, autojunk=True) if parity else find_repeats(own))
+            redundancies.append(find_redundancy(members, autojunk=True) if parity else find_repeats(members))
         except ValueError as error:
             raise ValueError(f"predictions[{i}] {error}: leave 'non_redundancy' out of components.") from None
 
     def details(text: int) -> dict[str, Any]:
-        own = sentences.by_text[text]
+        members = sentences.by_text[text]
         pairs = [
-            {"sentences": [first, second], "flags": flags, "shared": shared_passages(own[first], own[second])}
-            for first, second, flags in found[text].pairs(_LISTED_PAIRS)
+            {"sentences": [first, second], "flags": flags, "shared": shared_passages(members[first], members[second])}
+            for first, second, flags in redundancies[text].pairs(_LISTED_PAIRS)
         ]
-        return {"redundant_pairs": pairs, "n_redundant_pairs": found[text].n_pairs()}
+        return {"redundant_pairs": pairs, "n_redundant_pairs": redundancies[text].n_pairs()}
 
-    return Component(np.array([0.0 - _PENALTY * one.n_flags() for one in found]), details)
+    return Component(np.array([0.0 - _PENALTY * redundancy.n_flags() for redundancy in redundancies]), details)
 
 
 def focus_by_embedding(sentences: Sentences, rows: np.ndarray, embeddings: np.ndarray, threshold: float) -> Component:
@@ -134,23 +134,26 @@ def focus_by_embedding(sentences: Sentences, rows: np.ndarray, embeddings: np.nd
     n_words = np.array([len(sentence.split()) for sentence in sentences.unique], dtype=np.int64)
     return _focus(
         [
-            embedding_breaks(embeddings[place[own]], n_words[own], threshold) if len(own) > 1 else []
-            for own in sentences.rows
+            embedding_breaks(embeddings[place[members]], n_words[members], threshold) if len(members) > 1 else []
+            for members in sentences.rows
         ]
     )
 
 
 def focus_by_word_mover(sentences: Sentences, mover: WordMover, threshold: float, parity: bool) -> Component:
     """Take 0.1 off each text in which adjacent sentences lose the focus, by Word Mover's similarity."""
-    return _focus([mover.breaks(own, threshold, parity) for own in sentences.by_text])
+    return _focus([mover.breaks(members, threshold, parity) for members in sentences.by_text])
 
 
 def _focus(breaks: list[list[FocusBreak]]) -> Component:
     def details(text: int) -> dict[str, Any]:
-        found = [{"sentences": [one.place, one.place + 1], "similarity": one.similarity} for one in breaks[text]]
-        return {"focus_breaks": found}
+        return {
+            "focus_breaks": [
+                {"sentences": [place, place + 1], "similarity": similarity} for place, similarity in breaks[text]
+            ]
+        }
 
-    return Component(np.array([-_PENALTY if one else 0.0 for one in breaks]), details)
+    return Component(np.array([-_PENALTY if text_breaks else 0.0 for text_breaks in breaks]), details)
 
 
 def coherence(judge: OrderBackbone, sentences: Sentences) -> Component:
@@ -158,18 +161,18 @@ def coherence(judge: OrderBackbone, sentences: Sentences) -> Component:
 
     An order as probable as its reverse costs nothing, and one that is certainly wrong costs the whole 0.1.
     """
-    pairs = [(int(a), int(b)) for own in sentences.rows for a, b in itertools.pairwise(own)]
+    pairs = [(int(a), int(b)) for rows in sentences.rows for a, b in itertools.pairwise(rows)]
     different = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
     probabilities = np.empty(0)
     if different:
         texts = [(sentences.unique[a], sentences.unique[b]) for a, b in different]
         probabilities = judge.score_order(texts)[[different[pair] for pair in pairs]]
     by_text = np.split(probabilities, np.cumsum(np.maximum(sentences.sizes - 1, 0))[:-1])
-    points = [0.0 - _PENALTY * float(np.maximum(0.0, 1 - 2 * own).mean()) if len(own) else 0.0 for own in by_text]
+    points = [0.0 - _PENALTY * float(np.maximum(0.0, 1 - 2 * row).mean()) if len(row) else 0.0 for row in by_text]
 
     def details(text: int) -> dict[str, Any]:
-        found = [{"sentences": [i, i + 1], "probability": float(own)} for i, own in enumerate(by_text[text])]
-        return {"order": found}
+        probabilities = enumerate(by_text[text].tolist())
+        return {"order": [{"sentences": [i, i + 1], "probability": value} for i, value in probabilities]}
 
     return Component(np.array(points), details)
 
@@ -177,7 +180,7 @@ def coherence(judge: OrderBackbone, sentences: Sentences) -> Component:
 def total(components: dict[str, Component], sentences: Sentences, parity: bool) -> np.ndarray:
     """Add up the components of each text, clipped to [0, 1]: (m,). Without grammaticality, penalties come off 1."""
     start = np.zeros(len(sentences.sizes)) if "grammaticality" in components else np.ones(len(sentences.sizes))
-    scores = np.clip(sum((one.points for one in components.values()), start=start), 0.0, 1.0)
+    scores = np.clip(sum((component.points for component in components.values()), start=start), 0.0, 1.0)
     if not parity:
         scores[sentences.sizes == 0] = 0.0
     return scores
@@ -191,6 +194,6 @@ def describe_text(text: int, components: dict[str, Component], sentences: Senten
     unscored = dict.fromkeys(("likelihood", "acceptability", "grammaticality"))
     described["sentences"] = [{"text": sentence} | unscored for sentence in sentences.by_text[text]]
     described |= {"redundant_pairs": [], "n_redundant_pairs": 0, "focus_breaks": [], "order": []}
-    for one in components.values():
-        described |= one.details(text)
+    for component in components.values():
+        described |= component.details(text)
     return described

@@ -86,11 +86,11 @@ def embedding_breaks(
 ) -> list[FocusBreak]:
     """Find where a text loses focus.
 
-    A sentence is a stranger if it has too little to do with the others (its tie), or much less with its neighbors than
-    these have with each other (a digression): both of its pairs lose focus. Two parts of two sentences or more are two
-    texts if they have too little to do with each other (their bond): the pair at the seam of the worst does. All
-    thresholds fall with the number of sentences, for a longer text has more places that can fail: what stays is the
-    share of edited texts that lose focus anywhere.
+    A sentence is off topic if its similarity to the others is too low (its tie), or much lower to its neighbors than
+    that of these to each other (a digression): both of its pairs lose focus. Two parts of at least two sentences each
+    are two texts if their similarity is too low (their bond): the pair at the boundary of the worst loses focus. All
+    thresholds decrease with the number of sentences, because a longer text has more places that can fail; the share of
+    edited texts that lose focus stays the same.
 
     Parameters
     ----------
@@ -105,9 +105,9 @@ def embedding_breaks(
         return []
     adjacent, of_sentences, of_parts = _margins(embeddings, n_words, threshold, rule)
     broken = np.zeros(len(adjacent), dtype=bool)
-    strangers = np.flatnonzero(of_sentences < 0)
-    broken[strangers[strangers > 0] - 1] = True
-    broken[strangers[strangers < len(adjacent)]] = True
+    off_topic = np.flatnonzero(of_sentences < 0)
+    broken[off_topic[off_topic > 0] - 1] = True
+    broken[off_topic[off_topic < len(adjacent)]] = True
     if len(of_parts) and of_parts.min() < 0:
         broken[int(of_parts.argmin()) + _LEAST_PART - 1] = True
     return [FocusBreak(int(i), float(adjacent[i])) for i in np.flatnonzero(broken)]
@@ -119,7 +119,7 @@ def focus_margin(
     threshold: float = FOCUS_THRESHOLD,
     rule: FocusRule = FOCUS_RULE,
 ) -> float:
-    """How far `threshold` could rise before a text of two sentences or more loses focus; below 0, it has lost it."""
+    """Return how far `threshold` could rise before a text of two or more sentences loses focus; below 0 if it has."""
     _, of_sentences, of_parts = _margins(embeddings, n_words, threshold, rule)
     return float(min(of_sentences.min(), of_parts.min(initial=np.inf)))
 
@@ -135,7 +135,7 @@ def _margins(
     least_tie, least_digression, least_bond = rule.thresholds(len(vectors), threshold)
     of_sentences = np.minimum(ties(vectors, n_words, rule) - least_tie, off_line - least_digression)
     if len(vectors) == 2:
-        # Neither is a stranger to the other alone: both must be.
+        # Of two sentences, neither is off topic alone: both must be.
         of_sentences[:] = of_sentences.max()
     return adjacent, of_sentences, bonds(vectors, rule) - least_bond
 
@@ -193,8 +193,8 @@ def bonds(vectors: np.ndarray, rule: FocusRule = FOCUS_RULE) -> np.ndarray:
     before, after = sums[sizes - 1], sums[-1] - sums[sizes - 1]
     across = (before * after).sum(axis=1) / (sizes * (n - sizes))
     within = np.zeros(len(sizes))
-    for part, own, m in ((before, squares[sizes - 1], sizes), (after, squares[-1] - squares[sizes - 1], n - sizes)):
-        within += ((part * part).sum(axis=1) - own) / (m * (m - 1)) / 2
+    for part, squared, m in ((before, squares[sizes - 1], sizes), (after, squares[-1] - squares[sizes - 1], n - sizes)):
+        within += ((part * part).sum(axis=1) - squared) / (m * (m - 1)) / 2
     return across - rule.within * within - rule.side * np.log(np.minimum(sizes, n - sizes))
 
 
@@ -241,15 +241,15 @@ class WordMover:
         word is not judged.
         """
         documents = [self._weigh(sentence, parity) for sentence in sentences]
-        found = []
+        breaks = []
         for place, (first, second) in enumerate(itertools.pairwise(documents)):
             if not first or not second:
                 continue
             distance = self._distance(first, second)
             similarity = 1 / (1 + math.exp(_PARITY_SHIFT - distance)) if parity else 1 / (1 + distance)
             if similarity < threshold:
-                found.append(FocusBreak(place, similarity))
-        return found
+                breaks.append(FocusBreak(place, similarity))
+        return breaks
 
     def _weigh(self, sentence: str, parity: bool) -> list[tuple[np.ndarray, float]]:
         """Give each word of a sentence that carries meaning: its vector, and the logarithm of 1 + its count."""
@@ -263,8 +263,8 @@ class WordMover:
             for word in self._tokenizer.tokenize(sentence)
             if word.isalpha() and word.lower() not in self._stop_words
         )
-        found = ((self._vectors[word], math.log1p(n)) for word, n in counted.items())
-        return [(vector, weight) for vector, weight in found if vector is not None]
+        weighted = ((self._vectors[word], math.log1p(n)) for word, n in counted.items())
+        return [(vector, weight) for vector, weight in weighted if vector is not None]
 
     def _distance(self, first: list[tuple[np.ndarray, float]], second: list[tuple[np.ndarray, float]]) -> float:
         """Word Mover's distance (Kusner et al. 2015): the least mean way from words to words."""

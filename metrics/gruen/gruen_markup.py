@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MARKUPS = ("auto", "markdown", "plain")
-# Without one of these characters, and without a numbered line, a text is no Markdown.
+# Without one of these characters, and without a numbered line, a text is not Markdown.
 # Space within a line only: across lines, each of many empty ones would search all that follow it.
 _MARKS = re.compile(r"[#*_`~>|\[+-]|^[^\S\n]*\d+[.)]|^=+[^\S\n]*$", re.MULTILINE)
 # Each of these shows by itself that a text is Markdown; dashes of a dialogue and asterisks for a tone do not.
@@ -62,7 +62,7 @@ def _parser(has_indented_code: bool) -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    # In a text that may be plain, what is indented is a verse or a letter.
+    # In a text that may be plain, indented lines are verse or a letter.
     return parser if has_indented_code else parser.disable("code")
 
 
@@ -93,8 +93,8 @@ def _words(inline: "Token") -> str:
 def _paragraphs(text: str) -> list[str]:
     """Cut plain text at its line breaks, but for those that only keep lines short.
 
-    A break keeps a line short if the line does not end a sentence, the next one is no item, and either the next one
-    begins with a small letter or the line is nearly as long as the longest of the text.
+    A break keeps a line short if the line does not end a sentence, the next one is not a list item, and either the next
+    one begins with a lowercase letter or the line is nearly as long as the longest of the text.
     """
     lines = [line.strip() for line in text.splitlines()]
     width = max(map(len, lines), default=0)

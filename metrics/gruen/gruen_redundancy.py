@@ -17,7 +17,7 @@ import numpy as np
 FLAGS = ("longest_substring", "substring_words", "edit_distance", "common_words")
 # Pairs grow with the square: 20 000 different sentences are 200 million, a quarter of an hour.
 MAX_SENTENCES = 20_000
-# Near-equal pairs of the original's measures are compared letter by letter, at 10 µs each, and held in 1 GB.
+# Pairs that may share a long substring are compared letter by letter, at 10 µs each, and held in 1 GB.
 MAX_NEAR_PAIRS = 4_000_000
 
 ALL_FLAGS = 15
@@ -25,7 +25,7 @@ SUBSTRING, WORDS, EDITS, COMMON = 1, 2, 4, 8
 _NEAR, _EDIT_SHARE = 0.8, 0.6
 # Below this many words in both, only equal and contained sentences count.
 _LEAST_WORDS = 5
-# From this length on, difflib by default leaves out what is frequent.
+# From this length on, difflib by default leaves out frequent characters.
 _AUTOJUNK_LENGTH = 200
 _SEPARATOR = "\n"
 _DTYPES = (np.int32, np.int32, np.int8)
@@ -49,15 +49,25 @@ class Redundancy(NamedTuple):
     flags: np.ndarray
 
     @classmethod
-    def of(cls, places: list[list[int]], found: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> "Redundancy":
-        """Join parts of what was found, each with the first sentences, the second ones and their flags."""
-        begins = np.array([own[0] for own in places], dtype=np.int64)
-        ends = np.array([own[-1] for own in places], dtype=np.int64)
+    def of(cls, places: list[list[int]], chunks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> "Redundancy":
+        """Concatenate chunks of pairs, each with the first sentences, the second ones and their flags."""
+        begins = np.array([positions[0] for positions in places], dtype=np.int64)
+        ends = np.array([positions[-1] for positions in places], dtype=np.int64)
         parts = [tuple(np.empty(0, dtype) for dtype in _DTYPES)]
-        for us, vs, flags in found:
-            kept = np.flatnonzero((begins[us] < ends[vs]) & (flags > 0))
-            parts.append(tuple(own[kept].astype(dtype) for own, dtype in zip((us, vs, flags), _DTYPES, strict=True)))
+        for us, vs, flags in chunks:
+            raised = np.flatnonzero((begins[us] < ends[vs]) & (flags > 0))
+            parts.append(
+                tuple(column[raised].astype(dtype) for column, dtype in zip((us, vs, flags), _DTYPES, strict=True))
+            )
         return cls(places, *(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def merged(self) -> "Redundancy":
+        """Merge pairs that were found more than once, with different flags."""
+        keys = self.first * np.int64(len(self.places)) + self.second
+        _, kept, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        flags = np.zeros(len(kept), dtype=np.int8)
+        np.bitwise_or.at(flags, inverse, self.flags)
+        return Redundancy(self.places, self.first[kept], self.second[kept], flags)
 
     def n_flags(self) -> int:
         """Count the flags over all pairs of sentences of the text."""
@@ -69,7 +79,7 @@ class Redundancy(NamedTuple):
 
     def pairs(self, limit: int) -> list[tuple[int, int, list[str]]]:
         """List the first pairs, at most `limit`, by position: the positions of both sentences, and their flags."""
-        found: list[tuple[int, int, list[str]]] = []
+        listed: list[tuple[int, int, list[str]]] = []
         order = np.argsort(self.first, kind="stable")
         edges = np.searchsorted(self.first[order], np.arange(len(self.places) + 1))
         sentence_at = {place: u for u, places in enumerate(self.places) for place in places}
@@ -82,15 +92,15 @@ class Redundancy(NamedTuple):
                 for j in self.places[v][bisect_right(self.places[v], i) :]
             ]
             for j, flags in sorted(later):
-                if len(found) == limit:
-                    return found
-                found.append((i, j, [name for bit, name in enumerate(FLAGS) if flags >> bit & 1]))
-        return found
+                if len(listed) == limit:
+                    return listed
+                listed.append((i, j, [name for bit, name in enumerate(FLAGS) if flags >> bit & 1]))
+        return listed
 
     def _times(self) -> np.ndarray:
         """Count for each pair the pairs of positions of which the first comes first: (p,)."""
         times = np.ones(len(self.first), dtype=np.int64)
-        is_repeated = np.array([len(own) > 1 for own in self.places], dtype=bool)
+        is_repeated = np.array([len(positions) > 1 for positions in self.places], dtype=bool)
         for row in np.flatnonzero(is_repeated[self.first] | is_repeated[self.second]).tolist():
             u, v = self.places[self.first[row]], self.places[self.second[row]]
             times[row] = math.comb(len(u), 2) if u is v else len(u) * len(v) - np.searchsorted(v, u).sum()
@@ -119,11 +129,10 @@ def find_redundancy(sentences: list[str], autojunk: bool = False) -> Redundancy:
         places.setdefault(sentence.strip(), []).append(place)
     texts = list(places)
     refuse_too_many(len(texts))
-    raised: dict[tuple[int, int], int] = {(u, u): ALL_FLAGS for u, text in enumerate(texts) if len(places[text]) > 1}
-    if len(texts) > 1:
-        _Judge(texts, list(places.values()), autojunk).collect(raised)
-    ordered = np.array([(u, v, flags) for (u, v), flags in raised.items()], dtype=np.int64).reshape(-1, 3)
-    return Redundancy.of(list(places.values()), [tuple(ordered.T)])
+    again = np.array([u for u, text in enumerate(texts) if len(places[text]) > 1], dtype=np.int64)
+    repeated = again, again, np.full(len(again), ALL_FLAGS)
+    others = _Judge(texts, list(places.values()), autojunk).flags() if len(texts) > 1 else ()
+    return Redundancy.of(list(places.values()), itertools.chain([repeated], others)).merged()
 
 
 def refuse_too_many(n_different: int) -> None:
@@ -142,26 +151,26 @@ class _Judge:
 
     def __init__(self, texts: list[str], places: list[list[int]], autojunk: bool) -> None:
         self.texts, self.autojunk = texts, autojunk
-        self.begins, self.ends = (np.array([own[end] for own in places]) for end in (0, -1))
+        self.begins, self.ends = (np.array([positions[end] for positions in places]) for end in (0, -1))
         self.words = [text.split() for text in texts]
         self.lengths = np.array(list(map(len, texts)))
         self.counts = np.array(list(map(len, self.words)))
 
-    def collect(self, raised: dict[tuple[int, int], int]) -> None:
-        """Put the flags of each ordered pair, (u, v) for u before v in the text, into `raised`."""
+    def flags(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Give the ordered pairs, (u, v) for u before v in the text, with flags; one may come again with others."""
+        raised = []
         for pair in self._substring_candidates():
             is_contained = self.texts[pair[0]] in self.texts[pair[1]] or self.texts[pair[1]] in self.texts[pair[0]]
             if not is_contained and max(self.counts[i] for i in pair) < _LEAST_WORDS:
                 continue
             for u, v in (pair, pair[::-1]):
                 if self.begins[u] < self.ends[v]:
-                    raised[u, v] = ALL_FLAGS if is_contained else self._substring_flags(u, v)
-        for bit, found in ((EDITS, self._near_edits()), (COMMON, self._common_words())):
-            for us, vs in found:
-                kept = self.begins[us] < self.ends[vs]
-                for u, v in zip(us[kept].tolist(), vs[kept].tolist(), strict=True):
-                    raised[u, v] = raised.get((u, v), 0) | bit
-                _refuse_too_many_pairs(len(raised))
+                    raised.append((u, v, ALL_FLAGS if is_contained else self._substring_flags(u, v)))
+        us, vs, flags = np.array(raised, dtype=np.int64).reshape(-1, 3).T
+        yield us, vs, flags
+        for bit, chunks in ((EDITS, self._near_edits()), (COMMON, self._common_words())):
+            for us, vs in chunks:
+                yield us, vs, np.full(len(us), bit)
 
     def _substring_flags(self, u: int, v: int) -> int:
         a, b = self.texts[u], self.texts[v]
@@ -178,22 +187,22 @@ class _Judge:
         """
         starts = np.cumsum([0, *(len(text) + len(_SEPARATOR) for text in self.texts)]).tolist()
         joined = _SEPARATOR.join(self.texts)
-        found: set[tuple[int, int]] = set()
+        candidates: set[tuple[int, int]] = set()
         for u, text in enumerate(self.texts):
             least = math.floor(_NEAR * len(text)) + 1
-            found.update(
+            candidates.update(
                 (min(u, v), max(u, v))
                 for v in _holders(text[len(text) - least : least], joined, starts)
                 if v != u and self.lengths[v] >= self.lengths[u]
             )
             for run in _word_runs(text, self.words[u]):
-                found.update(
+                candidates.update(
                     (min(u, v), max(u, v))
                     for v in _holders(run, joined, starts)
                     if v != u and self.counts[v] >= max(self.counts[u], _LEAST_WORDS)
                 )
-            _refuse_too_many_pairs(len(found))
-        return found
+            _refuse_too_many_pairs(len(candidates))
+        return candidates
 
     def _near_edits(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Find the ordered pairs whose edit distance is below 0.6 of the longer."""
@@ -248,7 +257,7 @@ def longest_common_substring(a: str, b: str, autojunk: bool = False, least: int 
 
     Parameters
     ----------
-    autojunk : leave out what is frequent in a `b` of 200 characters or more, as difflib does by default
+    autojunk : leave out frequent characters of a `b` of 200 characters or more, as difflib does by default
     least : the length below which none is looked for, and 0 is returned
     """
     if autojunk and len(b) >= _AUTOJUNK_LENGTH:

@@ -106,18 +106,20 @@ def find_repeats(sentences: list[str], rule: RepeatRule = REPEAT_RULE) -> Redund
     ValueError
         If there are more different sentences than MAX_SENTENCES.
     """
-    found = [_WORD.findall(sentence.lower()) for sentence in sentences]
+    sentence_words = [_WORD.findall(sentence.lower()) for sentence in sentences]
     places: dict[object, list[int]] = {}
-    for place, own in enumerate(found):
+    for place, pairs in enumerate(sentence_words):
         # What has no words is compared as it stands.
-        key = tuple(word for word, _ in own) or sentences[place].strip()
+        key = tuple(word for word, _ in pairs) or sentences[place].strip()
         places.setdefault(key, []).append(place)
     refuse_too_many(len(places))
-    different = [found[own[0]] for own in places.values()]
-    again = [u for u, own in enumerate(places.values()) if _is_said_again(different[u], own)]
-    found_flags = [(np.array(again, dtype=np.int64), np.array(again, dtype=np.int64), np.full(len(again), ALL_FLAGS))]
-    found_flags += _Judge(different, rule.for_text(len(sentences))).flags()
-    return Redundancy.of(list(places.values()), found_flags)
+    different = [sentence_words[positions[0]] for positions in places.values()]
+    again = np.array(
+        [u for u, positions in enumerate(places.values()) if _is_said_again(different[u], positions)], dtype=np.int64
+    )
+    repeated = again, again, np.full(len(again), ALL_FLAGS)
+    near_equal = _Judge(different, rule.for_text(len(sentences))).flags()
+    return Redundancy.of(list(places.values()), itertools.chain([repeated], near_equal))
 
 
 def shared_passages(first: str, second: str) -> list[str]:
@@ -157,7 +159,7 @@ def _as_characters(sentences: list[list[str]]) -> list[str]:
             if len(characters) > sys.maxunicode:
                 raise ValueError(f"has more than {len(characters)} different words, which non_redundancy takes at most")
             characters[word] = chr(len(characters))
-    return ["".join(map(characters.__getitem__, own)) for own in sentences]
+    return ["".join(map(characters.__getitem__, words)) for words in sentences]
 
 
 def _runs(a: str, b: str) -> list[tuple[int, int]]:
@@ -166,7 +168,7 @@ def _runs(a: str, b: str) -> list[tuple[int, int]]:
     They are difflib's matching blocks: the longest run, the first of equal ones, and then what is before it in both and
     after it in both.
     """
-    found = []
+    runs = []
     waiting = [(0, len(a), 0, len(b))]
     while waiting:
         low, high, other_low, other_high = waiting.pop()
@@ -174,9 +176,9 @@ def _runs(a: str, b: str) -> list[tuple[int, int]]:
         if size:
             start += low
             other = b.index(a[start : start + size], other_low)
-            found.append((start, size))
+            runs.append((start, size))
             waiting += [(low, start, other_low, other), (start + size, high, other + size, other_high)]
-    return sorted(found)
+    return sorted(runs)
 
 
 class _Judge:
@@ -184,23 +186,24 @@ class _Judge:
 
     def __init__(self, sentences: list[list[tuple[str, str]]], rule: RepeatRule) -> None:
         self.sentences, self.rule = sentences, rule
-        self.words = [[word for word, _ in own] for own in sentences]
+        self.words = [[word for word, _ in pairs] for pairs in sentences]
         ids: dict[str, int] = {}
-        self.ids = [[ids.setdefault(word, len(ids)) for word in own] for own in self.words]
+        self.ids = [[ids.setdefault(word, len(ids)) for word in words] for words in self.words]
         self.characters = _as_characters(self.words)
         self.is_content = np.array([word not in FUNCTION_WORDS for word in ids], dtype=bool)
         self.counts = np.array(list(map(len, self.words)), dtype=np.int64)
-        self.content = [sorted({i for i in own if self.is_content[i]}) for own in self.ids]
+        self.content = [sorted({i for i in word_ids if self.is_content[i]}) for word_ids in self.ids]
         self.contents = np.array(list(map(len, self.content)), dtype=np.int64)
         # The content words before each position.
         self.content_sums = [
-            list(itertools.accumulate(self.is_content[own].tolist(), initial=0)) if own else [0] for own in self.ids
+            list(itertools.accumulate(self.is_content[word_ids].tolist(), initial=0)) if word_ids else [0]
+            for word_ids in self.ids
         ]
         triples: dict[tuple[int, ...], int] = {}
         numbered = [
-            triples.setdefault(own[i : i + _LEAST_RUN], len(triples))
-            for own in map(tuple, self.ids)
-            for i in range(len(own) - _LEAST_RUN + 1)
+            triples.setdefault(word_ids[i : i + _LEAST_RUN], len(triples))
+            for word_ids in map(tuple, self.ids)
+            for i in range(len(word_ids) - _LEAST_RUN + 1)
         ]
         self.triples, self.n_triples = np.array(numbered, dtype=np.int64), len(triples)
         self.ends = np.cumsum(np.maximum(self.counts - _LEAST_RUN + 1, 0))
@@ -224,19 +227,19 @@ class _Judge:
         """Find the pairs u < v with enough content words in common, and how many these are."""
         from scipy import sparse
 
-        columns = [word for own in self.content for word in own]
+        columns = [word for word_ids in self.content for word in word_ids]
         edges = np.cumsum([0, *map(len, self.content)])
         shape = (len(self.content), len(self.is_content))
         table = sparse.csr_array((np.ones(len(columns), dtype=np.int32), columns, edges), shape=shape)
-        others = table.T.tocsr()
+        transposed = table.T.tocsr()
         step = max(1, _PRODUCT_PAIRS // max(1, len(self.content)))
         for start in range(0, len(self.content), step):
-            found = (table[start : start + step] @ others).tocoo()
-            us, vs = found.row + start, found.col
-            enough = np.flatnonzero((us < vs) & (found.data >= self.rule.content))
+            products = (table[start : start + step] @ transposed).tocoo()
+            us, vs = products.row + start, products.col
+            enough = np.flatnonzero((us < vs) & (products.data >= self.rule.content))
             for first in range(0, len(enough), _JUDGED_PAIRS):
                 part = enough[first : first + _JUDGED_PAIRS]
-                yield us[part], vs[part], found.data[part]
+                yield us[part], vs[part], products.data[part]
 
     def _openings(self) -> tuple[np.ndarray, np.ndarray]:
         """Give the first words of each sentence, padded with what equals nothing, and whether a clause ends with each.
@@ -245,10 +248,10 @@ class _Judge:
         """
         words = np.arange(-len(self.ids), 0)[:, None].repeat(_OPENING, axis=1)
         ends = np.zeros(words.shape, dtype=bool)
-        for i, (own, sentence) in enumerate(zip(self.ids, self.sentences, strict=True)):
-            words[i, : len(own)] = own[:_OPENING]
-            ends[i, : len(own)] = [bool(mark) for _, mark in sentence[:_OPENING]]
-            ends[i, len(own) - 1 : len(own)] = True
+        for i, (word_ids, sentence) in enumerate(zip(self.ids, self.sentences, strict=True)):
+            words[i, : len(word_ids)] = word_ids[:_OPENING]
+            ends[i, : len(word_ids)] = [bool(mark) for _, mark in sentence[:_OPENING]]
+            ends[i, len(word_ids) - 1 : len(word_ids)] = True
         return words, ends
 
     def _same_opening(self, words: np.ndarray, ends: np.ndarray, us: np.ndarray, vs: np.ndarray) -> np.ndarray:
@@ -270,27 +273,27 @@ class _Judge:
         place_of = np.zeros(self.n_triples, dtype=np.int32)
         starts = self.ends - np.maximum(self.counts - _LEAST_RUN + 1, 0)
         for rows in np.split(np.arange(len(us)), np.flatnonzero(np.diff(us)) + 1) if len(us) else ():
-            u, others = int(us[rows[0]]), vs[rows]
-            own = self.triples[starts[u] : self.ends[u]]
+            u, partners = int(us[rows[0]]), vs[rows]
+            triples = self.triples[starts[u] : self.ends[u]]
             # Backwards, so that the first of equal ones counts.
-            place_of[own[::-1]] = np.arange(len(own), 0, -1, dtype=np.int32)
-            sizes = self.ends[others] - starts[others]
+            place_of[triples[::-1]] = np.arange(len(triples), 0, -1, dtype=np.int32)
+            sizes = self.ends[partners] - starts[partners]
             edges = np.concatenate([[0], np.cumsum(sizes)])
-            flat = place_of[self.triples[np.repeat(starts[others] - edges[:-1], sizes) + np.arange(edges[-1])]]
+            flat = place_of[self.triples[np.repeat(starts[partners] - edges[:-1], sizes) + np.arange(edges[-1])]]
             # Each position in common stands for three words at most.
             n_common = np.diff(np.concatenate([[0], np.cumsum(flat > 0)])[edges])
-            enough = n_common * _LEAST_RUN > self.rule.kept * np.maximum(self.counts[u], self.counts[others])
-            pattern = place_of[own].tobytes() + np.diff(self.content_sums[u]).astype(np.int8).tobytes()
+            enough = n_common * _LEAST_RUN > self.rule.kept * np.maximum(self.counts[u], self.counts[partners])
+            pattern = place_of[triples].tobytes() + np.diff(self.content_sums[u]).astype(np.int8).tobytes()
             pattern += self.contents[u].tobytes()
             judged = known.setdefault(pattern, {})
             line, cuts = flat.tobytes(), (edges * flat.itemsize).tolist()
-            contents = self.contents[others].tolist()
+            contents = self.contents[partners].tolist()
             for i in np.flatnonzero(enough).tolist():
                 key = (line[cuts[i] : cuts[i + 1]], contents[i])
                 if key not in judged:
-                    judged[key] = self._judge_runs(u, int(others[i]))
+                    judged[key] = self._judge_runs(u, int(partners[i]))
                 flags[rows[0] + i] = judged[key]
-            place_of[own] = 0
+            place_of[triples] = 0
         return flags
 
     def _judge_runs(self, u: int, v: int) -> int:
@@ -302,7 +305,7 @@ class _Judge:
         n_kept, n_content = sum(size for _, size in runs), sum(contents)
         if n_content < rule.content or n_kept <= rule.kept * longer:
             return 0
-        run, content = max((size, own) for (_, size), own in zip(runs, contents, strict=True))
+        run, content = max((size, run_content) for (_, size), run_content in zip(runs, contents, strict=True))
         if run == min(self.counts[u], self.counts[v]) and run > rule.contained * longer:
             return ALL_FLAGS
         if n_kept + n_content < rule.passage:

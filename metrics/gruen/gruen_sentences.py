@@ -33,17 +33,17 @@ class Sentences(NamedTuple):
 
     def with_neighbors(self) -> np.ndarray:
         """Return the indices in `unique` of the sentences of all texts with two sentences or more, sorted."""
-        return np.unique([i for own in self.rows if len(own) > 1 for i in own]).astype(np.int64)
+        return np.unique([i for text_rows in self.rows if len(text_rows) > 1 for i in text_rows]).astype(np.int64)
 
 
 def split(texts: list[str], parity: bool, markup: str) -> Sentences:
     """Split texts into sentences of two words or more; with `parity` as the original does."""
-    found = read_texts(texts, parity, markup)
-    by_text = [one.sentences for one in found]
-    unique = list(dict.fromkeys(sentence for own in by_text for sentence in own))
+    read = read_texts(texts, parity, markup)
+    by_text = [text.sentences for text in read]
+    unique = list(dict.fromkeys(sentence for text_sentences in by_text for sentence in text_sentences))
     row_of = {sentence: i for i, sentence in enumerate(unique)}
-    rows = [np.array([row_of[sentence] for sentence in own], dtype=np.int64) for own in by_text]
-    return Sentences(by_text, unique, rows, np.array(list(map(len, by_text))), [one.n_code for one in found])
+    rows = [np.array([row_of[sentence] for sentence in text_sentences], dtype=np.int64) for text_sentences in by_text]
+    return Sentences(by_text, unique, rows, np.array(list(map(len, by_text))), [text.n_code for text in read])
 
 
 def score_sentences(
@@ -69,11 +69,11 @@ def score_sentences(
 
     identity = "|".join(f"{name}:{value}" for name, value in judge.identity.items())
     with TextCache(cache_dir, f"gruen|{identity}", np.float64) as cache:
-        values, _ = through_cache(cache, sentences, "", score_part, lambda found: None)
+        values, _ = through_cache(cache, sentences, "", score_part, lambda _: None)
     scores = SentenceScores(*values.T)
     if not (needs_suspects and judge.marks_words):
         return scores
-    kept = [sentence for sentence in sentences if sentence not in suspects]
-    if kept:
-        suspects.update(zip(kept, judge.score_sentences(kept).suspects or (), strict=True))
+    cached = [sentence for sentence in sentences if sentence not in suspects]
+    if cached:
+        suspects.update(zip(cached, judge.score_sentences(cached).suspects or (), strict=True))
     return scores._replace(suspects=[suspects[sentence] for sentence in sentences])

@@ -12,7 +12,7 @@ from .core_encoder import EncoderSettings
 from .core_models import DEFAULT_MODEL, PRECISIONS
 from .core_numbers import describe, parse_choice, parse_number
 from .core_results import confidence_level
-from .core_settings import TEXT, Settings, choice, count, flag, setting
+from .core_settings import TEXT, Settings, choice, count, flag, number, setting
 from .gruen_bert import LIKELIHOODS, BertSettings
 from .gruen_compact import CompactBackbone
 from .gruen_focus import FOCUS_RULE, FOCUS_THRESHOLD, WMS_THRESHOLD, refuse_vectors
@@ -28,18 +28,20 @@ _PARITY_COMPONENTS = COMPONENTS[:3]
 _BACKBONE_COMPONENTS = ("grammaticality", "coherence")
 
 
+def _components(value: Any, name: str) -> tuple[str, ...]:
+    """Read the names of components, in a fixed order."""
+    if isinstance(value, str) or not isinstance(value, (Sequence, set, frozenset)) or not len(value):
+        raise TypeError(f"{name} must be a list of names, such as ['focus']. Got {describe(value)}.")
+    names = [parse_choice(component, name, COMPONENTS) for component in value]
+    return tuple(component for component in COMPONENTS if component in names)
+
+
 @dataclass(frozen=True, kw_only=True)
 class GruenSettings(Settings):
-    """The settings of a call, as the help explains them.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a setting is invalid or has no effect; the message names it.
-    """
+    """The settings of a call, as the help explains them."""
 
     backbone: str = setting("compact", choice(*BACKBONES))
-    components: Sequence[str] | None = setting(None)
+    components: Sequence[str] | None = setting(None, _components)
     parity: bool = setting(False, flag)
     likelihood: str | None = setting(None, choice(*LIKELIHOODS))
     lm_model: str | os.PathLike[str] | None = setting(None)
@@ -47,14 +49,14 @@ class GruenSettings(Settings):
     sop_model: str | os.PathLike[str] | None = setting(None)
     markup: str | None = setting(None, choice(*MARKUPS))
     focus: str | None = setting(None, choice(*FOCUSES))
-    focus_threshold: float | None = setting(None)
+    focus_threshold: float | None = setting(None, number(-1, 1))
     vectors: Any = setting(None)
     model: Any = setting(DEFAULT_MODEL)
     precision: str | None = setting(None, choice(*PRECISIONS))
     batch_size: int | None = setting(None, count())
     device: str | None = setting(None)
     cache_dir: Any = setting(None, cache_folder)
-    confidence: float | None = setting(None, confidence_level)
+    confidence: float | None = setting(None, confidence_level, of_mean=True)
     confidence_by: Any = setting(None, given=TEXT, needs="confidence")
     details: bool = setting(False, flag, finer=True)
     progress: bool | None = setting(None, flag)
@@ -63,7 +65,8 @@ class GruenSettings(Settings):
         """Raise an error for settings that do not go together."""
         if self.markup is not None and self.parity:
             raise ValueError(f"markup has no effect with parity=True: leave it out. Got {self.markup!r}.")
-        self._check_components()
+        if self.parity and "coherence" in (self.components or ()):
+            raise ValueError("components has 'coherence', which the original does not have: leave it out, or parity.")
         self._check_focus()
         self._check_backbone()
         self._check_models()
@@ -88,7 +91,7 @@ class GruenSettings(Settings):
     def scored(self) -> tuple[str, ...]:
         """The components to score, in a fixed order."""
         if self.components is not None:
-            return tuple(name for name in COMPONENTS if name in self.components)
+            return tuple(self.components)
         has_order = self.backbone == "bert" and self.bert.sop_model is not None and not self.parity
         return COMPONENTS if has_order else _PARITY_COMPONENTS
 
@@ -107,10 +110,9 @@ class GruenSettings(Settings):
     @property
     def threshold(self) -> float:
         """What focus is judged by: the least tie of a text of two sentences, or the least similarity of neighbors."""
-        is_wms = self.focus_kind == "wms"
-        if self.focus_threshold is None:
-            return WMS_THRESHOLD if is_wms else FOCUS_THRESHOLD
-        return parse_number(self.focus_threshold, "focus_threshold", 0 if is_wms else -1, 1)
+        if self.focus_threshold is not None:
+            return self.focus_threshold
+        return WMS_THRESHOLD if self.focus_kind == "wms" else FOCUS_THRESHOLD
 
     @property
     def reading(self) -> str:
@@ -147,19 +149,6 @@ class GruenSettings(Settings):
     def _is_given(self) -> bool:
         return EncoderSettings(self.model).is_given
 
-    def _check_components(self) -> None:
-        chosen = self.components
-        if chosen is None:
-            return
-        if isinstance(chosen, str) or not isinstance(chosen, (Sequence, set, frozenset)) or not len(chosen):
-            raise TypeError(f"components must be a list of names, such as ['focus']. Got {describe(chosen)}.")
-        for name in chosen:
-            if self.parity and name == "coherence":
-                raise ValueError(
-                    "components has 'coherence', which the original does not have: leave it out, or parity."
-                )
-            parse_choice(name, "components", _PARITY_COMPONENTS if self.parity else COMPONENTS)
-
     def _check_focus(self) -> None:
         if self.focus is not None:
             if "focus" not in self.scored:
@@ -190,18 +179,19 @@ class GruenSettings(Settings):
 
     def _check_models(self) -> None:
         """Check the settings of focus and of all models, and raise an error for one that has no effect."""
-        if self.focus_kind is None and self.focus_threshold is not None:
-            raise ValueError("focus_threshold has no effect where components leaves out 'focus'.")
+        if self.focus_threshold is not None:
+            if self.focus_kind is None:
+                raise ValueError("focus_threshold has no effect where components leaves out 'focus'.")
+            if self.focus_kind == "wms":
+                parse_number(self.focus_threshold, "focus_threshold", 0, 1)
         refuse_vectors(self.vectors, self.focus_kind)
-        # Reading it checks it.
-        self.threshold  # noqa: B018
         if self.focus_kind == "embedding":
             # An encoder of the caller's has neither precision nor cache_dir: without a backbone this raises an error.
-            self.encoder  # noqa: B018
+            self.encoder.check()
             return
         EncoderSettings(self.model).check_unused("no focus='embedding' is scored")
         if self.parity or "grammaticality" not in self.scored:
             reason = "neither focus='embedding' nor, without parity, grammaticality is scored"
-            EncoderSettings(DEFAULT_MODEL, cache_dir=self.run.cache_dir).check_unused(reason)
+            self.run.check_unused(reason, but=("precision",))
         if not self.judged:
-            EncoderSettings(DEFAULT_MODEL, precision=self.run.precision).check_unused("no model runs")
+            self.run.check_unused("no model runs", but=("cache_dir",))

@@ -19,7 +19,7 @@ _LAST_LATIN, _MORE_LATIN = 0x24F, (0x1E00, 0x1EFF)
 
 
 def normalize(text: str) -> str:
-    """Bring a text to one line, with a space behind each full stop, as GRUEN's code does.
+    """Bring a text to one line, with a space after each full stop, as GRUEN's code does.
 
     A number with a decimal point becomes "UNK". The steps and their order are those of the original, for they show:
     "U.S." becomes "U. S.", and an ellipsis one full stop.
@@ -33,11 +33,11 @@ def normalize(text: str) -> str:
 
 
 class _Decimals:
-    """The decimals of a text, replaced with "UNK" as the original does: the first one, wherever its characters occur,
-    within a longer number too; then the first of those left, and so on.
+    """The decimals of a text, replaced with "UNK" as the original does.
 
-    Runs of digits that ". " joins are read from left to right. In each, the decimals found before are replaced in the
-    order in which they were found, and what is left are new ones.
+    The original replaces the first decimal wherever its characters occur, also within a longer number; then the first
+    of those left, and so on. Here, runs of digits that ". " joins are read from left to right. In each, known decimals
+    are replaced in the order in which they were found; those that remain are new.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class _Decimals:
 
     def _replace_known(self, runs: list[str], joints: list[str], place: int) -> None:
         """Replace the decimal at a joint if it was found before, and before it those that take digits of its end."""
-        waiting = [(place, self._n_found)]
+        waiting: list[tuple[int, float]] = [(place, self._n_found)]
         while waiting:
             i, limit = waiting[-1]
             when, left, right = self._first(runs, joints, i)
@@ -79,12 +79,12 @@ class _Decimals:
                 waiting.pop()
 
     def _first(self, runs: list[str], joints: list[str], i: int) -> tuple[float, int, int]:
-        """Return when the first of the known decimals at a joint was found, and its digits before and after the point."""
+        """Return when the first known decimal at a joint was found, and its digits before and after the point."""
         first: tuple[float, int, int] = (math.inf, 0, 0)
         if i >= len(joints) or joints[i] == "UNK":
             return first
         for left in self._lengths[0]:
-            rights = self._found.get(runs[i][-left:]) if left <= len(runs[i]) else None
+            rights = self._found.get(runs[i][-left:], {}) if left <= len(runs[i]) else {}
             for right in self._lengths[1] if rights else ():
                 when = rights.get(runs[i + 1][:right]) if right <= len(runs[i + 1]) else None
                 if when is not None:
@@ -118,17 +118,17 @@ def read_texts(texts: list[str], parity: bool, markup: str = "auto") -> list[Spl
         return [SplitText(_of_two_words(tokenizer.tokenize(normalize(text))), 0) for text in texts]
     import sentencex
 
-    found = []
+    texts_split = []
     for text in texts:
         blocks = read_blocks(text.translate(_CONTROLS), markup)
         parts = [part.strip() for block in blocks.texts for part in sentencex.segment("en", normalize(block))]
-        found.append(SplitText(_of_two_words(parts), blocks.n_code))
-    return found
+        texts_split.append(SplitText(_of_two_words(parts), blocks.n_code))
+    return texts_split
 
 
 def split_texts(texts: list[str], parity: bool) -> list[list[str]]:
     """Return the sentences that `read_texts` finds."""
-    return [one.sentences for one in read_texts(texts, parity)]
+    return [split_text.sentences for split_text in read_texts(texts, parity)]
 
 
 def splitter_identity(parity: bool) -> str:

@@ -28,34 +28,34 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> str | Non
 
     Returns
     -------
-    None if they are there now; otherwise the reason why not
+    None if they are there; otherwise the reason
     """
     place = Path(script).with_name(name)
     if place.is_file() and _digest(place) == sha256:
         return None
-    found, reason = _beside_original(Path(script), name), "no folder and no Space is known that it was loaded from"
-    if found is None or _digest(found) != sha256:
-        if found is not None:
-            reason = _difference(found, sha256)
+    source, reason = _beside_original(Path(script), name), "no folder and no Space is known that it was loaded from"
+    if source is None or _digest(source) != sha256:
+        if source is not None:
+            reason = _difference(source, sha256)
         elif place.is_file():
             reason = _difference(place, sha256)
         space = _space(module)
         if space is None:
             return reason
         try:
-            found = _from_space(space, name, sha256)
+            source = _from_space(space, name, sha256)
         # The errors of the client and of its HTTP library have no other base class in common.
         except Exception as error:
             detail = (str(error).strip() or type(error).__name__).splitlines()[0]
-            return f"the Space {space} does not give it ({detail})"
-        if _digest(found) != sha256:
-            return _difference(found, sha256)
+            return f"the Space {space} could not be read ({detail})"
+        if _digest(source) != sha256:
+            return _difference(source, sha256)
     try:
         # Atomic, since other processes may copy it too.
         with tempfile.TemporaryDirectory(dir=place.parent) as folder:
-            os.replace(shutil.copy(found, Path(folder) / name), place)
+            os.replace(shutil.copy(source, Path(folder) / name), place)
     except OSError as error:
-        return f"{found} could not be copied to {place}: {error.strerror}"
+        return f"{source} could not be copied to {place}: {error.strerror}"
     return None
 
 
@@ -70,7 +70,7 @@ def check_weights(script: str, module: str, name: str, sha256: str) -> Path:
     reason = bring_weights(script, module, name, sha256)
     if reason is not None:
         raise ValueError(
-            f"backbone='compact' needs the weights {name}, and they are not there: {reason}. Load the metric from a "
+            f"backbone='compact' needs the weights {name}, which are missing: {reason}. Load the metric from a "
             "folder that holds them, put the file there again, or pass backbone='bert'."
         )
     return Path(script).with_name(name)

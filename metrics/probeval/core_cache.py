@@ -1,4 +1,4 @@
-"""A folder that keeps what a model computed for each text, for later runs.
+"""A cache on disk of what a model computed for each text.
 
 It holds one SQLite file per model, which processes may share: each batch is one transaction, so that a killed process
 leaves a batch complete or absent. It uses a rollback journal, since write-ahead logs fail on network file systems.
@@ -72,7 +72,7 @@ class TextCache:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ValueError(f"cache_dir {str(self._folder)!r} cannot be made: {error.strerror}.") from None
+            raise ValueError(f"cache_dir {str(self._folder)!r} cannot be created: {error.strerror}.") from None
         if not self._path.exists():
             self.check_writable()
         with self._errors():
@@ -106,7 +106,7 @@ class TextCache:
 
         Returns
         -------
-        found : ndarray of shape (m,), int64: the indices in `keys` of those that are stored
+        stored : ndarray of shape (m,), int64: the indices in `keys` of those that are stored
         values : ndarray of shape (m, d)
         notes : ndarray of shape (m,), int64
         """
@@ -179,8 +179,8 @@ class TextCache:
         except sqlite3.OperationalError as error:
             self._is_full = True
             warnings.warn(
-                f"cache_dir: {self._path} could not be written to ({error}). What is computed from here on is "
-                "right, but not kept.",
+                f"cache_dir: {self._path} could not be written to ({error}). The results are correct, but "
+                "not cached from here on.",
                 stacklevel=5,
             )
 
@@ -198,8 +198,8 @@ class TextCache:
 
     def _damaged(self, reason: str) -> ValueError:
         return ValueError(
-            f"cache_dir: {self._path} is damaged, or not of this program ({reason}). Delete it: what it held is "
-            "computed again."
+            f"cache_dir: {self._path} is damaged, or not a cache of this version ({reason}). Delete it: its "
+            "content is computed again."
         )
 
 
@@ -216,7 +216,7 @@ def through_cache(
     ----------
     settings : what decides a value, besides the text and the identity of the cache
     compute : from b texts to their values (b, d) and their notes (b,), int64
-    tell : called with the number of texts found
+    tell : called with the number of texts that were stored
 
     Returns
     -------
@@ -227,29 +227,29 @@ def through_cache(
     missing: list[int] = []
     keys: dict[int, bytes] = {}
 
-    def place(rows: Any, found: np.ndarray, own_notes: np.ndarray) -> None:
+    def place(rows: Any, vectors: np.ndarray, vector_notes: np.ndarray) -> None:
         nonlocal values
         if not values.shape[1]:
-            values = np.empty((len(texts), found.shape[1]), dtype=found.dtype)
-        values[rows], notes[rows] = found, own_notes
+            values = np.empty((len(texts), vectors.shape[1]), dtype=vectors.dtype)
+        values[rows], notes[rows] = vectors, vector_notes
 
     for start in range(0, len(texts), TEXTS_AT_ONCE):
         stop = min(start + TEXTS_AT_ONCE, len(texts))
-        own_keys = [text_key(texts[i], settings) for i in range(start, stop)]
-        found, *kept = cache.get(own_keys)
-        if len(found):
-            place(start + found, *kept)
-            tell(len(found))
-        for i in np.setdiff1d(np.arange(stop - start), found).tolist():
+        batch_keys = [text_key(texts[i], settings) for i in range(start, stop)]
+        stored, *contents = cache.get(batch_keys)
+        if len(stored):
+            place(start + stored, *contents)
+            tell(len(stored))
+        for i in np.setdiff1d(np.arange(stop - start), stored).tolist():
             missing.append(start + i)
-            keys[start + i] = own_keys[i]
+            keys[start + i] = batch_keys[i]
         # Missing texts are collected over lookups, so that the model gets full batches.
         while missing and (len(missing) >= TEXTS_AT_ONCE or stop == len(texts)):
             part, missing = missing[:TEXTS_AT_ONCE], missing[TEXTS_AT_ONCE:]
             cache.check_writable()
-            computed, own_notes = compute([texts[i] for i in part])
-            place(part, computed, own_notes)
-            cache.put([keys.pop(i) for i in part], computed, own_notes)
+            computed, computed_notes = compute([texts[i] for i in part])
+            place(part, computed, computed_notes)
+            cache.put([keys.pop(i) for i in part], computed, computed_notes)
     return values, notes
 
 

@@ -1,4 +1,4 @@
-"""Read the settings of a call: numbers, flags, choices and arrays. Every error names the parameter and what was got."""
+"""Read values: numbers, flags, choices and arrays. Every error names the parameter and what was got."""
 
 import math
 import numbers
@@ -10,13 +10,15 @@ import numpy as np
 
 _INT64_MAX = 2**63 - 1
 _SHOWN = 80
+_UNPRINTABLE = "a value that cannot be printed"
 # Machine epsilon of the floating-point types that numbers are given in.
 EPSILONS = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
 def describe(value: Any) -> str:
     """Format an invalid value for an error message: its type and its repr, cut to one line."""
-    return "None" if value is None else f"{type(value).__name__} {show(value)}"
+    text = show(value)
+    return text if value is None or text == _UNPRINTABLE else f"{type(value).__name__} {text}"
 
 
 def show(value: Any) -> str:
@@ -24,7 +26,7 @@ def show(value: Any) -> str:
     try:
         text = " ".join(map(str.strip, repr(value).splitlines()))
     except Exception:  # such as an integer of too many digits, or a repr of the caller's
-        return "that cannot be printed"
+        return _UNPRINTABLE
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
@@ -49,7 +51,7 @@ def to_float(value: Any) -> float:
     Raises
     ------
     TypeError
-        If it is no real number, or a bool.
+        If it is not a real number, or a bool.
     """
     is_real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
     if not is_real:
@@ -118,7 +120,7 @@ def to_array(values: Any) -> np.ndarray:
     MaskedError
         If an entry is masked: numpy would use what is under the mask.
     TypeError, ValueError
-        If it makes no array.
+        If it cannot be converted to an array.
     """
     if hasattr(values, "detach"):
         try:

@@ -1,4 +1,4 @@
-"""What a result is made of: its signature, its confidence interval, and the merging of the results of parts."""
+"""Signatures, confidence intervals, and the merging of the results of parts of the data."""
 
 import math
 import re
@@ -10,7 +10,7 @@ import numpy as np
 from .core_inputs import as_list
 from .core_numbers import describe, show, to_float
 
-VERSION = "0.3.0"
+VERSION = "0.4.0"
 
 # What a metric scores: sets of texts, single texts, or the answers to a question against people's answers.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
@@ -65,7 +65,7 @@ def given_digest(pieces: Iterable[np.ndarray]) -> str:
     """
     import xxhash
 
-    return _format_digest(sum(xxhash.xxh3_64_intdigest(np.ascontiguousarray(piece)) for piece in pieces))
+    return _format_digest(sum(xxhash.xxh3_64_intdigest(np.ascontiguousarray(piece).data) for piece in pieces))
 
 
 def _format_digest(total: int) -> str:
@@ -95,16 +95,16 @@ def merge_signatures(first: str, second: str) -> str:
     return "|".join(filter(None, merged))
 
 
-def _merge_entries(one: str, other: str) -> str | None:
-    own, their = _DIGEST.fullmatch(one), _DIGEST.fullmatch(other)
-    if own and their and own[1] == their[1] and own[1] != "model":
-        return f"{own[1]}:{_format_digest(int(own[2], 16) + int(their[2], 16))}"
-    if one == other:
-        return one
-    name = one.partition(":")[0]
-    if name not in _SIZES or other.partition(":")[0] != name:
+def _merge_entries(first: str, second: str) -> str | None:
+    first_digest, second_digest = _DIGEST.fullmatch(first), _DIGEST.fullmatch(second)
+    if first_digest and second_digest and first_digest[1] == second_digest[1] and first_digest[1] != "model":
+        return f"{first_digest[1]}:{_format_digest(int(first_digest[2], 16) + int(second_digest[2], 16))}"
+    if first == second:
+        return first
+    name = first.partition(":")[0]
+    if name not in _SIZES or second.partition(":")[0] != name:
         return None
-    bounds = [int(bound) for entry in (one, other) for bound in entry.partition(":")[2].split("-")]
+    bounds = [int(bound) for entry in (first, second) for bound in entry.partition(":")[2].split("-")]
     return f"{name}:{format_sizes(np.array(bounds))}"
 
 
@@ -326,16 +326,16 @@ class ScoreSummary(NamedTuple):
 
         prefix : of the names of the last two
         """
-        own = values[self.scored]
-        result = {name: mean_over_sets(own), f"{prefix}scores": spread(own.tolist(), self.scored)}
+        scores = values[self.scored]
+        result = {name: mean_over_sets(scores), f"{prefix}scores": spread(scores.tolist(), self.scored)}
         if self.level is not None:
-            interval = confidence_interval(self.level, own, self.units[self.scored], self.bounds)
+            interval = confidence_interval(self.level, scores, self.units[self.scored], self.bounds)
             result[f"{prefix}confidence_interval"] = interval
         return result
 
 
 def jackknife_estimate(value: float, left_out: np.ndarray) -> Estimate:
-    """Estimate a statistic that is no mean from its values without each unit in turn (Tukey's jackknife).
+    """Estimate a statistic that is not a mean from its values without each unit in turn (Tukey's jackknife).
 
     Parameters
     ----------

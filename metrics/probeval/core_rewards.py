@@ -54,8 +54,8 @@ class RewardFunction:
         else:
             raise ValueError(f"{name} gives no rewards: it does not score the single texts of a set.")
         check_settings(metric, settings, "for_rewards")
-        for key in ("confidence", "rarefy"):
-            if key in settings:
+        for key in settings:
+            if metric.settings.declared()[key].of_mean:
                 raise ValueError(f"{key} cannot be given to for_rewards: a reward is the score of one text.")
         self._reward = rewards[0] if reward is None else reward
         parse_choice(self._reward, "reward", rewards)
@@ -110,24 +110,23 @@ class RewardFunction:
         parts, rank = _exchange(str(error) if part is None else part)
         if error is not None:
             raise error
-        for other, found in enumerate(parts):
-            if isinstance(found, str):
-                raise RuntimeError(f"Process {other} could not read its completions: {found}")
+        for process, message in enumerate(parts):
+            if isinstance(message, str):
+                raise RuntimeError(f"Process {process} could not read its completions: {message}")
         return self._reward_slice(parts, rank, columns)
 
     def _read(self, completions: Any, prompts: Any, columns: Mapping[str, Any]) -> _Part:
         texts = read_completions(completions)
-        asked = [] if prompts is None else as_list(prompts, "prompts", "a list, with a prompt for each completion")
-        if prompts is not None and len(asked) != len(texts):
-            raise ValueError(f"prompts must have an item for each completion. Got {len(asked)} for {len(texts)}.")
+        given = [] if prompts is None else as_list(prompts, "prompts", "a list, with a prompt for each completion")
+        if prompts is not None and len(given) != len(texts):
+            raise ValueError(f"prompts must have an item for each completion. Got {len(given)} for {len(texts)}.")
         qualities: list[float | None] = []
         if self._quality is not None:
-            given = self._quality(prompts=prompts, completions=completions, **columns)
-            qualities = _read_qualities(given, len(texts))
-        return _Part(texts, [_digest(prompt) for prompt in asked], qualities)
+            qualities = _read_qualities(self._quality(prompts=prompts, completions=completions, **columns), len(texts))
+        return _Part(texts, [_digest(prompt) for prompt in given], qualities)
 
     def _reward_slice(self, parts: list[_Part], rank: int, columns: Mapping[str, Any]) -> list[float | None]:
-        """Score the sets that hold a text of this process, and select its own rewards."""
+        """Score the sets that hold a text of this process, and select the rewards of its texts."""
         size = self._set_size
         assert size is not None
         texts = [text for part in parts for text in part.texts]
@@ -159,7 +158,7 @@ class RewardFunction:
         contributions = [value for values in result["contributions"] for value in values]
         if all(value is None for value in contributions):
             raise ValueError(
-                f"set_size={self._set_size}, but {self._metric.name} has no contributions for so small a set."
+                f"set_size={self._set_size}, but {self._metric.name} has no contributions for sets of this size."
             )
         if columns.get("log_metric") is not None:
             for score in result["scores"][n_unlogged:]:
@@ -221,7 +220,7 @@ def read_completions(completions: Any) -> list[str]:
     Raises
     ------
     TypeError
-        If a completion is neither a string nor a list of messages, or a content is no text.
+        If a completion is neither a string nor a list of messages, or a content is not a text.
     """
     items = as_list(completions, "completions", "a list of texts or of lists of chat messages")
     return [_read_completion(item, f"completions[{i}]") for i, item in enumerate(items)]
@@ -280,11 +279,11 @@ def _name(function: Any) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _exchange(own: Any) -> tuple[list[Any], int]:
-    """Collect the objects of all processes, in the order of their ranks; also return the own rank."""
+def _exchange(message: Any) -> tuple[list[Any], int]:
+    """Collect the objects of all processes, in the order of their ranks; also return the rank of this process."""
     if count_processes() == 1:
-        return [own], 0
+        return [message], 0
     distributed = sys.modules["torch.distributed"]
     parts: list[Any] = [None] * distributed.get_world_size()
-    distributed.all_gather_object(parts, own)
+    distributed.all_gather_object(parts, message)
     return parts, distributed.get_rank()

@@ -84,7 +84,7 @@ def warn_of_unread(unread: int, n_texts: int) -> None:
     if unread:
         warnings.warn(
             f"{unread} of {n_texts} different texts consist of words that the model does not know, such as emoji or "
-            "another script: their embeddings mean little.",
+            "another script: their embeddings are unreliable.",
             UnknownWordsWarning,
             stacklevel=4,
         )

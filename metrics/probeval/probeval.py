@@ -15,7 +15,6 @@ from .core_inputs import check_characters as check_characters
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import parse_number as parse_number
-from .core_parts import SetParts as SetParts
 from .core_results import (
     QUESTIONS,
     UNBOUNDED,
@@ -27,6 +26,7 @@ from .core_results import (
 )
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
+from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors as load_vectors
@@ -36,7 +36,7 @@ from .probeval_formats import (
     pair_rows,
     parse_labels,
     parse_rows,
-    questions,
+    read_questions,
     warn_of_unused_clusters,
 )
 from .probeval_linkage import weighted_linkage as weighted_linkage
@@ -47,8 +47,6 @@ from .probeval_pipeline import (
     clustering_quality,
     describe_question,
     load_resources,
-    needs_embeddings,
-    resolve,
     score_questions,
     summarize,
 )
@@ -56,7 +54,7 @@ from .probeval_protoqa import protoqa_matches, rank, ranked_scores
 from .probeval_released import from_cfc, from_protoqa, labels_from_cfc
 from .probeval_sampling import redrawn as redrawn
 from .probeval_scores import mean
-from .probeval_settings import ProbevalSettings
+from .probeval_settings import ProbevalSettings, resolve
 from .probeval_soft import same_probability as same_probability
 from .probeval_vectors import Embeddings as Embeddings
 from .probeval_wordnet import load_wordnet
@@ -111,8 +109,8 @@ Args:
         Quenouille's jackknife over both sides' answers. What is left still depends on the numbers of answers: compare
         different numbers with `rarefy`. A small divergence may fall below 0. Cannot be combined with `rarefy`.
     rarefy (`int`): return expected scores of this many of the model's answers to each question, drawn without
-        replacement, so that samples of different sizes can be compared: the mean over 1000 seeded draws. A question
-        with fewer answers is an error.
+        replacement, so that samples of different sizes can be compared: the mean over 1000 random draws, with a seed
+        made from the answers. A question with fewer answers is an error.
     rarefy_people (`int`): the same for people's answers, in the clusters of all of them, so that questions that
         different numbers of people answered can be compared.
     parity (`bool`, default `False`): reproduce the released code. With automatic clusters, people's distribution is
@@ -131,6 +129,11 @@ Args:
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each question. Questions with equal
         labels, such as those about one text, are not independent: the interval is over labels. Default: each question
         is independent.
+    vectors (`str`, path or mapping): word vectors to use in place of `model`, averaged over the words of an answer: a
+        fastText or word2vec file (requires gensim), or a mapping from words to vectors. An answer without a known
+        word matches only itself.
+    details (`bool`, default `False`): also return the clusters, both distributions and the cluster of each answer,
+        for each question.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
@@ -138,22 +141,17 @@ Args:
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
-    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
-        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
-        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
-        combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
     cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision,
         `long_texts` and the text. Processes can share it. It does not change scores or signatures. If all embeddings
         are cached, the model is not loaded. Cannot be combined with an encoder object. Not to be confused with the
         `cache_dir` of `evaluate.load`, which holds the code of the module.
-    vectors (`str`, path or mapping): word vectors to use in place of `model`, averaged over the words of an answer: a
-        fastText or word2vec file (requires gensim), or a mapping from words to vectors. An answer without a known
-        word matches only itself.
-    details (`bool`, default `False`): also return the clusters, both distributions and the cluster of each answer,
-        for each question.
     progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
+    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
+        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
+        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
+        combined with an encoder object.
 
 Returns:
     probeval (`float`): mean over questions of KL(people || model) in nats, at least 0, except with `debias`. Lower is
@@ -243,35 +241,35 @@ class Probeval(TextMetric, evaluate.Metric):
     def _compute(self, *, predictions: Any, references: Any, **given: Any) -> dict[str, Any]:
         settings = ProbevalSettings.read(given, "probeval")
         answers, gold, skipped = pair_rows(predictions, references, settings.unknown, settings.missing)
-        asked = questions(answers, gold)
-        units = parse_confidence_by(settings.confidence_by, len(asked), "question")
-        pipeline = resolve(settings.pipeline, asked)
-        check_sizes(asked, pipeline)
+        questions = read_questions(answers, gold)
+        units = parse_confidence_by(settings.confidence_by, len(questions), "question")
+        pipeline = resolve(settings, questions)
+        check_sizes(questions, pipeline)
         if settings.clustering == "auto":
             warn_of_unused_clusters(gold, pipeline.clustering)
-        labels = None if settings.labels is None else parse_labels(settings.labels, asked)
+        labels = None if settings.labels is None else parse_labels(settings.labels, questions)
 
-        if settings.vectors is not None or not needs_embeddings(pipeline):
+        if not pipeline.needs_embeddings:
             settings.check_unused("no encoder runs")
-        texts = (text for question in asked for text in [*question.gold, *question.answers])
-        resources, signed = load_resources(texts, pipeline, settings, settings.vectors)
-        scored = score_questions(asked, labels, pipeline, resources)
+        texts = (text for question in questions for text in [*question.gold, *question.answers])
+        resources, signed = load_resources(texts, pipeline)
+        scored = score_questions(questions, labels, pipeline, resources)
 
-        sizes = [int(question.counts.sum()) for question in asked]
-        result = summarize([one.scored for one in scored], sizes)
+        sizes = [int(question.counts.sum()) for question in questions]
+        result = summarize([question.scored for question in scored], sizes)
         if "skip" in (settings.unknown, settings.missing):
             result["skipped"] = skipped._asdict()
         if settings.confidence is not None:
             bounds = UNBOUNDED if settings.debias else self.bounds
             scores = np.array(result["scores"])
             result["confidence_interval"] = confidence_interval(settings.confidence, scores, units, bounds)
-        if pipeline.clustering != "human" and all(question.clusters for question in asked):
+        if pipeline.clustering != "human" and all(question.clusters for question in questions):
             result["clustering_quality"] = clustering_quality(scored)
         if settings.details:
-            result["details"] = [describe_question(*one, pipeline) for one in scored]
+            result["details"] = [describe_question(*question, pipeline) for question in scored]
         result["signature"] = signature(
             "probeval",
-            **pipeline.signed(),
+            **pipeline.signed_pipeline(),
             **signed,
             # Samples drawn down to one size can be compared, whatever they are drawn from.
             **({} if settings.rarefy else {"n_answers": format_sizes(np.array(sizes))}),
@@ -280,6 +278,7 @@ class Probeval(TextMetric, evaluate.Metric):
         return result
 
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
+        """Count the questions over which a mean was taken: for `wrong_rate`, those with an answer."""
         answered = sum(n_answers > 0 for n_answers in result["n_answers"])
         return answered if name == "wrong_rate" else len(result["scores"])
 
@@ -287,9 +286,9 @@ class Probeval(TextMetric, evaluate.Metric):
         """Score ranked answers by the rules of ProtoQA (Boratko et al., 2020), the baseline that the paper beats.
 
         Args:
-            predictions: as for `compute`. Answers are ranked by count, and those of equal count as they come: a list
-                without repeats is a ranking.
-            references: as for `compute`; where an answer of a question bears no cluster, each is its own.
+            predictions: as for `compute`. Answers are ranked by count, and those of equal count in the order given:
+                a list without repeats is a ranking.
+            references: as for `compute`; if an answer of a question has no cluster, each answer is its own.
 
         Returns
         -------
@@ -306,13 +305,13 @@ class Probeval(TextMetric, evaluate.Metric):
         wordnet = load_wordnet()
         matcher = WordNetMatcher(wordnet)
         rows: list[dict[str, dict[str, float]]] = []
-        for question, row in zip(questions(given, gold), given, strict=True):
+        for question, row in zip(read_questions(given, gold), given, strict=True):
             counts = question.gold_counts if question.clusters else np.diag(question.gold_counts[:, 0])
             matches = protoqa_matches(rank(row["answers"]), question.gold, matcher)
             rows.append(
                 {
-                    name: ranked_scores(cluster_maximum(found, counts > 0), counts.sum(axis=0))
-                    for name, found in matches.items()
+                    name: ranked_scores(cluster_maximum(match_scores, counts > 0), counts.sum(axis=0))
+                    for name, match_scores in matches.items()
                 }
             )
         result: dict[str, Any] = {

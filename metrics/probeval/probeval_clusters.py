@@ -24,7 +24,7 @@ def hac(embeddings: np.ndarray, method: str, distance: float, times: np.ndarray 
     embeddings : ndarray of shape (n, d), unit rows
     method : one of LINKAGES
     distance : > 0; two unit vectors are at most 2 apart
-    times : ndarray of shape (n,), how often each row counts in the linkage; once if None
+    times : ndarray of shape (n,), the weight of each row in the linkage; 1 if None
 
     Returns
     -------
@@ -50,8 +50,8 @@ def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
     """
 
     def worth(points: np.ndarray, halves: np.ndarray, centers: np.ndarray) -> bool:
-        one = np.zeros(len(points), dtype=np.int64)
-        return _bic(points, halves, centers) > _bic(points, one, points.mean(axis=0, keepdims=True))
+        together = np.zeros(len(points), dtype=np.int64)
+        return _bic(points, halves, centers) > _bic(points, together, points.mean(axis=0, keepdims=True))
 
     return _split(embeddings, seed, worth)
 
@@ -79,16 +79,16 @@ def _split(
     labels = np.zeros(len(embeddings), dtype=np.int64)
     centers = embeddings.mean(axis=0, keepdims=True)
     while True:
-        kept: list[np.ndarray] = []
+        next_centers: list[np.ndarray] = []
         for k in range(len(centers)):
             points = embeddings[labels == k]
             pair = _halve(points, seed)
             # Each split adds one to the clusters so far and to those still to be tested.
-            room = len(kept) + len(centers) - k < _MAX_CLUSTERS
-            kept += list(pair[1]) if pair is not None and room and worth(points, *pair) else [centers[k]]
-        if len(kept) == len(centers):
+            room = len(next_centers) + len(centers) - k < _MAX_CLUSTERS
+            next_centers += list(pair[1]) if pair is not None and room and worth(points, *pair) else [centers[k]]
+        if len(next_centers) == len(centers):
             return labels
-        means = KMeans(len(kept), init=np.array(kept), n_init=1).fit(embeddings)
+        means = KMeans(len(next_centers), init=np.array(next_centers), n_init=1).fit(embeddings)
         used = np.unique(means.labels_)
         labels, centers = np.searchsorted(used, means.labels_), means.cluster_centers_[used]
 

@@ -3,7 +3,7 @@
 The canonical form is a row for each question, in the same order on both sides:
 predictions `{"id", "answers": [{"text", "count"}]}` and
 references `{"id", "question", "sentence", "slot", "answers": [{"text", "count", "cluster"}]}`,
-with "" for a string that is not there.
+with "" for a missing string.
 """
 
 import warnings
@@ -18,8 +18,8 @@ from .core_numbers import describe, parse_choice, parse_count, show, unpack
 WRONG = "wrong"
 # Above it, floats skip integers.
 _MOST = 2**53
-# What to do with a prediction without a reference, or the reverse.
-PARTNERLESS = ("error", "skip")
+# How a prediction without a reference, or the reverse, is treated.
+UNPAIRED = ("error", "skip")
 _GOLD_FIELDS = ("id", "question", "sentence", "slot", "answers")
 _GOLD_ANSWER = ("text", "count", "cluster")
 
@@ -27,7 +27,7 @@ _GOLD_ANSWER = ("text", "count", "cluster")
 class Question(NamedTuple):
     """One question; texts are sorted, so that the order of answers does not matter.
 
-    name : how errors and details call it: its id, or its place
+    name : its name in errors and details: its id, or its position
     answers : list of u different answers of the model
     counts : ndarray of shape (u,), how often it gave each
     gold : list of g different answers of people
@@ -84,8 +84,8 @@ def pair_rows(
     TypeError, ValueError
         As `parse_rows` does, or if no question is left.
     """
-    parse_choice(unknown, "unknown", PARTNERLESS)
-    parse_choice(missing, "missing", PARTNERLESS)
+    parse_choice(unknown, "unknown", UNPAIRED)
+    parse_choice(missing, "missing", UNPAIRED)
     given = _items(predictions, "predictions", ("id", "answers"), ("text", "count"))
     gold = _items(references, "references", _GOLD_FIELDS, _GOLD_ANSWER)
     for name, rows in (("predictions", given), ("references", gold)):
@@ -108,7 +108,7 @@ def pair_rows(
 
 
 def parse_reference(item: Any, where: str) -> dict:
-    """Convert a question with people's answers to the canonical form; `where` is what errors call it.
+    """Convert a question with people's answers to the canonical form; `where` names it in errors.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def parse_reference(item: Any, where: str) -> dict:
     return _row(item, where, _GOLD_FIELDS, _GOLD_ANSWER)
 
 
-def questions(given: list[dict], gold: list[dict]) -> list[Question]:
+def read_questions(given: list[dict], gold: list[dict]) -> list[Question]:
     """Read canonical rows, merging the counts of equal answers.
 
     Raises
@@ -300,7 +300,7 @@ def _align(given: list[dict], gold: list[dict]) -> list[dict]:
     if not (given[0]["id"] and gold[0]["id"]):
         if len(given) != len(gold):
             raise ValueError(
-                f"predictions without ids must be as many as references. Got {len(given)} predictions for "
+                f"predictions and references without ids must have equal lengths. Got {len(given)} predictions and "
                 f"{len(gold)} references."
             )
         for row, partner in zip(given, gold, strict=True):
@@ -322,28 +322,30 @@ def _align(given: list[dict], gold: list[dict]) -> list[dict]:
     return [partners[row["id"]] for row in given]
 
 
-def parse_labels(labels: Any, asked: list[Question]) -> list[list[str]]:
+def parse_labels(labels: Any, questions: list[Question]) -> list[list[str]]:
     """Read people's cluster for each answer of the model: per question, a label or "wrong" for each answer in order.
 
     Raises
     ------
     TypeError
-        If `labels` is no mapping of mappings.
+        If `labels` is not a mapping of mappings.
     ValueError
-        If an answer has no label, or one that is no cluster of its question.
+        If an answer has no label, or its label is not a cluster of its question.
     """
     if not isinstance(labels, Mapping):
         raise TypeError(
             f"labels must map each question's id to a dict from its answers to clusters. Got {describe(labels)}."
         )
     rows = []
-    for question in asked:
-        own = labels.get(question.name)
-        if not isinstance(own, Mapping):
-            raise ValueError(f"labels must have a dict for question {show(question.name)}. Got {describe(own)}.")
+    for question in questions:
+        question_labels = labels.get(question.name)
+        if not isinstance(question_labels, Mapping):
+            raise ValueError(
+                f"labels must have a dict for question {show(question.name)}. Got {describe(question_labels)}."
+            )
         row = []
         for text in question.answers:
-            label = own.get(text)
+            label = question_labels.get(text)
             if label is None:
                 raise ValueError(
                     f"labels has no cluster for the answer {show(text)} to question {show(question.name)}."

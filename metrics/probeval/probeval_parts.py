@@ -1,4 +1,4 @@
-"""ProbEval of one question from parts of its answers: how many answers fell to each cluster."""
+"""ProbEval of one question from parts of its answers: the weight of the answers in each cluster."""
 
 import json
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .core_parts import Arrays, SetParts
-from .probeval_pipeline import Settings, reached, score_sides, summarize
+from .core_statistics import Arrays, SetParts
+from .probeval_pipeline import reached, score_sides, summarize
 from .probeval_sampling import sides
 
 
@@ -19,15 +19,17 @@ class AnswerParts(SetParts):
     """
 
     def check(self) -> None:
-        """Refuse settings under which a score needs more than sums over the answers."""
+        """Raise a ValueError for settings under which a score needs more than sums over the answers."""
         if self.settings.parity and self.settings.matcher == "wordnet":
-            raise ValueError("parity=True with matcher='wordnet' matches answers by one another, and does not merge")
+            raise ValueError(
+                "parity=True with matcher='wordnet' matches answers by each other, so parts cannot be merged."
+            )
         if self.settings.smoothing == 0:
-            raise ValueError("smoothing=0 makes the score of a part that misses a cluster infinite")
+            raise ValueError("smoothing=0 makes the score of a part that misses a cluster infinite.")
         if self.settings.debias is True and self._divides_answers():
             raise ValueError(
                 "debias leaves out each answer in turn, which needs the degrees of each different answer in soft "
-                "clusters. Pass debias=False, or clusters that do not divide answers, such as clustering='hac'"
+                "clusters. Pass debias=False, or clusters that do not divide answers, such as clustering='hac'."
             )
         super().check()
 
@@ -67,7 +69,7 @@ class AnswerParts(SetParts):
         result = self._compute(example, details=True)
         gold, model = sides(result.pop("details")[0])
         model = model._replace(times=merged["counts"], weights=merged["weights"])
-        scored = score_sides(gold, model, merged["reached"], Settings(debias=self.settings.debias))
+        scored = score_sides(gold, model, merged["reached"], self.settings)
         return {**result, **summarize([scored], [n])}
 
     def _by_kind(self, weights: np.ndarray, reach: np.ndarray, counts: np.ndarray, example: str) -> dict[str, Any]:
@@ -76,11 +78,11 @@ class AnswerParts(SetParts):
         else:
             total = counts.sum()
             weights, kinds = (counts / total @ weights)[None], np.zeros(len(counts), dtype=np.intp)
-        own = np.zeros((len(weights), reach.shape[1]), dtype=bool)
-        np.logical_or.at(own, kinds, reach)
+        reached_by_kind = np.zeros((len(weights), reach.shape[1]), dtype=bool)
+        np.logical_or.at(reached_by_kind, kinds, reach)
         return {
             "weights": weights,
-            "reached": own,
+            "reached": reached_by_kind,
             "counts": np.bincount(kinds, counts, len(weights)),
             "example": np.array([example]),
         }

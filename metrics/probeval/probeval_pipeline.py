@@ -5,66 +5,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_encoder import EncoderSettings, embed_sets
+from .core_encoder import embed_sets
 from .core_inputs import TextSets
-from .core_numbers import parse_choice, parse_count, parse_number, show
+from .core_numbers import show
 from .core_vectors import load_vectors
-from .probeval_clusters import LINKAGES, compare_clusterings, gmeans, hac, xmeans
+from .probeval_clusters import compare_clusterings, gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import WordNetMatcher, assign, cascade, cluster_maximum, cosine_scores, gp_scores
-from .probeval_sampling import DRAWS, MOST_DRAWN, Side, content_seed, divergences, drawn_down
+from .probeval_sampling import MOST_DRAWN, Side, content_seed, divergences, drawn_down
 from .probeval_scores import entropy, mean
+from .probeval_settings import ProbevalSettings
 from .probeval_soft import memberships, same_probability, soft_groups, words
 from .probeval_vectors import Embeddings, average_word_vectors
 from .probeval_wordnet import load_wordnet
 
-CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
-MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human", "soft", "auto")
-# The lowest score of a match: for soft a probability, for cosine chosen for MiniLM, for gp the original's.
-THRESHOLDS = {"soft": 0.5, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
 CASCADE_WORDNET = 0.5
-_PARITY_WORDNET = 0.0
-_LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
-# Larger numbers, times the number of clusters, are infinite in float64.
-_LARGEST_SMOOTHING = 1e300
-
-
-class Settings(NamedTuple):
-    """The settings that decide a score; once resolved, nothing is "auto" and `threshold` is a number."""
-
-    clustering: str = "auto"
-    matcher: str = "auto"
-    threshold: float | None = None
-    linkage: str = "average"
-    distance: float = 0.95
-    seed: int = 0
-    smoothing: float = 1.0
-    debias: bool = False
-    parity: bool = False
-    rarefy: int | None = None
-    rarefy_people: int | None = None
-
-    def signed(self) -> dict[str, object]:
-        """Return the settings that can change the score, for its signature."""
-        signed: dict[str, object] = {"clustering": self.clustering}
-        if self.clustering == "hac":
-            signed |= {"linkage": self.linkage, "distance": self.distance}
-        if self.clustering in ("xmeans", "gmeans"):
-            signed["seed"] = self.seed
-        signed["matcher"] = self.matcher
-        if self.matcher != "human":
-            signed["threshold"] = self.threshold
-        signed |= {"smoothing": self.smoothing, "debias": self.debias}
-        drawn = {"rarefy": self.rarefy, "rarefy_people": self.rarefy_people}
-        if any(drawn.values()):
-            signed |= {**{name: size for name, size in drawn.items() if size}, "draws": DRAWS}
-        if self.clustering != "human" or self.matcher == "wordnet":
-            signed["parity"] = self.parity
-        return signed
 
 
 class Resources(NamedTuple):
-    """What answers are compared by; None where the pipeline does not need it."""
+    """Embeddings and WordNet, by which answers are compared; None if the pipeline does not need them."""
 
     embeddings: Embeddings | None = None
     wordnet: WordNetMatcher | None = None
@@ -74,7 +33,7 @@ class Clusters(NamedTuple):
     """Gold answers in clusters.
 
     labels : list of c str
-    counts : ndarray of shape (g, c), how often people gave each answer, by its cluster
+    counts : ndarray of shape (g, c), people's count of each answer, by its cluster
     groups : ndarray of shape (g, c), bool, for soft clusters: the groups of answers from which they were made
     """
 
@@ -88,7 +47,7 @@ class Clusters(NamedTuple):
         return self.counts > 0 if self.groups is None else self.groups
 
     @property
-    def kept(self) -> np.ndarray:
+    def kept_shares(self) -> np.ndarray:
         """The mean share of an answer that its cluster keeps: ndarray of shape (c,), 1 except for soft clusters."""
         if self.groups is None:
             return np.ones(len(self.labels))
@@ -112,91 +71,19 @@ class Scored(NamedTuple):
     model_entropy: float
 
 
-def resolve(settings: Settings, asked: list[Question]) -> Settings:
-    """Check the settings, and replace those left open by their defaults.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a setting is invalid, or does not go with another one or with the questions.
-    """
-    clustering = parse_choice(settings.clustering, "clustering", CLUSTERINGS)
-    matcher = parse_choice(settings.matcher, "matcher", MATCHERS)
-    unclustered = [question.name for question in asked if question.clusters is None]
-    if clustering == "auto":
-        clustering = "human" if not unclustered else "hac" if _asks_for_hac(settings) else "soft"
-    if matcher == "auto":
-        matcher = "soft" if clustering == "soft" else "cosine"
-    if clustering == "soft" and matcher != "soft":
-        raise ValueError(f"clustering='soft' goes with matcher='soft': both divide an answer. Got {matcher!r}.")
-    if unclustered and "human" in (clustering, matcher):
-        raise ValueError(
-            f"clustering and matcher can be 'human' only if every gold answer has a cluster. Question "
-            f"{unclustered[0]!r} has answers without one."
-        )
-    if matcher == "human" and clustering != "human":
-        raise ValueError(f"matcher='human' goes with clustering='human': its labels are people's. Got {clustering!r}.")
-    smoothing = parse_number(settings.smoothing, "smoothing", 0)
-    if smoothing > _LARGEST_SMOOTHING:
-        raise ValueError(f"smoothing must be at most {_LARGEST_SMOOTHING:g}. Got {settings.smoothing}.")
-    if settings.debias and smoothing == 0:
-        raise ValueError("debias needs smoothing > 0: without it, leaving out an answer can make a score infinite.")
-    if settings.debias and (settings.rarefy is not None or settings.rarefy_people is not None):
-        raise ValueError("debias cannot be combined with rarefy or rarefy_people, which compare at equal numbers.")
-    threshold = settings.threshold
-    if threshold is None:
-        is_original = settings.parity and matcher == "wordnet"
-        threshold = _PARITY_WORDNET if is_original else THRESHOLDS.get(matcher, 0.0)
-    return Settings(
-        clustering=clustering,
-        matcher=matcher,
-        threshold=parse_number(threshold, "threshold", 0, 1),
-        linkage=parse_choice(settings.linkage, "linkage", LINKAGES),
-        distance=parse_number(settings.distance, "distance", 0),
-        seed=parse_count(settings.seed, "seed", low=0, high=_LARGEST_SEED),
-        smoothing=smoothing,
-        debias=settings.debias,
-        parity=settings.parity,
-        rarefy=_parse_size(settings.rarefy, "rarefy"),
-        rarefy_people=_parse_size(settings.rarefy_people, "rarefy_people"),
-    )
-
-
-def _parse_size(size: Any, name: str) -> int | None:
-    return None if size is None else parse_count(size, name)
-
-
-def _asks_for_hac(settings: Settings) -> bool:
-    """Whether a setting goes with hard clusters, or is one of hac."""
-    tuned = (settings.linkage, settings.distance) != (Settings().linkage, Settings().distance)
-    return settings.parity or settings.matcher not in ("auto", "soft") or tuned
-
-
-def needs_embeddings(settings: Settings) -> bool:
-    """Whether the pipeline compares embeddings."""
-    return settings.clustering in ("soft", "hac", "xmeans", "gmeans") or settings.matcher in (
-        "soft",
-        "cosine",
-        "gp",
-        "cascade",
-    )
-
-
-def texts_to_embed(texts: Iterable[str], settings: Settings) -> list[str]:
+def texts_to_embed(texts: Iterable[str], settings: ProbevalSettings) -> list[str]:
     """List the different texts that the pipeline embeds to compare these answers."""
     said = {text for text in texts if text.strip()}
     return sorted(said | {words(text).content for text in said} if settings.matcher == "soft" else said)
 
 
-def load_resources(
-    answers: Iterable[str], settings: Settings, encoder: EncoderSettings, vectors: Any = None
-) -> tuple[Resources, dict[str, str]]:
-    """Load what the pipeline compares answers by; returns the entries of a signature, too.
+def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[Resources, dict[str, str]]:
+    """Load what the pipeline compares answers with; returns the entries of a signature, too.
 
     Parameters
     ----------
     answers : of people and of the model, to all questions
-    vectors : word vectors in place of the encoder, or None
+    settings : resolved
 
     Raises
     ------
@@ -205,12 +92,12 @@ def load_resources(
     """
     embeddings, wordnet = None, None
     signed: dict[str, str] = {}
-    if needs_embeddings(settings):
+    if settings.needs_embeddings:
         texts = texts_to_embed(answers, settings)
-        if vectors is not None:
-            matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(vectors))
+        if settings.vectors is not None:
+            matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(settings.vectors))
         else:
-            matrix, signed = embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, encoder)
+            matrix, signed = embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, settings)
         embeddings = Embeddings(texts, matrix)
     if settings.matcher in ("wordnet", "cascade"):
         loaded = load_wordnet()
@@ -218,28 +105,28 @@ def load_resources(
     return Resources(embeddings, wordnet), signed
 
 
-def cluster(question: Question, settings: Settings, resources: Resources) -> Clusters:
+def cluster(question: Question, settings: ProbevalSettings, resources: Resources) -> Clusters:
     """Cluster the gold answers of a question; found clusters are named c_1, c_2, ... in order of decreasing mass."""
     if settings.clustering == "human":
         assert question.clusters is not None
         return Clusters(question.clusters, question.gold_counts)
     counts = question.gold_counts.sum(axis=1)
     if settings.clustering == "none":
-        found = np.arange(len(counts))
+        numbers = np.arange(len(counts))
     else:
         embeddings = resources.embeddings
         assert embeddings is not None
         (vectors,) = embeddings.look_up(question.gold)
         if settings.clustering == "soft":
             probability = same_probability(question.gold, question.gold, embeddings)
-            found = soft_groups(probability)
+            numbers = soft_groups(probability)
         elif settings.clustering == "hac":
             # In the original, an answer counts in the linkage as often as it was given.
-            found = hac(vectors, settings.linkage, settings.distance, counts if settings.parity else None)
+            numbers = hac(vectors, settings.linkage, settings.distance, counts if settings.parity else None)
         else:
-            found = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, settings.seed)
-    table = np.zeros((len(counts), int(found.max()) + 1))
-    table[np.arange(len(counts)), found] = counts
+            numbers = (xmeans if settings.clustering == "xmeans" else gmeans)(vectors, settings.seed)
+    table = np.zeros((len(counts), int(numbers.max()) + 1))
+    table[np.arange(len(counts)), numbers] = counts
     first = np.array([np.flatnonzero(column)[0] for column in table.T])
     table = table[:, np.lexsort((first, -table.sum(axis=0)))]
     groups = None
@@ -252,7 +139,7 @@ def cluster(question: Question, settings: Settings, resources: Resources) -> Clu
 def match(
     question: Question,
     clusters: Clusters,
-    settings: Settings,
+    settings: ProbevalSettings,
     resources: Resources,
     labels: list[str] | None = None,
 ) -> np.ndarray:
@@ -290,15 +177,15 @@ def match(
         return weights
     vectors, gold_vectors = embeddings.look_up(answers, gold)
     if settings.matcher == "cosine":
-        found = assign(cluster_maximum(cosine_scores(vectors, gold_vectors), members), threshold)
+        matched = assign(cluster_maximum(cosine_scores(vectors, gold_vectors), members), threshold)
     elif settings.matcher == "gp":
-        found = assign(gp_scores(vectors, gold_vectors, clusters.counts), threshold, strict=True)
+        matched = assign(gp_scores(vectors, gold_vectors, clusters.counts), threshold, strict=True)
     else:
         assert wordnet is not None
-        found = cascade(
+        matched = cascade(
             answers, gold, members, wordnet, cosine_scores(vectors, gold_vectors), CASCADE_WORDNET, threshold
         )
-    weights[said] = found
+    weights[said] = matched
     return weights
 
 
@@ -306,14 +193,14 @@ def score(
     counts: np.ndarray,
     weights: np.ndarray,
     clusters: Clusters,
-    settings: Settings,
+    settings: ProbevalSettings,
     seeds: tuple[int, int] = (0, 1),
 ) -> Scored:
     """Compare the two distributions over the clusters and `wrong`.
 
     Parameters
     ----------
-    counts : ndarray of shape (u,), how often the model gave each answer
+    counts : ndarray of shape (u,), the model's count of each answer
     weights : ndarray of shape (u, c + 1), from `match`
     seeds : of the samples of people's answers and of the model's, with `rarefy_people` and `rarefy`
     """
@@ -321,7 +208,7 @@ def score(
     return score_sides(gold, model, reached(weights), settings, seeds)
 
 
-def gold_side(clusters: Clusters, settings: Settings) -> Side:
+def gold_side(clusters: Clusters, settings: ProbevalSettings) -> Side:
     """Return people's answers by kind: by answer in soft clusters, by cluster in others."""
     if settings.clustering == "soft":
         times = clusters.counts.sum(axis=1)
@@ -335,13 +222,13 @@ def gold_side(clusters: Clusters, settings: Settings) -> Side:
     return Side(times, np.hstack([shares, np.zeros((len(shares), 1))]), 0.0 * smoothing if is_raw else smoothing)
 
 
-def model_side(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings: Settings) -> Side:
+def model_side(counts: np.ndarray, weights: np.ndarray, clusters: Clusters, settings: ProbevalSettings) -> Side:
     """Return the model's answers, each different one a kind."""
     return Side(counts, weights, _smoothing(clusters, settings))
 
 
-def _smoothing(clusters: Clusters, settings: Settings) -> np.ndarray:
-    return settings.smoothing * np.append(clusters.kept, 1.0)
+def _smoothing(clusters: Clusters, settings: ProbevalSettings) -> np.ndarray:
+    return settings.smoothing * np.append(clusters.kept_shares, 1.0)
 
 
 def reached(weights: np.ndarray) -> np.ndarray:
@@ -360,7 +247,7 @@ def reached(weights: np.ndarray) -> np.ndarray:
 
 
 def score_sides(
-    gold: Side, model: Side, reach: np.ndarray, settings: Settings, seeds: tuple[int, int] = (0, 1)
+    gold: Side, model: Side, reach: np.ndarray, settings: ProbevalSettings, seeds: tuple[int, int] = (0, 1)
 ) -> Scored:
     """Compare the answers of people and of the model; with `rarefy`, all values are means over samples.
 
@@ -372,7 +259,7 @@ def score_sides(
         _score_samples(gold, model, reach, *times, settings)
         for times in drawn_down(gold, model, (settings.rarefy_people, settings.rarefy), seeds)
     ]
-    scores, coverage, p, q = (np.concatenate(own) for own in zip(*blocks, strict=True))
+    scores, coverage, p, q = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
     answered = float(model.times.sum())
     return Scored(
         score=float(scores.mean()),
@@ -386,7 +273,12 @@ def score_sides(
 
 
 def _score_samples(
-    gold: Side, model: Side, reach: np.ndarray, gold_times: np.ndarray, model_times: np.ndarray, settings: Settings
+    gold: Side,
+    model: Side,
+    reach: np.ndarray,
+    gold_times: np.ndarray,
+    model_times: np.ndarray,
+    settings: ProbevalSettings,
 ) -> tuple[np.ndarray, ...]:
     """Return the scores, coverages and both distributions of samples: arrays with a row for each."""
     hit = (model_times > 0).astype(np.float64) @ reach > 0
@@ -401,28 +293,28 @@ def _score_samples(
 
 def summarize(scored: list[Scored], sizes: list[int]) -> dict[str, Any]:
     """Average the scores of questions with these numbers of answers, and name the results."""
-    scores = [one.score for one in scored]
+    scores = [question.score for question in scored]
     return {
         "probeval": mean(scores),
         "scores": scores,
-        "wrong_rate": mean([one.wrong_rate for one in scored if one.wrong_rate is not None]),
-        "coverage": mean([one.coverage for one in scored]),
-        "n_clusters": mean([len(one.gold) - 1 for one in scored]),
+        "wrong_rate": mean([question.wrong_rate for question in scored if question.wrong_rate is not None]),
+        "coverage": mean([question.coverage for question in scored]),
+        "n_clusters": mean([len(question.gold) - 1 for question in scored]),
         "semantic_entropy": {
-            "gold": mean([one.gold_entropy for one in scored]),
-            "model": mean([one.model_entropy for one in scored]),
+            "gold": mean([question.gold_entropy for question in scored]),
+            "model": mean([question.model_entropy for question in scored]),
         },
         "n_answers": sizes,
         "n_empty": sizes.count(0),
     }
 
 
-def check_sizes(asked: list[Question], settings: Settings) -> None:
+def check_sizes(questions: list[Question], settings: ProbevalSettings) -> None:
     """Raise a ValueError that names the question if it has too few answers to draw from, or too many."""
     for name, size in (("rarefy", settings.rarefy), ("rarefy_people", settings.rarefy_people)):
         if size is None:
             continue
-        for question in asked:
+        for question in questions:
             total = int((question.counts if name == "rarefy" else question.gold_counts).sum())
             if total < size:
                 whose = "of the model" if name == "rarefy" else "of people"
@@ -451,44 +343,44 @@ class ScoredQuestion(NamedTuple):
 
 
 def score_questions(
-    asked: list[Question], labels: list[Any] | None, settings: Settings, resources: Resources
+    questions: list[Question], labels: list[Any] | None, settings: ProbevalSettings, resources: Resources
 ) -> list[ScoredQuestion]:
     """Cluster, match and score each question.
 
     Parameters
     ----------
-    labels : for each question what people assigned its answers to, for matcher="human"; else None
+    labels : for matcher="human", people's label of each answer to each question; else None
 
     Raises
     ------
     ValueError
         If a divergence is infinite.
     """
-    found = []
-    for question, own in zip(asked, labels or [None] * len(asked), strict=True):
+    scored_questions = []
+    for question, question_labels in zip(questions, labels or [None] * len(questions), strict=True):
         clusters = cluster(question, settings, resources)
-        weights = match(question, clusters, settings, resources, own)
+        weights = match(question, clusters, settings, resources, question_labels)
         scored = score(question.counts, weights, clusters, settings, seeds_of(question))
         if not np.isfinite(scored.score):
             raise ValueError(
-                f"smoothing is {settings.smoothing}, and the model gives no answer in some cluster of question "
+                f"smoothing is {settings.smoothing:g}, and the model gives no answer in some cluster of question "
                 f"{question.name!r}: the divergence is infinite. Pass a larger smoothing."
             )
-        found.append(ScoredQuestion(question, clusters, weights, scored))
-    return found
+        scored_questions.append(ScoredQuestion(question, clusters, weights, scored))
+    return scored_questions
 
 
-def clustering_quality(scored: list[ScoredQuestion]) -> dict[str, float]:
+def clustering_quality(scored: list[ScoredQuestion]) -> dict[str, float | None]:
     """Compare clusters with people's: the means over questions of the measures of `compare_clusterings`."""
     compared = [
-        compare_clusterings(one.clusters.counts.argmax(axis=1), one.question.gold_counts.argmax(axis=1))
-        for one in scored
+        compare_clusterings(clusters.counts.argmax(axis=1), question.gold_counts.argmax(axis=1))
+        for question, clusters, *_ in scored
     ]
     return {name: mean([row[name] for row in compared]) for name in compared[0]}
 
 
 def describe_question(
-    question: Question, clusters: Clusters, weights: np.ndarray, scored: Scored, settings: Settings
+    question: Question, clusters: Clusters, weights: np.ndarray, scored: Scored, settings: ProbevalSettings
 ) -> dict[str, Any]:
     """Describe a question as plain data: its clusters, both distributions, and the clusters of each answer."""
     labels = [*clusters.labels, WRONG]

@@ -1,4 +1,4 @@
-"""ProtoQA's own scores (Boratko et al., 2020): which answers win the game that the questions come from."""
+"""ProtoQA's own scores (Boratko et al., 2020): the share of a game's points that ranked answers win."""
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -13,7 +13,7 @@ def ranked_scores(matches: np.ndarray, counts: np.ndarray) -> dict[str, float]:
     """Score ranked answers against clusters by ProtoQA's rules.
 
     Each answer may win one cluster and each cluster is won once, by the assignment that is worth most; the result is
-    the share of what the best answers, the clusters in order of size, would win under the same rule.
+    divided by the gain of the best answers, the clusters in order of size, under the same rule.
 
     Parameters
     ----------
@@ -24,8 +24,8 @@ def ranked_scores(matches: np.ndarray, counts: np.ndarray) -> dict[str, float]:
     -------
     dict from a rule to a score in [0, 1]; higher is better. "max_answers_k": only the first k answers count.
     "max_answers_all": all answers count. "max_incorrect_k": answers count up to the k-th that matches nothing.
-    "set_intersection": all answers and all clusters count 1. "dcg": discounted cumulative gain; what the answer of
-    rank r wins is divided by log2(r + 1).
+    "set_intersection": all answers and all clusters count 1. "dcg": discounted cumulative gain; the gain of the answer
+    of rank r is divided by log2(r + 1).
     """
     scores = {}
     best = np.sort(counts)[::-1]

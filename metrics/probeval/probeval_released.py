@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .core_numbers import describe, parse_choice, show
-from .probeval_formats import PARTNERLESS, parse_rows
+from .probeval_formats import UNPAIRED, parse_rows
 
 
 def from_cfc(targets: Any, predictions: Any, unknown: str = "error") -> dict[str, list[dict]]:
@@ -31,7 +31,7 @@ def from_cfc(targets: Any, predictions: Any, unknown: str = "error") -> dict[str
     Raises
     ------
     ValueError
-        If a record lacks what it must have, or a predicted question has no target.
+        If a record lacks a required field, or a predicted question has no target.
     """
     return _convert(read_targets(targets), read_answers(predictions), unknown)
 
@@ -42,7 +42,7 @@ def read_answers(predictions: Any) -> dict[str, Any]:
     Raises
     ------
     TypeError
-        If they are no mappings.
+        If they are not mappings.
     ValueError
         If a question comes twice.
     """
@@ -88,7 +88,7 @@ def read_targets(targets: Any) -> list[dict]:
     Raises
     ------
     ValueError
-        If a record lacks what it must have, or a question comes twice.
+        If a record lacks a required field, or a question comes twice.
     """
     references: dict[str, dict] = {}
     for where, record in _records(targets):
@@ -132,13 +132,13 @@ def from_protoqa(targets: Any, predictions: Any, unknown: str = "error") -> dict
     Raises
     ------
     ValueError
-        If a record lacks what it must have, or a predicted question has no target.
+        If a record lacks a required field, or a predicted question has no target.
     """
     return _convert(read_targets(targets), read_answers(predictions), unknown)
 
 
 def _convert(references: list[dict], given: dict[str, Any], unknown: str) -> dict[str, list[dict]]:
-    parse_choice(unknown, "unknown", PARTNERLESS)
+    parse_choice(unknown, "unknown", UNPAIRED)
     targets = {reference["id"]: reference for reference in references}
     absent = [identity for identity in given if identity not in targets]
     if absent and (unknown == "error" or len(absent) == len(given)):
@@ -170,7 +170,7 @@ def _part(record: Any, key: str, where: str) -> Any:
 
 
 def parse_target(record: Any, where: str) -> dict:
-    """Read a record of answer clusters as a reference; raises a ValueError that says where it is, if it is none."""
+    """Read a record of answer clusters as a reference; raises a ValueError that names the record if it is invalid."""
     try:
         identity = str(record["metadata"]["id"] if "metadata" in record else record["questionid"])
         if "answers" in record:

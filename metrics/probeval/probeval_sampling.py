@@ -1,4 +1,4 @@
-"""What sampling does to a divergence: its bias by the jackknife, and the divergences of other samples."""
+"""The bias that sampling adds to a divergence, by the jackknife, and the divergences of other samples."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ _BLOCK = 10**6  # cells of the draws that are held at a time
 class Side(NamedTuple):
     """The answers to a question of people or of a model, by kind: all answers of a kind count in the same way.
 
-    times : ndarray of shape (k,), how often each kind was given
+    times : ndarray of shape (k,), the number of answers of each kind
     weights : ndarray of shape (k, c + 1), how much each kind counts in each cluster and in `wrong`
     smoothing : ndarray of shape (c + 1,), added to the counts
     """
@@ -37,22 +37,25 @@ def divergences(
 
     Parameters
     ----------
-    gold_times : ndarray of shape (n, k) or (1, k), how often people give each kind of answer in each sample
+    gold_times : ndarray of shape (n, k) or (1, k), people's number of answers of each kind in each sample
     model_times : ndarray of shape (n, u) or (1, u), the same for the model
 
     Returns
     -------
     ndarray of shape (n,), in nats; with `debias` less the bias, which may put a small divergence below 0
     """
-    found = kl_divergence(gold.distributions(gold_times), model.distributions(model_times))
+    values = kl_divergence(gold.distributions(gold_times), model.distributions(model_times))
     if debias:
-        n = len(found)
-        pairs = zip(*(np.broadcast_to(own, (n, own.shape[1])) for own in (gold_times, model_times)), strict=True)
+        n = len(values)
+        pairs = zip(
+            *(np.broadcast_to(side_times, (n, side_times.shape[1])) for side_times in (gold_times, model_times)),
+            strict=True,
+        )
         # A smoothing that underflows makes the scores without an answer infinite.
         with np.errstate(invalid="ignore"):
             bias = np.array([jackknife_bias(gold._replace(times=a), model._replace(times=b)) for a, b in pairs])
-        found = np.where(np.isfinite(bias), found - np.where(np.isfinite(bias), bias, 0.0), np.inf)
-    return found
+        values = np.where(np.isfinite(bias), values - np.where(np.isfinite(bias), bias, 0.0), np.inf)
+    return values
 
 
 def jackknife_bias(gold: Side, model: Side) -> float:
@@ -121,13 +124,13 @@ def drawn_down(
 
 
 def content_seed(who: str, texts: Sequence[str], times: np.ndarray) -> int:
-    """Derive a seed from the answers of one side, so that questions are drawn independently, and each always alike."""
+    """Derive a seed from the answers of one side: draws are independent between questions, and reproducible."""
     said = sorted(zip(texts, np.rint(times).astype(np.int64).tolist(), strict=True))
     return int.from_bytes(hashlib.blake2b(repr((who, said)).encode(), digest_size=8).digest(), "little")
 
 
 def redrawn(side: Side, n_draws: int, rng: np.random.Generator) -> tuple[Side, np.ndarray]:
-    """Draw new samples of as many answers from the smoothed distribution of a side.
+    """Draw new samples of the same size from the smoothed distribution of a side.
 
     The smoothing stands for further answers, one kind for each cluster and for `wrong`, so that new samples may have
     answers in clusters where this one has none. Clusters, weights and smoothing stay as they are.
@@ -135,7 +138,7 @@ def redrawn(side: Side, n_draws: int, rng: np.random.Generator) -> tuple[Side, n
     Returns
     -------
     side : with these further kinds
-    times : ndarray of shape (n_draws, k + c + 1), how often each kind is in each sample
+    times : ndarray of shape (n_draws, k + c + 1), the count of each kind in each sample
     """
     weights = np.vstack([side.weights, np.eye(len(side.smoothing))])
     every = side._replace(times=np.append(side.times, side.smoothing), weights=weights)
@@ -155,10 +158,10 @@ def sides(detail: Mapping[str, Any]) -> tuple[Side, Side]:
     for name, who in (("gold_assignments", "gold"), ("assignments", "model")):
         rows = detail[name]
         weights = np.zeros((len(rows), len(labels)))
-        for row, own in zip(weights, rows, strict=True):
-            for label, weight in own["clusters"].items():
+        for row, assignment in zip(weights, rows, strict=True):
+            for label, weight in assignment["clusters"].items():
                 row[labels[label]] = weight
-        times = np.array([own["count"] for own in rows], dtype=np.float64)
+        times = np.array([assignment["count"] for assignment in rows], dtype=np.float64)
         smoothing = np.array([detail["smoothing"][who][label] for label in labels])
         read.append(Side(times, weights, smoothing))
     return read[0], read[1]

@@ -1,44 +1,79 @@
 """The settings of probeval."""
 
+import dataclasses
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .core_encoder import EncoderSettings
+from .core_numbers import parse_number
 from .core_results import confidence_level
-from .core_settings import ANSWER, QUESTION, choice, flag, never, setting
+from .core_settings import ANSWER, QUESTION, choice, count, flag, never, number, setting
 from .core_vectors import load_vectors
-from .probeval_pipeline import Settings, resolve
+from .probeval_clusters import LINKAGES
+from .probeval_formats import UNPAIRED, Question
+from .probeval_sampling import DRAWS
+
+CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
+MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human", "soft", "auto")
+# The lowest score of a match: for soft a probability, for cosine chosen for MiniLM, for gp the original's.
+THRESHOLDS = {"soft": 0.5, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
+_PARITY_WORDNET = 0.0
+_LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
+# Larger numbers, times the number of clusters, are infinite in float64.
+_LARGEST_SMOOTHING = 1e300
+
+
+def _smoothing(value: Any, name: str) -> float:
+    smoothing = parse_number(value, name, 0)
+    if smoothing > _LARGEST_SMOOTHING:
+        raise ValueError(f"{name} must be at most {_LARGEST_SMOOTHING:g}. Got {value}.")
+    return smoothing
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbevalSettings(EncoderSettings):
     """The settings of a call, as the help explains them."""
 
-    clustering: str = setting("auto")
-    matcher: str = setting("auto")
-    threshold: float | None = setting(None)
-    smoothing: float = setting(1.0)
+    clustering: str = setting("auto", choice(*CLUSTERINGS))
+    matcher: str = setting("auto", choice(*MATCHERS))
+    threshold: float | None = setting(None, number(0, 1))
+    smoothing: float = setting(1.0, _smoothing)
     debias: bool = setting(False, flag)
-    rarefy: int | None = setting(None)
-    rarefy_people: int | None = setting(None, merges_parts=never)
+    rarefy: int | None = setting(None, count(), merges_parts=never)
+    rarefy_people: int | None = setting(None, count(), merges_parts=never)
     parity: bool = setting(False, flag)
-    linkage: str = setting("average")
-    distance: float = setting(0.95)
-    seed: int = setting(0)
+    linkage: str = setting("average", choice(*LINKAGES))
+    distance: float = setting(0.95, number(0, math.inf))
+    seed: int = setting(0, count(0, high=_LARGEST_SEED))
     labels: Any = setting(None, given=ANSWER)
-    unknown: str = setting("error", choice("error", "skip"))
-    missing: str = setting("error", choice("error", "skip"))
+    unknown: str = setting("error", choice(*UNPAIRED))
+    missing: str = setting("error", choice(*UNPAIRED))
     confidence: float | None = setting(None, confidence_level)
     confidence_by: Any = setting(None, given=QUESTION, needs="confidence")
     vectors: Any = setting(None)
     details: bool = setting(False, flag, finer=True)
 
     def check(self) -> None:
-        """Raise an error for settings that are invalid or do not go together, whatever the answers are."""
+        """Raise an error for settings that do not go together, whatever the answers are."""
         super().check()
-        resolve(self.pipeline, [])
+        if self.clustering == "soft" and self.matcher not in ("auto", "soft"):
+            raise ValueError(
+                f"clustering='soft' goes with matcher='soft': both divide an answer. Got {self.matcher!r}."
+            )
+        if self.matcher == "human" and self.clustering not in ("auto", "human"):
+            raise ValueError(
+                f"matcher='human' goes with clustering='human': its labels are people's. Got {self.clustering!r}."
+            )
         if (self.labels is not None) != (self.matcher == "human"):
             raise ValueError(f"labels go with matcher='human', and only with it. Got matcher={self.matcher!r}.")
+        if self.debias and self.smoothing == 0:
+            raise ValueError("debias needs smoothing > 0: without it, leaving out an answer can make a score infinite.")
+        if self.debias and (self.rarefy is not None or self.rarefy_people is not None):
+            raise ValueError("debias cannot be combined with rarefy or rarefy_people, which compare at equal numbers.")
+        if self.vectors is not None:
+            self.check_unused("no encoder runs")
 
     def check_found(self) -> None:
         """Raise an error for a model, a device or word vectors that cannot be found."""
@@ -47,6 +82,59 @@ class ProbevalSettings(EncoderSettings):
             load_vectors(self.vectors)
 
     @property
-    def pipeline(self) -> Settings:
-        """The settings that decide the score of a question."""
-        return Settings(**{name: getattr(self, name) for name in Settings._fields})
+    def needs_embeddings(self) -> bool:
+        """Whether embeddings are compared."""
+        return self.clustering in ("soft", "hac", "xmeans", "gmeans") or self.matcher in (
+            "soft",
+            "cosine",
+            "gp",
+            "cascade",
+        )
+
+    def signed_pipeline(self) -> dict[str, object]:
+        """Return the entries of a signature for all that decides the score of a question, but for the encoder."""
+        signed: dict[str, object] = {"clustering": self.clustering}
+        if self.clustering == "hac":
+            signed |= {"linkage": self.linkage, "distance": self.distance}
+        if self.clustering in ("xmeans", "gmeans"):
+            signed["seed"] = self.seed
+        signed["matcher"] = self.matcher
+        if self.matcher != "human":
+            signed["threshold"] = self.threshold
+        signed |= {"smoothing": self.smoothing, "debias": self.debias}
+        if drawn := self.signed("rarefy", "rarefy_people"):
+            signed |= {**drawn, "draws": DRAWS}
+        if self.clustering != "human" or self.matcher == "wordnet":
+            signed["parity"] = self.parity
+        return signed
+
+
+def resolve(settings: ProbevalSettings, questions: Sequence[Question]) -> ProbevalSettings:
+    """Replace "auto" and the default threshold by what these questions get.
+
+    Raises
+    ------
+    ValueError
+        If people's clusters are asked for, and a question lacks them.
+    """
+    clustering, matcher, threshold = settings.clustering, settings.matcher, settings.threshold
+    unclustered = next((question.name for question in questions if question.clusters is None), None)
+    if clustering == "auto":
+        clustering = "human" if unclustered is None else "hac" if _asks_for_hac(settings) else "soft"
+    if matcher == "auto":
+        matcher = "soft" if clustering == "soft" else "cosine"
+    if unclustered is not None and "human" in (clustering, matcher):
+        raise ValueError(
+            "clustering and matcher can be 'human' only if every gold answer has a cluster. Question "
+            f"{unclustered!r} has answers without one."
+        )
+    if threshold is None:
+        is_original = settings.parity and matcher == "wordnet"
+        threshold = _PARITY_WORDNET if is_original else THRESHOLDS.get(matcher, 0.0)
+    return dataclasses.replace(settings, clustering=clustering, matcher=matcher, threshold=threshold)
+
+
+def _asks_for_hac(settings: ProbevalSettings) -> bool:
+    """Whether a setting goes with hard clusters, or is one of hac."""
+    is_tuned = any(getattr(settings, name) != settings.default(name) for name in ("linkage", "distance"))
+    return settings.parity or settings.matcher not in ("auto", "soft") or is_tuned

@@ -48,7 +48,7 @@ _word = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 class Words(NamedTuple):
     """An answer as words.
 
-    content : its words without function words, or all words if there are no others
+    content : its words without function words, or all words if all are function words
     squeezed : all its words without spaces, to compare answers that differ in punctuation and spaces only
     stems : of the content words
     head : stem of the last content word before a function word that follows a content word
@@ -62,17 +62,17 @@ class Words(NamedTuple):
 
 @lru_cache(maxsize=100_000)
 def words(text: str) -> Words:
-    """Read an answer as words; its text in lower case stands for an answer without any."""
-    found = [word.replace("’", "'").removesuffix("'s").replace(".", "") for word in _word.findall(text.lower())]
-    found = found or [" ".join(text.lower().split())]
-    content = [word for word in found if word not in _FUNCTION_WORDS] or found
-    start = found.index(content[0])
-    end = next((i for i in range(start, len(found)) if found[i] not in content), len(found))
+    """Read an answer as words; an answer without words is read as its text in lower case."""
+    tokens = [word.replace("’", "'").removesuffix("'s").replace(".", "") for word in _word.findall(text.lower())]
+    tokens = tokens or [" ".join(text.lower().split())]
+    content = [word for word in tokens if word not in _FUNCTION_WORDS] or tokens
+    start = tokens.index(content[0])
+    end = next((i for i in range(start, len(tokens)) if tokens[i] not in content), len(tokens))
     return Words(
         content=" ".join(content),
-        squeezed="".join(found),
+        squeezed="".join(tokens),
         stems=frozenset(map(_stem, content)),
-        head=_stem(found[end - 1]),
+        head=_stem(tokens[end - 1]),
     )
 
 
@@ -98,10 +98,10 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
     features: list[np.ndarray] = []
     for group, reference in (
         (list(texts), list(gold)),
-        ([one.content for one in left], [one.content for one in right]),
+        ([answer.content for answer in left], [answer.content for answer in right]),
     ):
         features += _cosines(*embeddings.look_up(group, reference))
-    joined = [[one.content.replace(" ", "") for one in side] for side in (left, right)]
+    joined = [[answer.content.replace(" ", "") for answer in side] for side in (left, right)]
     spelling = cdist(*joined, scorer=fuzz.ratio).astype(np.float64) / 100
     features += [spelling, np.maximum(spelling - _SIMILAR_SPELLING, 0.0)]
     return np.stack([*features, *_word_features(left, right)], axis=-1)
@@ -109,13 +109,17 @@ def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddi
 
 def _word_features(left: list[Words], right: list[Words]) -> list[np.ndarray]:
     """Compare words: the share of stems in both answers, equal heads, and a head among the stems of the other."""
-    numbers = {stem: i for i, stem in enumerate(dict.fromkeys(stem for one in (*left, *right) for stem in one.stems))}
+    numbers = {
+        stem: i for i, stem in enumerate(dict.fromkeys(stem for answer in (*left, *right) for stem in answer.stems))
+    }
 
     def has(side: list[Words]) -> np.ndarray:
-        return np.array([[stem in one.stems for stem in numbers] for one in side]).reshape(len(side), len(numbers))
+        return np.array([[stem in answer.stems for stem in numbers] for answer in side]).reshape(
+            len(side), len(numbers)
+        )
 
     stems, gold_stems = has(left), has(right)
-    heads, gold_heads = (np.array([numbers[one.head] for one in side], dtype=np.intp) for side in (left, right))
+    heads, gold_heads = (np.array([numbers[answer.head] for answer in side], dtype=np.intp) for side in (left, right))
     both = stems.astype(np.float64) @ gold_stems.T.astype(np.float64)
     either = stems.sum(axis=1)[:, None] + gold_stems.sum(axis=1) - both
     return [both / either, heads[:, None] == gold_heads, stems[:, gold_heads] | gold_stems[:, heads].T]

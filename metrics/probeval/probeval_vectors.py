@@ -38,7 +38,7 @@ class Embeddings:
         """
         unknown = sorted({text for group in groups for text in group if not self._known[self._rows[text]]})
         places = {text: i for i, text in enumerate(unknown)}
-        found = []
+        matrices = []
         for group in groups:
             matrix = self._matrix[[self._rows[text] for text in group]]
             if unknown:
@@ -47,8 +47,8 @@ class Embeddings:
                     if text in places:
                         extra[i, places[text]] = 1.0
                 matrix = np.hstack([matrix, extra])
-            found.append(matrix)
-        return found
+            matrices.append(matrix)
+        return matrices
 
 
 def average_word_vectors(texts: list[str], vectors: WordVectors) -> tuple[np.ndarray, str]:
@@ -76,8 +76,7 @@ def average_word_vectors(texts: list[str], vectors: WordVectors) -> tuple[np.nda
     """
     averages: list[Any] = []
     for text in texts:
-        found = [vectors[word] for word in _tokenizer.tokenize(text)]
-        known = [vector for vector in found if vector is not None]
+        known = [vector for word in _tokenizer.tokenize(text) if (vector := vectors[word]) is not None]
         averages.append(np.mean(known, axis=0, dtype=np.float64) if known else None)
     sizes = {len(average) for average in averages if average is not None}
     unknown = sum(average is None for average in averages)

@@ -17,7 +17,7 @@ _VARIABLE = "WNSEARCHDIR"  # WordNet's own
 _HELP = (
     "WordNet was not found. Install it with 'apt-get install wordnet-base', or with "
     "'python -m nltk.downloader wordnet', or set WNSEARCHDIR to the folder that holds index.noun. "
-    "matcher='cosine' needs none."
+    "matcher='cosine' does not need it."
 )
 _PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 # Suffixes of inflected forms and of their lemmas: morphy(7) of WordNet 3.0, in NLTK's order.
@@ -69,7 +69,7 @@ class WordNet:
     Raises
     ------
     ValueError
-        If a file of WordNet is not there.
+        If a file of WordNet is missing.
     """
 
     def __init__(self, folder: Any) -> None:
@@ -88,9 +88,9 @@ class WordNet:
             self._exceptions[part] = {
                 inflected: lemmas for inflected, *lemmas in map(str.split, _lines(folder, f"{part}.exc"))
             }
-            found = re.search(r"WordNet (\d+\.\d+)", "".join(header))
-            if found:
-                self.version = found.group(1)
+            match = re.search(r"WordNet (\d+\.\d+)", "".join(header))
+            if match:
+                self.version = match.group(1)
         names = [name for part in _PARTS_OF_SPEECH for name in (*self._entries[part], *self._exceptions[part])]
         # The number of words of the longest collocation.
         self.longest = max((name.count("_") for name in names), default=0) + 1
@@ -143,19 +143,19 @@ def _offsets(entry: str) -> list[str]:
 
 
 def load_wordnet() -> WordNet:
-    """Load WordNet from the folder named by WNSEARCHDIR, from the system's, or from NLTK's data; once.
+    """Load WordNet from the folder named by WNSEARCHDIR, from the system's, or from NLTK's data; it is cached.
 
     Raises
     ------
     ValueError
-        If there is none; the message says how to get it.
+        If WordNet is not found; the message says how to get it.
     """
     named = os.environ.get(_VARIABLE)
     for folder in [named] if named else _FOLDERS:
         if Path(folder, "index.noun").is_file():
             return _load(folder)
     if named:
-        raise ValueError(f"{_VARIABLE} is {named!r}, where there is no index.noun. {_HELP}")
+        raise ValueError(f"{_VARIABLE} is {named!r}, which has no index.noun. {_HELP}")
     return _load(None)
 
 

@@ -50,12 +50,12 @@ def subset_size(least: int = 1) -> Check:
 
 
 def check_rarefy(settings: Settings, *names: str) -> None:
-    """Raise an error if `rarefy` is given with a setting that has no meaning for subsets drawn at random."""
+    """Raise an error if `rarefy` is given with a setting that cannot be combined with it."""
     passed = settings.passed()
     for name in names:
         if "rarefy" in passed and name in passed:
             raise ValueError(
-                f"{name} cannot be given with rarefy, which scores subsets drawn at random: leave one out."
+                f"{name} cannot be combined with rarefy, which scores subsets drawn at random: leave one out."
             )
 
 
@@ -127,8 +127,8 @@ def expected_distinct(holders: np.ndarray, owners: np.ndarray, sizes: np.ndarray
     -------
     ndarray of shape (m,)
     """
-    found = 1 - chance_of_none(holders, sizes[owners], k)
-    return np.bincount(owners, weights=found, minlength=len(sizes))
+    chances = 1 - chance_of_none(holders, sizes[owners], k)
+    return np.bincount(owners, weights=chances, minlength=len(sizes))
 
 
 def nearest_chances(n: int, k: int) -> np.ndarray:
@@ -152,8 +152,8 @@ def content_keys(texts: list[str], vectors: np.ndarray | None = None) -> np.ndar
     Parameters
     ----------
     texts : list of n strings
-    vectors : ndarray of shape (n, d), the caller's own. Those of an encoder have no place here: their last digits
-        depend on the batch.
+    vectors : ndarray of shape (n, d), the caller's own. Those of an encoder are not used: their last digits depend
+        on the batch.
 
     Returns
     -------
@@ -252,12 +252,12 @@ def expected_over_subsets(
     means: list[np.ndarray] = []
     errors: list[np.ndarray] = []
     for batch in _batches(_subsets(contents, contents if groups is None else groups, sizes, k)):
-        rows = np.concatenate([own.rows for own in batch])
+        rows = np.concatenate([subsets.rows for subsets in batch])
         values = np.concatenate([score(rows[start : start + step]) for start in range(0, len(rows), step)])
-        ends = np.cumsum([len(own.rows) for own in batch])
-        for own, scores in zip(batch, np.split(values, ends[:-1]), strict=True):
-            means.append(own.chances @ scores)
-            deviations = np.zeros(scores.shape[1]) if own.complete else scores.std(axis=0, ddof=1)
+        ends = np.cumsum([len(subsets.rows) for subsets in batch])
+        for subsets, scores in zip(batch, np.split(values, ends[:-1]), strict=True):
+            means.append(subsets.chances @ scores)
+            deviations = np.zeros(scores.shape[1]) if subsets.complete else scores.std(axis=0, ddof=1)
             errors.append(deviations / math.sqrt(len(scores)))
     expected = np.full((2, len(sizes), means[0].size if means else 1), np.nan)
     if means:
@@ -272,8 +272,8 @@ def _subsets(contents: np.ndarray, groups: np.ndarray, sizes: np.ndarray, k: int
     ends = np.cumsum(sizes)
     for i in np.flatnonzero(sizes >= k).tolist():
         rows = order[ends[i] - sizes[i] : ends[i]]
-        own = groups[rows]
-        counts = np.diff(np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1], [True]])))
+        set_groups = groups[rows]
+        counts = np.diff(np.flatnonzero(np.concatenate([[True], set_groups[1:] != set_groups[:-1], [True]])))
         different = listed(tuple(counts.tolist()), k)
         if different is None:
             # The groups tell sets of classes apart whose texts are mere names.
@@ -289,9 +289,9 @@ def _batches(chosen: Iterator[_Subsets]) -> Iterator[list[_Subsets]]:
     """Gather subsets to score them together."""
     batch: list[_Subsets] = []
     n_texts = 0
-    for own in chosen:
-        batch.append(own)
-        n_texts += own.rows.size
+    for subsets in chosen:
+        batch.append(subsets)
+        n_texts += subsets.rows.size
         if n_texts >= _TEXTS_AT_ONCE:
             yield batch
             batch, n_texts = [], 0

@@ -10,14 +10,14 @@ from .core_inputs import find_scored_sets, parse_sets, select_sets
 from .core_metric import TextMetric
 from .core_ngrams import number_tokens
 from .core_numbers import parse_count as parse_count
-from .core_parts import SetParts as SetParts
 from .core_rarefaction import large_enough, rarefaction_settings
 from .core_results import SETS, confidence_settings, format_sizes, parse_confidence_by, signature, spread
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
+from .core_statistics import SetParts as SetParts
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
-from .self_bleu_rarefied import SetMeasure as SetMeasure
+from .self_bleu_rarefied import rarefied_columns as rarefied_columns
 from .self_bleu_repetition import COMPRESSION
 from .self_bleu_scores import describe_sets, estimate_score, score_sets
 from .self_bleu_settings import SelfBleuSettings
@@ -148,9 +148,9 @@ class SelfBleu(TextMetric, evaluate.Metric):
             scored = large_enough(settings.rarefy, sets.sizes)
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")[scored]
 
-        kept, rows = select_sets(sets, scored)
-        words, tokenizer = tokenize(kept.texts, settings.tokenizer, lambda i: sets.where(int(rows[i])))
-        numbers = score_sets(kept, number_tokens(words), settings)
+        scored_sets, rows = select_sets(sets, scored)
+        words, tokenizer = tokenize(scored_sets.texts, settings.tokenizer, lambda i: sets.where(int(rows[i])))
+        numbers = score_sets(scored_sets, number_tokens(words), settings)
 
         name = f"self_bleu_{settings.max_order}"
         result: dict[str, Any] = {"self_bleu": numbers.means[name], **numbers.means}
@@ -163,7 +163,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
         if settings.rarefy is not None:
             result["n_too_small"] = int((~scored).sum())
         if settings.details:
-            result["details"] = spread(describe_sets(numbers, kept.sizes), scored)
+            result["details"] = spread(describe_sets(numbers, scored_sets.sizes), scored)
         result["signature"] = signature(
             "self_bleu",
             order=settings.max_order,

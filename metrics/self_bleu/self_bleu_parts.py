@@ -1,7 +1,7 @@
 """Self-BLEU, Distinct-n and Entropy-n of one set from its parts: n-gram tables that merge.
 
-An n-gram is known by a hash of 64 bits, so that tables merge whatever the vocabulary of each part: among n different
-n-grams, a share of about n / 2^65 is taken for another.
+An n-gram is identified by a hash of 64 bits, so that tables merge whatever the vocabulary of each part. Among n
+different n-grams, a share of about n / 2^65 collides.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_ngrams import BleuStatistics, bleu, closest_other_lengths, number_tokens, run_starts
-from .core_parts import Arrays, SetParts
+from .core_statistics import Arrays, SetParts
 from .self_bleu_tokenizers import tokenize
 
 COUNTS = np.dtype([("key", np.uint64), ("total", np.int64), ("largest", np.int32), ("second", np.int32)])
@@ -40,9 +40,9 @@ def ngram_counts(tokens: Sequence[Sequence[str]], max_order: int) -> list[np.nda
     tables = []
     for order in range(1, max_order + 1):
         if order > 1:
-            kept = left[positions] >= order
-            positions = positions[kept]
-            keys = _mix(keys[kept] + _mix(of_tokens[positions + order - 1] + np.uint64(order)))
+            has_ngram = left[positions] >= order
+            positions = positions[has_ngram]
+            keys = _mix(keys[has_ngram] + _mix(of_tokens[positions + order - 1] + np.uint64(order)))
         tables.append(_count_keys(keys, text_of[positions]))
     return tables
 
@@ -145,10 +145,10 @@ class SelfBleuParts(SetParts):
     least = 2
 
     def check(self) -> None:
-        """Refuse a mean over texts, which needs the matches of each text."""
+        """Raise a ValueError for a mean over texts, which needs the matches of each text."""
         if self.settings.aggregate == "sentence":
             raise ValueError(
-                "aggregate='sentence' needs the matches of each text, which merged tables do not have; 'set' does not"
+                "aggregate='sentence' needs the matches of each text, which merged tables do not have; 'set' does not."
             )
         super().check()
 
@@ -174,8 +174,8 @@ class SelfBleuParts(SetParts):
     def score(self, sums: Sequence[CountSums], lengths: np.ndarray) -> dict[str, Any]:
         """Score the set, as `compute` does, from the sums over the whole table of each order and the merged lengths."""
         statistics = BleuStatistics(
-            np.array([[own.matches] for own in sums], dtype=np.float64),
-            np.array([[own.total] for own in sums]),
+            np.array([[of_order.matches] for of_order in sums], dtype=np.float64),
+            np.array([[of_order.total] for of_order in sums]),
             np.array([int(lengths[0] @ lengths[1])]),
             np.array([closest_length_sum(*lengths)]),
         )
@@ -184,6 +184,6 @@ class SelfBleuParts(SetParts):
         return {
             "self_bleu": scores[-1],
             **{f"self_bleu_{i}": score for i, score in enumerate(scores, 1)},
-            **{f"distinct_{i}": own.distinct / max(own.total, 1) for i, own in enumerate(sums, 1)},
-            **{f"entropy_{i}": entropy_from_sums(own) for i, own in enumerate(sums, 1)},
+            **{f"distinct_{i}": of_order.distinct / max(of_order.total, 1) for i, of_order in enumerate(sums, 1)},
+            **{f"entropy_{i}": entropy_from_sums(of_order) for i, of_order in enumerate(sums, 1)},
         }

@@ -1,10 +1,8 @@
 """Expected scores of self_bleu for k texts drawn from each set without replacement."""
 
-from typing import NamedTuple
-
 import numpy as np
 
-from .core_inputs import content_ranks, mean_by_set, sum_by_set
+from .core_inputs import TextSets, content_ranks, mean_by_set, sum_by_set
 from .core_ngrams import (
     NgramTable,
     Tokens,
@@ -15,27 +13,18 @@ from .core_ngrams import (
 )
 from .core_rarefaction import content_keys, expected_distinct, expected_over_subsets
 from .self_bleu_repetition import compression_ratios, self_repetition
-
-
-class SetMeasure(NamedTuple):
-    """How a set is measured: as by the arguments of the same names."""
-
-    max_order: int
-    aggregate: str
-    smoothing: str
-    repetition: bool = False
+from .self_bleu_settings import SelfBleuSettings
 
 
 def rarefied_columns(
-    tokens: Tokens, texts: list[str], sizes: np.ndarray, k: int, measure: SetMeasure
+    sets: TextSets, tokens: Tokens, settings: SelfBleuSettings
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Find the expected scores of each set, by name.
 
     Parameters
     ----------
-    texts : list of n strings, from which the tokens are
-    sizes : ndarray of shape (m,), all >= k
-    k : at least 2
+    sets : each of at least `rarefy` texts
+    tokens : of all texts
 
     Returns
     -------
@@ -43,32 +32,34 @@ def rarefied_columns(
         all subsets or a sample of them; each of shape (m,)
     errors : the standard errors of all but Distinct-n, each of shape (m,)
     """
-    max_order, aggregate, smoothing, repetition = measure
+    texts, sizes, k = sets.texts, sets.sizes, settings.rarefy
+    assert k is not None
+    max_order, smoothing = settings.max_order, settings.smoothed_by
     ends = np.cumsum(tokens.lengths)
 
     def score(rows: np.ndarray) -> np.ndarray:
-        drawn_texts, own_sizes = rows.ravel(), np.full(len(rows), k)
+        drawn_texts, subset_sizes = rows.ravel(), np.full(len(rows), k)
         lengths = tokens.lengths[drawn_texts]
         places = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         ids = tokens.ids[np.repeat(ends[drawn_texts] - lengths, lengths) + places]
         drawn = Tokens(ids, lengths, tokens.vocabulary_size)
-        tables = list(ngram_tables(drawn, own_sizes, max_order))
-        statistics = bleu_statistics(tables, lengths, own_sizes)
-        if aggregate == "sentence":
-            by_set = mean_by_set(bleu(statistics, smoothing), own_sizes)
+        tables = list(ngram_tables(drawn, subset_sizes, max_order))
+        statistics = bleu_statistics(tables, lengths, subset_sizes)
+        if settings.aggregate == "sentence":
+            by_set = mean_by_set(bleu(statistics, smoothing), subset_sizes)
         else:
-            by_set = bleu(statistics.pooled(own_sizes), smoothing)
-        found = [*by_set, *(entropy(table, own_sizes) for table in tables)]
-        if repetition:
-            found += [self_repetition(table, own_sizes) for table in tables]
-            found.append(compression_ratios([texts[i] for i in drawn_texts.tolist()], own_sizes))
-        return np.stack(found, axis=1)
+            by_set = bleu(statistics.pooled(subset_sizes), smoothing)
+        columns = [*by_set, *(entropy(table, subset_sizes) for table in tables)]
+        if settings.repetition:
+            columns += [self_repetition(table, subset_sizes) for table in tables]
+            columns.append(compression_ratios([texts[i] for i in drawn_texts.tolist()], subset_sizes))
+        return np.stack(columns, axis=1)
 
     # In order of content, on which the compression ratio depends.
     expected = expected_over_subsets(score, content_keys(texts), sizes, k, content_ranks(texts))
     drawn = _names(max_order, "self_bleu", "entropy")
     order = _names(max_order, "self_bleu", "distinct", "entropy")
-    if repetition:
+    if settings.repetition:
         more = [*_names(max_order, "self_repetition"), "compression_ratio"]
         drawn, order = drawn + more, order + more
     means, errors = (dict(zip(drawn, values.T, strict=False)) for values in expected)

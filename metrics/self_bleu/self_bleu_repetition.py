@@ -58,6 +58,6 @@ def self_repetition(table: NgramTable, sizes: np.ndarray, pooled: bool = False) 
     """
     groups = table.corpus_groups if pooled else table.set_groups
     holders = np.diff(groups, append=len(table.counts))
-    others = np.repeat(holders - 1, holders)
-    sums = np.bincount(table.texts, weights=others, minlength=len(table.totals))
+    other_holders = np.repeat(holders - 1, holders)
+    sums = np.bincount(table.texts, weights=other_holders, minlength=len(table.totals))
     return mean_by_set(np.log1p(sums), sizes.sum(keepdims=True) if pooled else sizes)

@@ -15,7 +15,7 @@ from .core_ngrams import (
     ngram_tables,
 )
 from .core_results import Estimate, jackknife_estimate, mean_estimate, mean_over_sets, rows_of
-from .self_bleu_rarefied import SetMeasure, rarefied_columns
+from .self_bleu_rarefied import rarefied_columns
 from .self_bleu_repetition import compression_ratio, compression_ratios, self_repetition
 from .self_bleu_settings import SelfBleuSettings
 
@@ -25,8 +25,8 @@ class Scored(NamedTuple):
 
     columns : by name, ndarrays of shape (m,)
     means : by name, over all sets
-    statistics : of BLEU, with a value for each set; None where there are none
-    text_scores : ndarray of shape (n,), the BLEU of each text; None where there is none
+    statistics : of BLEU, with a value for each set; None without `aggregate="corpus"`
+    text_scores : ndarray of shape (n,), the BLEU of each text; None without `aggregate="sentence"`
     errors : with `rarefy`, the standard errors of columns; None without
     """
 
@@ -40,8 +40,7 @@ class Scored(NamedTuple):
 def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Scored:
     """Score each set, and all of them together."""
     if settings.rarefy is not None:
-        measure = SetMeasure(settings.max_order, settings.aggregate, settings.smoothed_by, settings.repetition)
-        columns, errors = rarefied_columns(tokens, sets.texts, sets.sizes, settings.rarefy, measure)
+        columns, errors = rarefied_columns(sets, tokens, settings)
         return Scored(columns, {name: mean_over_sets(column) for name, column in columns.items()}, errors=errors)
     sizes, smoothing, text_scores = sets.sizes, settings.smoothed_by, None
     pooled = settings.aggregate == "corpus" and len(sizes) > 0
@@ -80,7 +79,7 @@ def estimate_score(scored: Scored, units: np.ndarray, settings: SelfBleuSettings
 
 
 def _corpus_estimate(score: float, of_sets: BleuStatistics, smoothing: str, units: np.ndarray) -> Estimate:
-    """Estimate the score of all sets together, which is no mean, from that without the sets of each unit."""
+    """Estimate the score of all sets pooled, which is not a mean, from that without the sets of each unit."""
     index = np.unique(units, return_inverse=True)[1]
 
     def without(statistics: np.ndarray) -> np.ndarray:

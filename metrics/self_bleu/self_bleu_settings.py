@@ -24,8 +24,8 @@ class SelfBleuSettings(Settings):
     set_size: int | None = setting(None, count())
     singletons: str = setting("error", choice("error", "skip"), merges_parts=never)
     repetition: bool = setting(False, flag, merges_parts=never)
-    rarefy: int | None = setting(None, subset_size(least=2), merges_parts=never)
-    confidence: float | None = setting(None, confidence_level)
+    rarefy: int | None = setting(None, subset_size(least=2), merges_parts=never, of_mean=True)
+    confidence: float | None = setting(None, confidence_level, of_mean=True)
     confidence_by: Any = setting(None, given=SET, needs="confidence")
     details: bool = setting(False, flag, finer=True)
 

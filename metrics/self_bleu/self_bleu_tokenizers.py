@@ -19,7 +19,7 @@ def tokenize(
     texts : list of n strings
     tokenizer : "whitespace"; a name that sacreBLEU knows, such as "13a", "intl", "char", "zh" or "ja-mecab"; or a
         function from a text to its list of tokens
-    where : says in an error which text an index means
+    where : names the text of an index in an error
 
     Raises
     ------
@@ -40,10 +40,10 @@ def tokenize(
 def _by_function(texts: list[str], tokenizer: Callable[[str], Any], where: Callable[[int], str]) -> list[list[str]]:
     tokens = []
     for i, text in enumerate(texts):
-        found = tokenizer(text)
-        if not isinstance(found, (list, tuple)) or not all(isinstance(token, str) for token in found):
-            raise TypeError(f"tokenizer must return a list of strings. Got {describe(found)} for {where(i)}.")
-        tokens.append(list(found))
+        words = tokenizer(text)
+        if not isinstance(words, (list, tuple)) or not all(isinstance(token, str) for token in words):
+            raise TypeError(f"tokenizer must return a list of strings. Got {describe(words)} for {where(i)}.")
+        tokens.append(list(words))
     return tokens
 
 
@@ -59,5 +59,5 @@ def _by_sacrebleu(texts: list[str], name: Any) -> tuple[list[list[str]], str]:
     try:
         split = sacrebleu.BLEU(tokenize=name).tokenizer
     except RuntimeError as error:  # how sacreBLEU says that MeCab is missing
-        raise ImportError(f"tokenizer {name!r} needs more than sacreBLEU: {str(error).strip()}") from error
+        raise ImportError(f"tokenizer {name!r} needs a further package: {str(error).strip()}") from error
     return [split(text).split() for text in texts], f"{name}-sacrebleu{sacrebleu.__version__}"

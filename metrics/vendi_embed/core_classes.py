@@ -123,7 +123,7 @@ def similar_pairs(
     compared : ndarray of shape (n, d), embeddings of all texts, rows non-zero; or similarities
 
     """
-    orders, counts, found, n_before = [], [], [np.empty(0, dtype=np.int32)], 0
+    orders, counts, earlier, n_before = [], [], [np.empty(0, dtype=np.int32)], 0
     for _, rows in batches_by_size(items.sizes, block_rows):
         b, k = rows.shape
         step = k if rows.size <= block_rows else max(1, _ENTRIES // k)
@@ -133,11 +133,11 @@ def similar_pairs(
             similarities = compare(slice(start, start + step), slice(start + step))
             same = torch.tril(similarities >= threshold - _ROUNDING, diagonal=start - 1)
             which, _, j = torch.nonzero(same, as_tuple=True)
-            found.append((which * k + j + n_before).to(torch.int32).cpu().numpy())
+            earlier.append((which * k + j + n_before).to(torch.int32).cpu().numpy())
             counts.append(same.sum(-1).flatten().cpu().numpy())
         orders.append(rows.ravel())
         n_before += b * k
-    return Pairs(np.concatenate(orders), _starts(np.concatenate(counts)), np.concatenate(found))
+    return Pairs(np.concatenate(orders), _starts(np.concatenate(counts)), np.concatenate(earlier))
 
 
 def selected_pairs(pairs: np.ndarray, n_items: int) -> Pairs:
@@ -153,11 +153,11 @@ def _starts(counts: np.ndarray) -> np.ndarray:
 
 def all_pairs(sizes: np.ndarray) -> np.ndarray:
     """List all pairs of items of one set: ndarray of shape (e, 2), the earlier first."""
-    found = [np.empty((0, 2), dtype=np.int64)]
+    pairs = [np.empty((0, 2), dtype=np.int64)]
     for _, rows in batches_by_size(sizes, BLOCK_ROWS):
         i, j = np.triu_indices(rows.shape[1], 1)
-        found.append(np.stack([rows[:, i].ravel(), rows[:, j].ravel()], axis=1))
-    return np.concatenate(found)
+        pairs.append(np.stack([rows[:, i].ravel(), rows[:, j].ravel()], axis=1))
+    return np.concatenate(pairs)
 
 
 def link(pairs: Pairs) -> Components:
@@ -172,9 +172,10 @@ def link(pairs: Pairs) -> Components:
     edges = np.unique([*edges.tolist(), 0, n_items]).tolist()
     counts = np.diff(pairs.starts)
     for i, j in itertools.pairwise(edges):
-        own = label[pairs.earlier[pairs.starts[i] : pairs.starts[j]]]
-        later = np.repeat(label[i:j], counts[i:j])
-        graph = sparse.coo_array((np.ones(len(own), dtype=bool), (later, own)), shape=(n_items, n_items))
+        earlier_labels = label[pairs.earlier[pairs.starts[i] : pairs.starts[j]]]
+        later_labels = np.repeat(label[i:j], counts[i:j])
+        edge_labels = (later_labels, earlier_labels)
+        graph = sparse.coo_array((np.ones(len(earlier_labels), dtype=bool), edge_labels), shape=(n_items, n_items))
         label = connected_components(graph, directed=False)[1][label]
     label = np.unique(label, return_inverse=True)[1]
     sizes = np.bincount(label)
@@ -236,14 +237,14 @@ def group_matrices(same: np.ndarray, grouping: str) -> tuple[np.ndarray, np.ndar
         differs = ~same[:, i, :i]
         if grouping == "greedy":
             differs &= is_first[:, :i]
-        which, others = np.nonzero(differs)
-        slots = (offsets + labels[:, :i])[which, others]
+        which, differing = np.nonzero(differs)
+        slots = (offsets + labels[:, :i])[which, differing]
         conflicts = np.bincount(slots, minlength=b * k).reshape(b, k)
         labels[:, i] = (conflicts == 0).argmax(axis=1)
         is_first[:, i] = ~(labels[:, :i] == labels[:, i, None]).any(axis=1)
         # If a single conflict keeps an item out of a class, the sum of the indices in conflict is that index.
         alone = (conflicts == 1) & (places < labels[:, i, None])
-        sums = np.bincount(slots, weights=others, minlength=b * k).reshape(b, k)
+        sums = np.bincount(slots, weights=differing, minlength=b * k).reshape(b, k)
         decisive[np.nonzero(alone)[0], sums[alone].astype(np.int64)] = True
     members = np.bincount((offsets + labels).ravel(), minlength=b * k)[offsets + labels]
     return labels, (decisive | is_first) & (members > 1)
@@ -308,8 +309,8 @@ def group(items: Items, components: Components, n_sets: np.ndarray, grouping: st
     for rows, same in same_matrices(components):
         labels, _ = group_matrices(same, grouping)
         ids[components.order[rows]] = rows[:, :1] + labels
-    for own, earlier in components.large():
-        ids[components.order[own]] = own.start + group_items(earlier, grouping).labels
+    for span, earlier in components.large():
+        ids[components.order[span]] = span.start + group_items(earlier, grouping).labels
     return number_classes(ids[items.of_text], n_sets)
 
 
@@ -334,7 +335,7 @@ def parse_classes(labels: Any, sets: TextSets) -> Classes:
     Raises
     ------
     TypeError
-        If it is no list, or a label is neither a string nor an integer.
+        If it is not a list, or a label is neither a string nor an integer.
     ValueError
         If its shape is not that of the predictions.
     """

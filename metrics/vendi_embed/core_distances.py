@@ -105,13 +105,13 @@ def nearest_between(
     rows = [np.arange(len(part)) for part in parts]
     if right is None and len(left) == 1:
         return np.full(1, -math.inf), np.full(1, -math.inf)
-    shifted = [_shifted_rows(part, own, middle, device, block_rows) for part, own in zip(parts, rows, strict=True)]
+    shifted = [_shifted_rows(part, rows[i], middle, device, block_rows) for i, part in enumerate(parts)]
     tiles = _best_tiles(shifted[0], shifted[-1])
-    found = []
+    similarities = []
     for i, j in ((0, -1), (-1, 0))[: len(parts)]:
         places = _best_rows(shifted[i], shifted[j], tiles[i], block_rows)
-        found.append(_similarity_of_pairs(parts[i], rows[i], parts[j], places, device, block_rows))
-    return found[0], found[-1]
+        similarities.append(_similarity_of_pairs(parts[i], rows[i], parts[j], places, device, block_rows))
+    return similarities[0], similarities[-1]
 
 
 def _shifted_rows(
@@ -124,13 +124,13 @@ def _shifted_rows(
     all texts are nearly alike. Two more columns include the last two terms in the product.
     """
     d = embeddings.shape[1]
-    found = torch.ones((len(rows), d + 2), dtype=torch.float32, device=device)
+    augmented = torch.ones((len(rows), d + 2), dtype=torch.float32, device=device)
     for start in range(0, len(rows), block_rows):
         part = slice(start, start + block_rows)
         shifted = unit_rows(embeddings, rows[None, part], device)[0] - center
-        found[part, :d] = shifted
-        found[part, d + 1] = -shifted.square().sum(1) / 2
-    return found
+        augmented[part, :d] = shifted
+        augmented[part, d + 1] = -shifted.square().sum(1) / 2
+    return augmented
 
 
 def _turned(shifted: torch.Tensor) -> torch.Tensor:
@@ -191,9 +191,9 @@ def _similarity_of_pairs(
     similarity = np.empty(len(left_rows))
     for start in range(0, len(left_rows), block_rows):
         part = slice(start, start + block_rows)
-        own = unit_rows(left, left_rows[None, part], device)[0]
-        other = unit_rows(right, right_rows[None, part], device)[0]
-        similarity[part] = (own * other).sum(1).cpu().numpy()
+        left_vectors = unit_rows(left, left_rows[None, part], device)[0]
+        right_vectors = unit_rows(right, right_rows[None, part], device)[0]
+        similarity[part] = (left_vectors * right_vectors).sum(1).cpu().numpy()
     return similarity
 
 

@@ -1,4 +1,4 @@
-"""Computing in a forked process, where threads of libraries that the fork did not copy are waited for forever."""
+"""Computing in a forked process, where libraries would wait forever for threads that the fork did not copy."""
 
 import os
 import sys
@@ -41,12 +41,12 @@ def one_thread_in_fork() -> Iterator[None]:
     os.environ[_TOKENIZERS] = "false"
     # It comes with scikit-learn, whose clustering uses OpenMP too.
     pools: Any = sys.modules.get("threadpoolctl")
-    others = pools.threadpool_limits(1) if pools else None
+    limits = pools.threadpool_limits(1) if pools else None
     try:
         yield
     finally:
-        if others is not None:
-            others.restore_original_limits()
+        if limits is not None:
+            limits.restore_original_limits()
         torch.set_num_threads(n_threads)
         del os.environ[_TOKENIZERS]
         if tokenizers is not None:

@@ -197,7 +197,7 @@ def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
     Raises
     ------
     TypeError
-        If it is no list.
+        If it is not a list.
     ValueError
         If its shape is not that of the predictions.
     """
@@ -247,7 +247,7 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     Raises
     ------
     TypeError
-        If it holds no numbers.
+        If it is not an array of numbers.
     ValueError
         If its shape is wrong, or a row holds NaN or infinity, or is all zero, so that its cosine is undefined.
     """

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -140,8 +141,8 @@ def find_device(device: str | None) -> str:
 
 def matrix_device(device: str | None) -> str:
     """Return the device for float64 matrices: mps does not support float64."""
-    found = find_device(device)
-    return found if found.startswith("cuda") else "cpu"
+    full_name = find_device(device)
+    return full_name if full_name.startswith("cuda") else "cpu"
 
 
 def _load_encoder(files: ModelFiles, precision: str | None, device: str) -> Any:
@@ -152,21 +153,74 @@ def _load_encoder(files: ModelFiles, precision: str | None, device: str) -> Any:
             "sentence-transformers is needed to embed texts: pip install sentence-transformers, "
             "or pass embeddings= of your own."
         ) from error
-    from transformers.utils import logging as transformers_logging
-
-    bars = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    try:
-        dtype = "auto" if precision is None else getattr(torch, precision)
-        encoder = SentenceTransformer(
-            str(files.path), device=device, local_files_only=True, model_kwargs={"dtype": dtype}
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"model: {files.path} could not be loaded as a sentence encoder: {error}") from error
-    finally:
-        if bars:
-            transformers_logging.enable_progress_bar()
+    options = {"dtype": _dtype(precision)}
+    with quiet_loading("model", files.path, "a sentence encoder", warns=True):
+        encoder = SentenceTransformer(str(files.path), device=device, local_files_only=True, model_kwargs=options)
     return encoder.eval()
+
+
+def _dtype(precision: str | None) -> Any:
+    return "auto" if precision is None else getattr(torch, precision)
+
+
+@contextlib.contextmanager
+def quiet_loading(parameter: str, path: Path, kind: str, warns: bool = False) -> Iterator[None]:
+    """Load a model of `transformers` without progress bars and warnings.
+
+    Parameters
+    ----------
+    parameter : the name of the argument that holds the model, for errors
+    kind : what the model is loaded as, for errors
+    warns : whether to show warnings
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be loaded.
+    """
+    from transformers.utils import logging
+
+    has_bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    if not warns:
+        logging.set_verbosity_error()
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
+        raise ValueError(f"{parameter}: {path} could not be loaded as {kind}: {error}") from error
+    finally:
+        logging.set_verbosity(level)
+        if has_bars:
+            logging.enable_progress_bar()
+
+
+def load_head(path: Path, parameter: str, auto_class: str, kind: str, precision: str | None) -> tuple[Any, Any]:
+    """Load a transformer with a trained head, and its tokenizer.
+
+    Parameters
+    ----------
+    parameter, kind : as for `quiet_loading`
+    auto_class : name of the class of `transformers` that loads it
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be loaded, or has no trained weights for the head.
+    """
+    import transformers
+
+    with quiet_loading(parameter, path, kind):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
+        model, report = getattr(transformers, auto_class).from_pretrained(
+            path, local_files_only=True, dtype=_dtype(precision), output_loading_info=True
+        )
+    missing = sorted(report["missing_keys"]) + sorted(map(str, report["mismatched_keys"]))
+    if missing:
+        raise ValueError(
+            f"{parameter}: {path} has no trained weights for {kind}: {missing[0]} and {len(missing) - 1} more are "
+            "missing, and would be random. Pass a model that was saved with this head."
+        )
+    return model, tokenizer
 
 
 def find_model(model: str | os.PathLike[str]) -> ModelFiles:
@@ -218,8 +272,8 @@ def _in_folder(name: str, parameter: str, wanted: tuple[str, ...]) -> ModelFiles
 
 def _packaged_default() -> ModelFiles:
     """Find the packaged model and check its weights, once in a process."""
-    found = model_registry().identities
-    if DEFAULT_MODEL not in found:
+    identities = model_registry().identities
+    if DEFAULT_MODEL not in identities:
         spec = importlib.util.find_spec(_DEFAULT_PACKAGE)
         install = _DEFAULT_PACKAGE.replace("_", "-")
         if spec is None or spec.origin is None:
@@ -231,8 +285,8 @@ def _packaged_default() -> ModelFiles:
                 f"model {DEFAULT_MODEL!r}: {path / 'model.safetensors'} is not the published one (SHA-256 {digest}, "
                 f"expected {_DEFAULT_SHA256}). Install the package again: pip install --force-reinstall {install}"
             )
-        found[DEFAULT_MODEL] = path, f"{DEFAULT_MODEL}@{_DEFAULT_REVISION[:8]}"
-    return ModelFiles(*found[DEFAULT_MODEL])
+        identities[DEFAULT_MODEL] = path, f"{DEFAULT_MODEL}@{_DEFAULT_REVISION[:8]}"
+    return ModelFiles(*identities[DEFAULT_MODEL])
 
 
 def _from_hub(name: str, transformer: str | None = None) -> ModelFiles:
@@ -249,30 +303,30 @@ def _from_hub(name: str, transformer: str | None = None) -> ModelFiles:
         validate_repo_id(repo)
     except HFValidationError as error:
         raise ValueError(f"{parameter} {name!r} is neither a folder nor a valid model id: {error}") from None
-    found = None
+    folder = None
     with contextlib.suppress(OSError):
-        found = Path(snapshot_download(repo, local_files_only=True, ignore_patterns=list(_UNUSED_FILES)))
-    if found is None or not whole(found):
-        place = "neither as a folder nor in the Hub's cache" if found is None else "in the Hub's cache only in part"
+        folder = Path(snapshot_download(repo, local_files_only=True, ignore_patterns=list(_UNUSED_FILES)))
+    if folder is None or not whole(folder):
+        place = "neither as a folder nor in the Hub's cache" if folder is None else "in the Hub's cache only in part"
         try:
             if constants.HF_HUB_OFFLINE:
                 raise ConnectionError("HF_HUB_OFFLINE is set")
             # One request with a short time-out: the download itself retries a dead network many times.
             HfApi().model_info(repo, timeout=_HUB_TIMEOUT_SECONDS)
-            found = Path(snapshot_download(repo, ignore_patterns=list(_UNUSED_FILES)))
+            folder = Path(snapshot_download(repo, ignore_patterns=list(_UNUSED_FILES)))
         # The errors of the client and of its HTTP library share no other base class.
         except Exception as error:
-            if found is None or transformer or not _is_bare(found):
+            if folder is None or transformer or not _is_bare(folder):
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]
                 default = "" if transformer else f", or use the default, {DEFAULT_MODEL!r}"
                 raise ValueError(
-                    f"{parameter} {name!r} was found {place}, and not on the Hub ({reason}). Download it where there "
-                    f"is a network (hf download {repo}) and pass its folder{default}."
+                    f"{parameter} {name!r} was found {place}, and not on the Hub ({reason}). Download it on a "
+                    f"machine with network access (hf download {repo}) and pass its folder{default}."
                 ) from error
     if transformer:
-        return ModelFiles(found, f"{repo}@{found.name[:8]}")
+        return ModelFiles(folder, f"{repo}@{folder.name[:8]}")
     # The same weights without their pooling layer are another model.
-    return ModelFiles(found, f"{repo}@{found.name[:8]}{'+mean-pooling' if _is_bare(found) else ''}")
+    return ModelFiles(folder, f"{repo}@{folder.name[:8]}{'+mean-pooling' if _is_bare(folder) else ''}")
 
 
 def _is_transformer(folder: Path) -> bool:

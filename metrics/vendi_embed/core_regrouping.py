@@ -1,6 +1,6 @@
 """Classes of a component without each of some of its items, from the classes of all of them.
 
-All removals are followed side by side, item by item. Of each, only the items that change their class are kept, so the
+All removals are processed together, item by item. For each, only the items that change their class are stored, so the
 work grows with the changes, not with the square of the component for each removal.
 """
 
@@ -37,8 +37,8 @@ class _Table:
         start, self.n = self.n, self.n + np.broadcast(*values).size
         while self.n > self._values.shape[1]:
             self._values = np.concatenate([self._values, np.zeros_like(self._values)], axis=1)
-        for column, own in zip(self._values, values, strict=True):
-            column[start : self.n] = own
+        for column, entries in zip(self._values, values, strict=True):
+            column[start : self.n] = entries
         return start
 
     @property
@@ -47,7 +47,7 @@ class _Table:
 
 
 class _Removals:
-    """The classes that are not as they are with all items, one after another in `slots`, and the changes to them.
+    """The classes that differ from those of all items, concatenated in `slots`, and the changes to them.
 
     slots : of each, the removal, the class, its first member and how many members more or fewer it has
     changes : of each, the slot, the item and the sign
@@ -59,7 +59,7 @@ class _Removals:
         self.slot_of: dict[tuple[int, int], int] = {}
 
     def touch(self, removal: int, label: int, first: int) -> int:
-        """Return the slot of a class, which is made if need be, with this first member."""
+        """Return the slot of a class, a new one with this first member if it has none."""
         if (removal, label) not in self.slot_of:
             self.slot_of[removal, label] = self.slots.add(removal, label, first, 0)
         return self.slot_of[removal, label]
@@ -141,24 +141,24 @@ def _assign(
     differs = np.where(is_touched, ~(stays & (best == usual_first)), best < usual_first)
     has_slots = np.bincount(removal, minlength=n_removals) > 0
     fitting = np.flatnonzero(conflicts == 0)
-    for one in np.flatnonzero(differs & has_slots).tolist():
+    for index in np.flatnonzero(differs & has_slots).tolist():
         # Of the classes that are as usual, the first; and of those that are not.
-        untouched = next((c for c in fitting.tolist() if (one, c) not in state.slot_of), None)
-        if untouched is not None and firsts[untouched] < best[one]:
-            new = state.touch(one, untouched, int(firsts[untouched]))
-        elif best[one] < nobody:
-            new = int(np.flatnonzero(fits & (removal == one) & (first == best[one]))[0])
+        untouched = next((c for c in fitting.tolist() if (index, c) not in state.slot_of), None)
+        if untouched is not None and firsts[untouched] < best[index]:
+            new = state.touch(index, untouched, int(firsts[untouched]))
+        elif best[index] < nobody:
+            new = int(np.flatnonzero(fits & (removal == index) & (first == best[index]))[0])
             if label[new] == usual:
                 continue
         else:
             new = -1
-        old = state.touch(one, usual, usual_first)
+        old = state.touch(index, usual, usual_first)
         if new < 0 and not _has_members(state, old, sizes):
             # The item founds the class that it is usually in.
             state.slots.columns[2, old] = i
             continue
         state.change(old, i, -1)
-        state.change(new if new >= 0 else state.touch(one, state.n_classes + i, i), i, 1)
+        state.change(new if new >= 0 else state.touch(index, state.n_classes + i, i), i, 1)
 
 
 def _has_members(state: _Removals, slot: int, sizes: np.ndarray) -> bool:

@@ -80,8 +80,8 @@ def _solve(
     near = first[:, None] + torch.arange(int((last - first).max()), device=poles.device)
     is_near, is_below = near < last[:, None], near <= intervals[:, None]
     near = near.clamp(max=len(poles) - 1)
-    own = torch.where(is_near, weights[:, near], 0.0).flatten(0, 1)
-    rows = torch.arange(len(own), device=poles.device)
+    near_weights = torch.where(is_near, weights[:, near], 0.0).flatten(0, 1)
+    rows = torch.arange(len(near_weights), device=poles.device)
     columns = rows % len(intervals)
     near_poles = poles[near]
     bracket = [low[columns], high[columns]]
@@ -91,7 +91,7 @@ def _solve(
     for _ in range(_MAX_STEPS):
         value, slope = _polynomial(far, (x - center[columns]) / half[columns])
         distances = near_poles[columns] - x[:, None]
-        terms = own / distances
+        terms = near_weights / distances
         slopes = terms / distances
         below = (slopes * is_below[columns]).sum(1)
         sums = terms.sum(1) + value, below, slopes.sum(1) - below + slope / half[columns]
@@ -100,7 +100,7 @@ def _solve(
         left = torch.nonzero(~is_last).squeeze(1)
         if not len(left):
             break
-        rows, columns, x, own, far = rows[left], columns[left], x[left], own[left], far[:, left]
+        rows, columns, x, near_weights, far = rows[left], columns[left], x[left], near_weights[left], far[:, left]
         bracket = [side[left] for side in bracket]
     return roots.reshape(len(weights), len(intervals))
 
@@ -108,9 +108,9 @@ def _solve(
 def _polynomial(coefficients: torch.Tensor, t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Sum Chebyshev polynomials (p, e) at t (e,) in [-1, 1], and their slopes, by Clenshaw's recurrence."""
     value = before = slope = slope_before = torch.zeros_like(t)
-    for own in coefficients[1:].flip(0):
+    for coefficient in coefficients[1:].flip(0):
         slope, slope_before = 2 * (value + t * slope) - slope_before, slope
-        value, before = own + 2 * t * value - before, value
+        value, before = coefficient + 2 * t * value - before, value
     return coefficients[0] + t * value - before, value + t * slope - slope_before
 
 
@@ -139,11 +139,11 @@ def _step(
     product = to_low * to_high * total
     root = (linear**2 - 4 * constant * product).clamp(min=0).sqrt()
     move = torch.where(linear <= 0, (linear - root) / (2 * constant), 2 * product / (linear + root))
-    found = x + move
+    target = x + move
     is_last = (move.abs() <= _LAST_STEP * torch.minimum(-to_low, to_high)) | (move.abs() <= tolerance + 1e-15 * x.abs())
     # Without weight at the poles on one side, the root is that side's end.
-    at_low, at_high = (found <= low) & (bracket[0] == low), (found >= high) & (bracket[1] == high)
-    is_outside = ~((found > bracket[0]) & (found < bracket[1]) | is_last)
-    found = torch.where(is_outside, (bracket[0] + bracket[1]) / 2, found)
-    found = torch.where(at_low, low, torch.where(at_high, high, found))
-    return found, is_last | at_low | at_high
+    at_low, at_high = (target <= low) & (bracket[0] == low), (target >= high) & (bracket[1] == high)
+    is_outside = ~((target > bracket[0]) & (target < bracket[1]) | is_last)
+    target = torch.where(is_outside, (bracket[0] + bracket[1]) / 2, target)
+    target = torch.where(at_low, low, torch.where(at_high, high, target))
+    return target, is_last | at_low | at_high

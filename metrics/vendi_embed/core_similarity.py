@@ -18,7 +18,7 @@ from .core_settings import SET, TEXT, setting
 
 # How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
 _TOLERANCE = 1e-4
-# Rounding of eigenvalues in float64, which `noise_level` of core_spectra covers.
+# Rounding of eigenvalues in float64, which `ROW_ERROR` of core_spectra covers.
 _ROUNDING = 1e-9
 
 Kernels = Iterable[tuple[np.ndarray, np.ndarray]]
@@ -49,16 +49,18 @@ class Similarities:
     def __getitem__(self, rows: np.ndarray) -> "Similarities":
         """Keep the texts at some flat indices, in order, and the sets that have any."""
         counts = np.bincount(np.searchsorted(self._ends, rows, side="right"), minlength=len(self.sizes))
-        kept = counts[counts > 0]
-        batches = batches_by_size(kept, BLOCK_ROWS)
-        return Similarities(((members, self.between(rows[own], rows[own])) for members, own in batches), kept)
+        sizes = counts[counts > 0]
+        batches = batches_by_size(sizes, BLOCK_ROWS)
+        return Similarities(
+            ((members, self.between(rows[positions], rows[positions])) for members, positions in batches), sizes
+        )
 
-    def between(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Look up the similarities of texts (b, p) with texts (b, k), by flat index, of one set each: (b, p, k)."""
+    def between(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Look up the similarities (b, p, k) of texts (b, p) with texts (b, k), flat indices in one set each."""
         sets = np.searchsorted(self._ends, rows[:, :1], side="right")
         sizes, first = self.sizes[sets], (self._ends - self.sizes)[sets]
         lines = self._corners[sets] + (rows - first) * sizes
-        return self._entries[lines[:, :, None] + (others - first)[:, None]]
+        return self._entries[lines[:, :, None] + (columns - first)[:, None]]
 
     def kernels(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the indices (b,) of sets of equal size k, and their matrices (b, k, k)."""
@@ -86,11 +88,11 @@ class Similarities:
     def ranks(self, texts: list[str], qualities: np.ndarray | None = None) -> np.ndarray:
         """Rank the texts of each set by content, whatever the order of the set: (n,), int64, from 0 in each set.
 
-        Texts of equal names are told apart by their similarities, then by their qualities (n,).
+        Texts of equal names are distinguished by their similarities, then by their qualities (n,).
         """
         names = np.split(content_ranks(texts), self._ends[:-1])
         ties = np.split(np.zeros(len(self)) if qualities is None else qualities, self._ends[:-1])
-        return np.concatenate([_canonical_ranks(*own) for own in zip(names, ties, self._squares(), strict=True)])
+        return np.concatenate([_canonical_ranks(*keys) for keys in zip(names, ties, self._squares(), strict=True)])
 
     def content_keys(self, texts: list[str], qualities: np.ndarray | None = None) -> np.ndarray:
         """Digest each text with its similarities, as `content_keys` of core_rarefaction does with an embedding: (n,).
@@ -99,8 +101,8 @@ class Similarities:
         """
         keys = np.empty(len(self), dtype=np.uint64)
         ranks = np.split(self.ranks(texts, qualities), self._ends[:-1])
-        for end, own, square in zip(self._ends.tolist(), ranks, self._squares(), strict=True):
-            order = np.argsort(own)
+        for end, set_ranks, square in zip(self._ends.tolist(), ranks, self._squares(), strict=True):
+            order = np.argsort(set_ranks)
             start = end - len(order)
             rows = [texts[start + i].encode() + b"\xff" + square[i, order].astype("<f8").tobytes() for i in order]
             whole = hashlib.blake2b(b"".join(rows), digest_size=16).digest()
@@ -116,8 +118,8 @@ class Similarities:
 def _canonical_ranks(names: np.ndarray, ties: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """Rank the k texts of a set by name, then by their similarities (k, k), then by `ties`: a permutation.
 
-    Of texts that none of these tells apart, one is put first, and the others are compared with it. This takes for alike
-    what is alike to colour refinement (Weisfeiler and Leman).
+    Of texts that none of these distinguishes, one is put first, and the others are compared with it. Texts that colour
+    refinement (Weisfeiler and Leman) does not distinguish are treated as equal.
     """
     if len(np.unique(names)) == len(names):
         return np.argsort(np.argsort(names))
@@ -159,7 +161,7 @@ def parse_similarity(values: Any, sets: TextSets) -> Similarities:
     Raises
     ------
     TypeError
-        If it is no list, or a matrix holds no numbers.
+        If it is not a list, or a matrix is not of numbers.
     ValueError
         If a matrix is not of shape (k, k) for the k texts of its set, finite, in [-1, 1], symmetric and positive
         semi-definite, with unit diagonal. The message names the set and the entry.
@@ -182,8 +184,8 @@ def parse_similarity(values: Any, sets: TextSets) -> Similarities:
 
     def checked() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for members, _ in batches_by_size(sets.sizes, BLOCK_ROWS):
-            own = np.stack([squares[i] for i in members]).astype(np.float64)
-            yield members, check_kernels(own, [names[i] for i in members])
+            stack = np.stack([squares[i] for i in members]).astype(np.float64)
+            yield members, check_kernels(stack, [names[i] for i in members])
 
     return Similarities(checked(), sets.sizes, [float_type(matrix) for matrix in matrices])
 
@@ -201,16 +203,16 @@ def check_kernels(matrices: np.ndarray, names: list[str]) -> np.ndarray:
         if bad.any():
             which, i, j = np.argwhere(bad)[0].tolist()
             got = float(matrices[which, i, j])
-            raise ValueError(f"{names[which]}[{i}][{j}] must be {must}. Got {got:.6g}.")
+            raise ValueError(f"{names[which]}[{i}][{j}] must {must.format(i=i, j=j)}. Got {got:.6g}.")
 
     turned = matrices.transpose(0, 2, 1)
     diagonal = np.arange(matrices.shape[1])
-    refuse(~np.isfinite(matrices), "finite")
+    refuse(~np.isfinite(matrices), "be finite")
     off = np.zeros(matrices.shape, dtype=bool)
     off[:, diagonal, diagonal] = np.abs(matrices[:, diagonal, diagonal] - 1) > _TOLERANCE
-    refuse(off, f"1, the similarity of a text with itself, to within {_TOLERANCE:g}")
-    refuse(np.abs(matrices) > 1 + _TOLERANCE, "in [-1, 1]")
-    refuse(np.abs(matrices - turned) > _TOLERANCE, f"as its mirror image, to within {_TOLERANCE:g}")
+    refuse(off, f"be 1, the similarity of a text with itself, to within {_TOLERANCE:g}")
+    refuse(np.abs(matrices) > 1 + _TOLERANCE, "be in [-1, 1]")
+    refuse(np.abs(matrices - turned) > _TOLERANCE, f"equal entry [{{j}}][{{i}}], to within {_TOLERANCE:g}")
     even = (matrices + turned) / 2
     even[:, diagonal, diagonal] = 1.0
     if not _is_definite(even, np.full(len(even), _TOLERANCE)):
@@ -255,8 +257,8 @@ def repair_kernels(kernels: np.ndarray, types: list[str]) -> np.ndarray:
     is_noisy = values[:, 0] < levels - _ROUNDING
     # No text must vanish: at most half of its similarity with itself is lost.
     limits = np.minimum(np.maximum(levels, -2 * values[:, 0]), 0.5)
-    kept = np.where(values > limits[:, None], values, 0.0)
-    rest = (vectors * kept[:, None]) @ vectors.transpose(0, 2, 1)
+    signal = np.where(values > limits[:, None], values, 0.0)
+    rest = (vectors * signal[:, None]) @ vectors.transpose(0, 2, 1)
     roots = np.sqrt(np.einsum("bii->bi", rest))
     rest /= roots[:, :, None] * roots[:, None]
     return np.where(is_noisy[:, None, None], rest, kernels)
@@ -324,6 +326,6 @@ def comparison(
     function from slices of p and of q positions to a new tensor of shape (b, p, q), float64
     """
     if isinstance(compared, Similarities):
-        return lambda own, others: to_tensor(compared.between(rows[:, own], rows[:, others]), device)
+        return lambda left, right: to_tensor(compared.between(rows[:, left], rows[:, right]), device)
     vectors = unit_rows(compared, rows, device)
-    return lambda own, others: vectors[:, own] @ vectors[:, others].mT
+    return lambda left, right: vectors[:, left] @ vectors[:, right].mT

@@ -19,7 +19,7 @@ from .core_similarity import check_kernels, repair_kernels
 
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 4
-# How far the unit row of a text may be from that of the same text in other company, by the type of the numbers: at
+# How far the unit row of a text may be from that of the same text in another batch, by the type of the numbers: at
 # least five times what the default model differs by (1e-6 in float32, 7e-3 in bfloat16). Rows in float64 are mostly
 # float32 rows in a wider type.
 ROW_ERROR = 1e-4
@@ -40,8 +40,8 @@ def parse_orders(q: Any) -> list[float]:
     """
     if isinstance(q, np.ndarray):
         q = q.tolist()
-    many = isinstance(q, (list, tuple))
-    orders = [_parse_order(item, f"q[{i}]" if many else "q") for i, item in enumerate(q if many else [q])]
+    is_list = isinstance(q, (list, tuple))
+    orders = [_parse_order(item, f"q[{i}]" if is_list else "q") for i, item in enumerate(q if is_list else [q])]
     if not orders:
         raise ValueError("q is an empty list: it must hold at least one order.")
     return orders
@@ -148,13 +148,13 @@ def vendi_scores(batches: Iterable[Matrices], n_sets: int, orders: list[float]) 
 
 def spectra(batches: Iterable[Matrices], n_sets: int) -> list[np.ndarray]:
     """Eigenvalues of the kernel of each set, weighted by probability: the largest first, summing to 1, noise as 0."""
-    found: list[np.ndarray] = [np.empty(0)] * n_sets
+    by_set: list[np.ndarray] = [np.empty(0)] * n_sets
     for members, _, matrices, error in batches:
-        shares = _without_noise(torch.linalg.eigvalsh(matrices), noise_level(matrices, error))
+        shares = _without_noise(torch.linalg.eigvalsh(matrices), error, matrices.shape[-1])
         eigenvalues = shares.flip(-1).cpu().numpy()
         for member, values in zip(members.tolist(), eigenvalues, strict=True):
-            found[member] = values
-    return found
+            by_set[member] = values
+    return by_set
 
 
 def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> torch.Tensor:
@@ -201,17 +201,6 @@ def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float], error: float 
     return vendi_scores([Matrices(np.arange(1), n, to_tensor(sums[None] / n, "cpu"), error)], 1, orders)[0]
 
 
-def noise_level(matrices: torch.Tensor, error: float) -> torch.Tensor:
-    """Return the eigenvalue of each matrix (b, r, r) up to which rounding of the rows may be its cause: (b,).
-
-    This is error² / r for a rank of at most r: independent errors of the rows spread their squares over r eigenvalues.
-    A row of zeros, such as that of a text without probability, adds nothing to r. `ROW_ERROR` leaves room for errors
-    that are all in one direction, and for the rounding of the eigenvalues in float64.
-    """
-    ranks = (torch.diagonal(matrices, dim1=-2, dim2=-1) > 0).sum(-1)
-    return error**2 / ranks.to(matrices.dtype)
-
-
 def vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float], error: float = ROW_ERROR) -> np.ndarray:
     """Vendi scores from matrices (b, r, r) with the eigenvalues of K/n; only the lower half is read."""
 
@@ -221,7 +210,7 @@ def vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float], err
         return q == 2 and error <= ROW_ERROR
 
     if not all(map(by_entries, orders)):
-        eigenvalues, noise = torch.linalg.eigvalsh(matrices, UPLO="L"), noise_level(matrices, error)
+        eigenvalues = torch.linalg.eigvalsh(matrices, UPLO="L")
     scores = []
     for q in orders:
         if by_entries(q):
@@ -229,25 +218,28 @@ def vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float], err
             diagonal = torch.diagonal(matrices, dim1=-2, dim2=-1)
             scores.append(1 / (2 * strict.square().sum((-2, -1)) + diagonal.square().sum(-1)))
         else:
-            scores.append(vendi_from_eigenvalues(eigenvalues, noise, q))
+            scores.append(vendi_from_eigenvalues(eigenvalues, n, q, error))
     return torch.stack(scores, dim=-1).clamp(1.0, n).cpu().numpy()
 
 
-def vendi_from_eigenvalues(eigenvalues: torch.Tensor, noise: torch.Tensor | float, q: float) -> torch.Tensor:
+def vendi_from_eigenvalues(
+    eigenvalues: torch.Tensor, n: int, q: float, error: float = ROW_ERROR, rank: int | None = None
+) -> torch.Tensor:
     """Exponential of the Rényi entropy of order q of eigenvalues, of which those that are noise count as zero.
 
     Parameters
     ----------
     eigenvalues : tensor of shape (..., r); scaled to sum to 1
-    noise : tensor of shape (...), or a number, below the largest: eigenvalues up to this are noise. At q = 0 each would
-        add 1.
+    n : the size of the set; 0 for eigenvalues without noise
     q : order in [0, inf]; 1 is the Shannon limit
+    error : the error of the unit rows, as by `row_error`
+    rank : the largest number of eigenvalues that are not 0; r by default
 
     Returns
     -------
     tensor of shape (...); it never rises with q
     """
-    shares = _without_noise(eigenvalues, noise)
+    shares = _without_noise(eigenvalues, error if n else 0.0, rank or eigenvalues.shape[-1])
     if q == 0:
         return (shares > 0).sum(-1).to(shares.dtype)
     if q == math.inf:
@@ -264,11 +256,15 @@ def vendi_from_eigenvalues(eigenvalues: torch.Tensor, noise: torch.Tensor | floa
     return torch.exp(q / (1 - q) * top.squeeze(-1) + torch.logsumexp(q * (logs - top), dim=-1) / (1 - q))
 
 
-def _without_noise(eigenvalues: torch.Tensor, noise: torch.Tensor | float) -> torch.Tensor:
-    """Set eigenvalues (..., r) up to `noise`, and negative ones, to 0, and scale the rest to sum to 1."""
-    level = torch.as_tensor(noise, dtype=eigenvalues.dtype, device=eigenvalues.device).unsqueeze(-1)
-    kept = torch.where(eigenvalues > level, eigenvalues, 0.0)
-    return kept / kept.sum(-1, keepdim=True)
+def _without_noise(eigenvalues: torch.Tensor, error: float, rank: int) -> torch.Tensor:
+    """Set eigenvalues that rounding can cause, and negative ones, to 0, and scale the rest to sum to 1.
+
+    Independent errors of the rows spread their squares over `rank` eigenvalues: those up to error² / rank are noise,
+    each of which would add 1 at q = 0. `ROW_ERROR` leaves room for errors that are all in one direction, and for the
+    rounding of the eigenvalues in float64.
+    """
+    signal = torch.where(eigenvalues > error**2 / rank, eigenvalues, 0.0)
+    return signal / signal.sum(-1, keepdim=True)
 
 
 def kernels_from_function(
@@ -290,9 +286,9 @@ def kernels_from_function(
     """
     for members, rows in batches_by_size(sizes, block_rows):
         returned = [function(embeddings[row]) for row in rows]
-        kernels = np.stack([_square(own, len(row), i) for i, row, own in zip(members, rows, returned, strict=True)])
+        kernels = np.stack([_square(kernel, rows.shape[1], i) for i, kernel in zip(members, returned, strict=True)])
         even = check_kernels(kernels, [f"kernel (set {i})" for i in members])
-        yield members, repair_kernels(even, [float_type(own) for own in returned])
+        yield members, repair_kernels(even, [float_type(kernel) for kernel in returned])
 
 
 def _square(kernel: Any, n: int, set_index: int) -> np.ndarray:

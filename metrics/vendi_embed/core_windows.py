@@ -58,20 +58,20 @@ def split_windows(tokenizer: Any, texts: list[str], lengths: np.ndarray, limit: 
             "does not: pass long_texts='cut'."
         )
     parts: list[str] = []
-    own_lengths: list[int] = []
+    part_lengths: list[int] = []
     counts = np.ones(len(texts), dtype=np.int64)
     for i, (text, length) in enumerate(zip(texts, lengths.tolist(), strict=True)):
-        found, tokens = ([text], [length]) if length <= limit else _split(tokenizer, text, limit)
-        parts += found
-        own_lengths += tokens
-        counts[i] = len(found)
-    return Windows(parts, np.array(own_lengths), tokenizer.num_special_tokens_to_add(), counts)
+        windows, tokens = ([text], [length]) if length <= limit else _split(tokenizer, text, limit)
+        parts += windows
+        part_lengths += tokens
+        counts[i] = len(windows)
+    return Windows(parts, np.array(part_lengths), tokenizer.num_special_tokens_to_add(), counts)
 
 
 def _split(tokenizer: Any, text: str, limit: int) -> tuple[list[str], list[int]]:
     """Split one text into windows, and count their tokens, special ones included."""
-    found = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
-    starts, stops = np.array(found["offset_mapping"]).T
+    encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
+    starts, stops = np.array(encoded["offset_mapping"]).T
     stops = np.maximum.accumulate(stops)
     breaks = [
         np.unique(np.searchsorted(stops, [match.end() for match in pattern.finditer(text)], side="right"))
@@ -98,10 +98,10 @@ def _spans(n: int, breaks: list[np.ndarray], budget: int) -> Iterator[tuple[int,
     while low < n:
         high = min(low + budget, n)
         if high < n:
-            for own in breaks:
-                place = int(np.searchsorted(own, high, side="right")) - 1
-                if place >= 0 and own[place] > low:
-                    high = int(own[place])
+            for ends in breaks:
+                place = int(np.searchsorted(ends, high, side="right")) - 1
+                if place >= 0 and ends[place] > low:
+                    high = int(ends[place])
                     break
         yield low, high
         low = high

@@ -18,7 +18,6 @@ from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_ngrams import Tokens as Tokens
 from .core_numbers import describe as describe
-from .core_parts import SetParts as SetParts
 from .core_rarefaction import rarefaction_settings
 from .core_regrouping import group_without as group_without
 from .core_results import (
@@ -36,12 +35,12 @@ from .core_secular import eigenvalues_without as eigenvalues_without
 from .core_settings import Settings as Settings
 from .core_similarity import Similarities as Similarities
 from .core_spectra import parse_orders as parse_orders
+from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows
 from .vendi_embed_classes import make_classes as make_classes
-from .vendi_embed_kernels import Kernel as Kernel
-from .vendi_embed_make import make_kernel
+from .vendi_embed_kernels import make_kernel
 from .vendi_embed_nli import LoadedNli as LoadedNli
 from .vendi_embed_parts import VendiParts
 from .vendi_embed_rarefied import rarefied as rarefied
@@ -81,20 +80,12 @@ Args:
         semi-definite matrix with unit diagonal, which is checked as `similarity` is. The signature reports a callable
         as `custom(<name>)`, or by its attribute `signature_name`.
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
-    embeddings (array of shape (n, d)): embeddings of all texts, in the order of the concatenated sets. No encoder
-        runs. Their norms do not matter. The signature has a digest of them.
-    similarity (`list` of (k, k) matrices): in place of an encoder, similarities computed elsewhere: a matrix for each
-        set, for its k texts in order, or one matrix if `predictions` is one flat set. The texts may then be mere names,
-        such as those of molecules or images. Each matrix must be symmetric, with unit diagonal, to within 1e-4, and
-        positive semi-definite, to within 1e-4 of its largest eigenvalue. The signature has a digest of them. With
-        `kernel="classes"`, `same` is the similarity from which on two texts are the same. Cannot be combined with
-        `embeddings` or with other kernels.
     weights (shaped like `predictions`): probability of each text within its set. Each set sums to 1. Default:
         uniform.
     quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
     min_quality (`float` in [0, 1]): requires `quality`. Texts of lower quality are left out of all results, as in
         effective semantic diversity (arXiv 2504.12522), and `weights` are renormalized. A set scores 1 if one text is
-        left and 0 if none is.
+        left and 0 if no text is.
     classes (shaped like `predictions`): for `kernel="classes"`, the class of each text, a string or an integer, such
         as people or a judge assigned it. Texts of one set with equal labels say the same. No model is loaded.
     same (`float`, callable or `str`, default 0.83): for `kernel="classes"`, which texts say the same. A number: those
@@ -122,6 +113,16 @@ Args:
         corrected for skewness.
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
         several for one prompt, are not independent: the interval is over labels. Default: each set is independent.
+    details (`bool`, default `False`): also return the size, the score at each order and the eigenvalues of each set,
+        and with `kernel="classes"` the class of each text.
+    embeddings (array of shape (n, d)): embeddings of all texts, in the order of the concatenated sets. No encoder
+        runs. Their norms do not matter. The signature has a digest of them.
+    similarity (`list` of (k, k) matrices): in place of an encoder, similarities computed elsewhere: a matrix for each
+        set, for its k texts in order, or one matrix if `predictions` is one flat set. The texts may then be mere names,
+        such as those of molecules or images. Each matrix must be symmetric, with unit diagonal, to within 1e-4, and
+        positive semi-definite, to within 1e-4 of its largest eigenvalue. The signature has a digest of them. With
+        `kernel="classes"`, `same` is the similarity from which on two texts are the same. Cannot be combined with
+        `embeddings` or with other kernels.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
@@ -129,19 +130,17 @@ Args:
     precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
         type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
         to within 1e-6. Cannot be combined with an encoder object.
-    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
-        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
-        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
-        combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
     cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision,
         `long_texts` and the text. Processes can share it. It does not change scores or signatures. If all embeddings
         are cached, the model is not loaded. Cannot be combined with an encoder object. Not to be confused with the
         `cache_dir` of `evaluate.load`, which holds the code of the module.
-    details (`bool`, default `False`): also return the size, the score at each order and the eigenvalues of each set,
-        and with `kernel="classes"` the class of each text.
     progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
+    long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
+        reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
+        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
+        combined with an encoder object.
 
 Returns:
     vendi_embed (`float`): mean Vendi score of the sets, in [1, size of the set]. Higher is more diverse.

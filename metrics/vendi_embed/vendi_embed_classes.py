@@ -74,8 +74,8 @@ def make_classes(
         if settings.contexts is not None:
             contexts = parse_contexts(settings.contexts, sets)
             texts = [f"{contexts[owner]} {text}" for owner, text in zip(owners.tolist(), texts, strict=True)]
-        asked, signed = _judge_pairs(items, ranks, texts, settings.same, source.encoder)
-        pairs = selected_pairs(asked, len(items.first))
+        same_pairs, signed = _judge_pairs(items, ranks, texts, settings.same, source.encoder)
+        pairs = selected_pairs(same_pairs, len(items.first))
         signed = {**signed, "grouping": grouping, **({} if settings.contexts is None else {"contexts": "given"})}
     components = link(pairs)
     classes = group(items, components, present.sizes, grouping)
@@ -97,13 +97,13 @@ def _judge_pairs(
     apart = np.diff(ranks[items.first[pairs]])
     pairs = np.where(apart < 0, pairs[:, ::-1], pairs)
     equal, pairs = pairs[apart[:, 0] == 0], pairs[apart[:, 0] != 0]
-    asked = [(texts[i], texts[j]) for i, j in items.first[pairs].tolist()]
+    text_pairs = [(texts[i], texts[j]) for i, j in items.first[pairs].tolist()]
     signed: dict[str, Any]
     if isinstance(same, str):
-        found, signed = mutual_entailment(asked, same.removeprefix(NLI), encoder)
+        is_same, signed = mutual_entailment(text_pairs, same.removeprefix(NLI), encoder)
     else:
-        found, signed = _call(same, asked), {"same": format_callable(same)}
-    return np.concatenate([equal, pairs[found]]), signed
+        is_same, signed = _call(same, text_pairs), {"same": format_callable(same)}
+    return np.concatenate([equal, pairs[is_same]]), signed
 
 
 def parse_contexts(contexts: Any, sets: TextSets) -> list[str]:

@@ -11,10 +11,24 @@ from .core_class_scores import Relation, class_shares, classes_without, utility,
 from .core_classes import Classes, number_classes
 from .core_contributions import embedding_without, function_without, kernel_without
 from .core_distances import BLOCK_ROWS
+from .core_encoder import embed_sets
 from .core_inputs import TextSets, lists_by_set
+from .core_models import matrix_device
 from .core_ngrams import NgramTable, ngram_kernels, ngram_tables, number_tokens
-from .core_similarity import Kernels, Similarities
-from .core_spectra import Matrices, embedding_matrices, kernel_matrices, kernels_from_function, spectra, vendi_scores
+from .core_results import format_callable
+from .core_similarity import Kernels, Similarities, Source
+from .core_spectra import (
+    Matrices,
+    embedding_matrices,
+    kernel_matrices,
+    kernels_from_function,
+    row_error,
+    spectra,
+    vendi_scores,
+)
+from .vendi_embed_classes import make_classes
+from .vendi_embed_settings import VendiSettings
+from .vendi_embed_weighting import Weighting
 
 # The n-gram kernel of the Vendi Score paper (section 5.4, text) averages these orders.
 _NGRAM_ORDERS = 4
@@ -74,7 +88,7 @@ class EmbeddingKernel(MatrixKernel):
 
     def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
         """Remove each text from the kernel, or from the second moments, of its set."""
-        return embedding_without(self._vectors, self.sizes, order, weights, device=self.device)
+        return embedding_without(self._vectors, self.sizes, order, weights, device=self.device, error=self._error)
 
     def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
         """Score the subsets as sets."""
@@ -188,27 +202,27 @@ class ClassKernel(Kernel):
         super().__init__(sizes, "cpu")
         self._rows, self.classes, self._relation = rows, classes, relation
         counts = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[rows], minlength=len(sizes))
-        self._present, self._own_sizes = counts > 0, counts[counts > 0]
+        self._present, self._present_sizes = counts > 0, counts[counts > 0]
 
     def score(
         self, orders: list[float], weights: np.ndarray | None, details: bool
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Score each set from the shares of its classes, which are the eigenvalues; 0 if no text takes part."""
-        own = None if weights is None else weights[self._rows]
+        present_weights = None if weights is None else weights[self._rows]
         scores = np.zeros((len(self.sizes), len(orders)))
-        scores[self._present] = vendi_from_classes(self.classes, self._own_sizes, orders, own)
+        scores[self._present] = vendi_from_classes(self.classes, self._present_sizes, orders, present_weights)
         if not details:
             return scores, []
-        shares = class_shares(self.classes, self._own_sizes, own)
+        shares = class_shares(self.classes, self._present_sizes, present_weights)
         spread = np.zeros(len(self.sizes), dtype=np.int64)
         spread[self._present] = self.classes.counts
         return scores, [np.sort(part)[::-1] for part in np.split(shares, np.cumsum(spread)[:-1])]
 
     def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
         """Group the other texts again if the absence of a text may change their classes."""
-        own = None if weights is None else weights[self._rows]
+        present_weights = None if weights is None else weights[self._rows]
         scores = np.repeat(self.score([order], weights, False)[0][:, 0], self.sizes)
-        scores[self._rows] = classes_without(self.classes, self._own_sizes, order, own, self._relation)
+        scores[self._rows] = classes_without(self.classes, self._present_sizes, order, present_weights, self._relation)
         return scores
 
     def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
@@ -220,10 +234,33 @@ class ClassKernel(Kernel):
 
     def utility(self, quality: np.ndarray, patience: float) -> np.ndarray:
         """Compute the utility of each set to a reader of this patience: (m,); 0 if no text takes part."""
-        found = np.zeros(len(self.sizes))
-        found[self._present] = utility(self.classes, self._own_sizes, quality[self._rows], patience)
-        return found
+        utilities = np.zeros(len(self.sizes))
+        utilities[self._present] = utility(self.classes, self._present_sizes, quality[self._rows], patience)
+        return utilities
 
     def labels(self) -> list[list[int | None]]:
         """Return the class of each text, set by set; None for a text that does not take part."""
         return lists_by_set(self.classes.of_text, self.sizes, self._rows)
+
+
+def make_kernel(
+    sets: TextSets, weighting: Weighting, source: Source, settings: VendiSettings
+) -> tuple[Kernel, dict[str, Any]]:
+    """Make the kernel that the settings name; returns the entries of a signature, too."""
+    device, kernel = matrix_device(settings.device), settings.kernel
+    if callable(kernel):
+        vectors, signed = embed_sets(sets, settings.embeddings, settings)
+        return FunctionKernel(sets.sizes, device, vectors, kernel), {"kernel": format_callable(kernel), **signed}
+    if kernel == "embedding":
+        compared, signed = source.compared(sets)
+        if isinstance(compared, Similarities):
+            return GivenKernel(device, compared.repaired()), signed
+        error = row_error(signed.get("precision"))
+        return EmbeddingKernel(sets.sizes, device, compared, error), {"kernel": "embedding", **signed}
+    if kernel == "classes":
+        rows = weighting.present(sets.sizes)
+        classes, relation, signed = make_classes(sets, rows, settings, source)
+        return ClassKernel(sets.sizes, rows, classes, relation), {"kernel": "classes", **signed}
+    import nltk
+
+    return NgramKernel(sets, device), {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from .core_encoder import EncoderSettings, progress_bar
-from .core_models import FairLock, find_device, find_transformer, model_registry
+from .core_models import FairLock, find_device, find_transformer, load_head, model_registry
 from .core_tokens import token_batches
 
 # A tokenizer without a limit reports a number far above any real one.
@@ -57,9 +57,9 @@ def mutual_entailment(
         If the model cannot be found, or is not a classifier with such a class.
     """
     loaded, identity = load_nli(name, settings)
-    ordered = list(dict.fromkeys(way for one, other in pairs for way in ((one, other), (other, one))))
+    ordered = list(dict.fromkeys(way for left, right in pairs for way in ((left, right), (right, left))))
     entailed = dict(zip(ordered, _entails(ordered, loaded, settings), strict=True))
-    same = np.array([entailed[one, other] and entailed[other, one] for one, other in pairs], dtype=bool)
+    same = np.array([entailed[left, right] and entailed[right, left] for left, right in pairs], dtype=bool)
     return same, {"same": f"nli:{identity}", "precision": loaded.precision}
 
 
@@ -75,32 +75,7 @@ def load_nli(name: str, settings: EncoderSettings) -> tuple[LoadedNli, str]:
 
 
 def _read(path: Any, precision: str | None, device: str) -> LoadedNli:
-    import transformers
-    from transformers.utils import logging
-
-    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
-    logging.disable_progress_bar()
-    # Missing weights become an error below.
-    logging.set_verbosity_error()
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, local_files_only=True)
-        model, report = transformers.AutoModelForSequenceClassification.from_pretrained(
-            path,
-            local_files_only=True,
-            dtype="auto" if precision is None else getattr(torch, precision),
-            output_loading_info=True,
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
-        raise ValueError(f"same: {path} could not be loaded as a classifier of pairs: {error}") from error
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-    if report["missing_keys"]:
-        raise ValueError(
-            f"same: {path} holds no trained weights for a classifier: {sorted(report['missing_keys'])[0]} is missing, "
-            "and would be random."
-        )
+    model, tokenizer = load_head(path, "same", "AutoModelForSequenceClassification", "a classifier of pairs", precision)
     labels = {str(label).lower(): number for number, label in model.config.id2label.items()}
     if "entailment" not in labels:
         raise ValueError(f"same: {path} has no class named 'entailment': it has {', '.join(map(repr, labels))}.")
@@ -123,7 +98,7 @@ def _entails(pairs: list[tuple[str, str]], loaded: LoadedNli, settings: EncoderS
             f"same reads: the rest is cut off (the longest has {lengths.max()}).",
             stacklevel=7,
         )
-    found = np.zeros(len(pairs), dtype=bool)
+    entailed = np.zeros(len(pairs), dtype=bool)
     device = str(loaded.model.device)
     read = lengths if loaded.limit is None else np.minimum(lengths, loaded.limit)
     with progress_bar(len(pairs), "Comparing", "pair", settings.progress) as bar:
@@ -132,9 +107,9 @@ def _entails(pairs: list[tuple[str, str]], loaded: LoadedNli, settings: EncoderS
             with loaded.lock, torch.inference_mode():
                 columns = {name: [values[i] for i in batch] for name, values in encoded.items()}
                 inputs = loaded.tokenizer.pad(columns, return_tensors="pt").to(device)
-                found[batch] = (loaded.model(**inputs).logits.argmax(dim=-1) == loaded.entailment).cpu().numpy()
+                entailed[batch] = (loaded.model(**inputs).logits.argmax(dim=-1) == loaded.entailment).cpu().numpy()
             bar.update(len(batch))
-    return found.tolist()
+    return entailed.tolist()
 
 
 def _tokenize(pairs: list[tuple[str, str]], loaded: LoadedNli) -> tuple[Any, np.ndarray]:

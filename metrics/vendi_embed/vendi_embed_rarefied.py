@@ -10,7 +10,7 @@ from .core_rarefaction import expected_distinct, expected_over_subsets
 from .vendi_embed_kernels import ClassKernel, Kernel
 from .vendi_embed_weighting import Weighting
 
-# Up to so many texts, all ways in which they may fall into classes are scored: 627 for the largest number.
+# The largest subset whose partitions into classes are all scored: there are 627 of 20 texts.
 LARGEST_EXACT = 20
 # Entries of a table of probabilities held at a time.
 _ENTRIES = 2**22
@@ -21,7 +21,7 @@ class Rarefied(NamedTuple):
 
     by_order, errors : ndarrays of shape (m, len(orders)), the scores and their standard errors
     quality_scores : ndarray of shape (m,), of the mean quality times the score at the first order; None without quality
-    is_exact : whether a formula was used, and no subset
+    is_exact : whether a formula was used instead of subsets
     """
 
     by_order: np.ndarray
@@ -79,8 +79,8 @@ def rarefied(kernel: Kernel, orders: list[float], k: int, contents: np.ndarray, 
         expected = expected_over_subsets(score, contents, sizes, k, order[groups.of_text])
         by_order, errors, products = expected.means[:, :-1], expected.errors[:, :-1], expected.means[:, -1]
     if by_class and 0.0 in orders:
-        found = _of_sets(groups, large)
-        number = expected_distinct(found.counts, found.owners, sizes[large], k)
+        large_groups = _of_sets(groups, large)
+        number = expected_distinct(large_groups.counts, large_groups.owners, sizes[large], k)
         for column in np.flatnonzero(np.array(orders) == 0):
             by_order[large, column], errors[large, column] = number, 0.0
     return Rarefied(by_order, errors, None if qualities is None else products, is_exact)
@@ -100,9 +100,14 @@ def group_texts(keys: np.ndarray, sizes: np.ndarray, qualities: np.ndarray | Non
 
 def _of_sets(groups: Groups, chosen: np.ndarray) -> Groups:
     """Leave out the groups of the other sets, and their texts."""
-    kept = chosen[groups.owners]
-    of_text = (np.cumsum(kept) - 1)[groups.of_text[kept[groups.of_text]]]
-    return Groups(of_text, groups.counts[kept], (np.cumsum(chosen) - 1)[groups.owners[kept]], groups.qualities[kept])
+    is_chosen = chosen[groups.owners]
+    of_text = (np.cumsum(is_chosen) - 1)[groups.of_text[is_chosen[groups.of_text]]]
+    return Groups(
+        of_text,
+        groups.counts[is_chosen],
+        (np.cumsum(chosen) - 1)[groups.owners[is_chosen]],
+        groups.qualities[is_chosen],
+    )
 
 
 class Partitions(NamedTuple):
@@ -111,14 +116,14 @@ class Partitions(NamedTuple):
     parts : ndarray of shape (r, k), the number of texts of each class, for the ways in which k texts may; 0 for none
     complete : the states of these
     n_states : the number of ways in which at most k texts may fall into classes; none drawn is the first
-    one, singles : for each number of texts from 1 to k, the states before and after so many texts of one more class, or
-        of as many more classes, are drawn
+    one_class, singles : for c from 1 to k, the states before and after c texts are drawn: of one more class, or each of
+        a class of its own
     """
 
     parts: np.ndarray
     complete: np.ndarray
     n_states: int
-    one: list[tuple[np.ndarray, np.ndarray]]
+    one_class: list[tuple[np.ndarray, np.ndarray]]
     singles: list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -128,10 +133,10 @@ def partitions(k: int) -> Partitions:
     for total in range(1, k + 1):
         smaller = ((c, rest) for c in range(1, total + 1) for rest in of_sum[total - c])
         of_sum.append([(c, *rest) for c, rest in smaller if max(rest, default=c) <= c])
-    state = {parts: i for i, parts in enumerate(parts for own in of_sum for parts in own)}
+    state = {parts: i for i, parts in enumerate(parts for same_sum in of_sum for parts in same_sum)}
 
     def moves(added: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        before = [parts for own in of_sum[: k + 1 - sum(added)] for parts in own]
+        before = [parts for same_sum in of_sum[: k + 1 - sum(added)] for parts in same_sum]
         after = [state[tuple(sorted((*parts, *added), reverse=True))] for parts in before]
         return np.array([state[parts] for parts in before]), np.array(after)
 
@@ -181,14 +186,14 @@ def expected_of_classes(groups: Groups, k: int, orders: list[float]) -> tuple[np
             held, quality = counts[rows[:, step]], qualities[rows[:, step]]
             choices = np.ones(len(rows))
             ways_before, sums_before = ways.copy(), sums.copy()
-            for c, (before, after) in enumerate(known.one if step else known.singles, 1):
+            for c, (before, after) in enumerate(known.one_class if step else known.singles, 1):
                 choices *= np.maximum(held - c + 1, 0) / c
                 if not choices.any():
                     break
                 ways[after] += choices * ways_before[before]
                 sums[after] += choices * (sums_before[before] + c * quality * ways_before[before])
-        found, weighted = ways[known.complete], sums[known.complete]
-        n_subsets = found.sum(axis=0)
-        scores[members] = found.T @ values / n_subsets[:, None]
+        subsets, weighted = ways[known.complete], sums[known.complete]
+        n_subsets = subsets.sum(axis=0)
+        scores[members] = subsets.T @ values / n_subsets[:, None]
         products[members] = weighted.T @ values[:, 0] / n_subsets / k
     return scores, products

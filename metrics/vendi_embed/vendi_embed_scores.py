@@ -46,9 +46,8 @@ def score_sets(kernel: Kernel, sets: TextSets, weighting: Weighting, source: Sou
     if settings.rarefy is not None:
         large_enough(settings.rarefy, weighting.sizes(sets.sizes))
         contents = source.content_keys(sets, weighting.qualities)
-        found = rarefied(kernel, settings.orders, settings.rarefy, contents, weighting)
-        by_order, errors, with_quality, is_exact = found
-        return Scored(by_order, with_quality, [], errors, is_exact)
+        expected = rarefied(kernel, settings.orders, settings.rarefy, contents, weighting)
+        return Scored(expected.by_order, expected.quality_scores, [], expected.errors, expected.is_exact)
     by_order, eigenvalues = kernel.score(settings.orders, weighting.probabilities, settings.details)
     by_order[weighting.empty] = 0.0
     with_quality = None

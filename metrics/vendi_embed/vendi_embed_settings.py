@@ -57,8 +57,8 @@ class VendiSettings(SourceSettings):
     contexts: Any = setting(None, given=SET)
     patience: float | None = setting(None, number(0, 1), needs="quality")
     contributions: bool = setting(False, flag, finer=True)
-    rarefy: int | None = setting(None, subset_size(), merges_parts=never)
-    confidence: float | None = setting(None, confidence_level)
+    rarefy: int | None = setting(None, subset_size(), merges_parts=never, of_mean=True)
+    confidence: float | None = setting(None, confidence_level, of_mean=True)
     confidence_by: Any = setting(None, given=SET, needs="confidence")
     details: bool = setting(False, flag, finer=True)
 

@@ -8,13 +8,12 @@ tenth is chosen. Each is scored as `text-metrics choose` does, with all texts of
 qualities.
 """
 
-import argparse
-import os
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from scripts.arguments import data_folder, make_parser
 from text_metrics.commands.choose.greedy import choose, choose_best, subset_score
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_objects, read_text_lines, read_texts, read_topic
@@ -69,12 +68,9 @@ def measure(texts: list[str], quality: np.ndarray, keep: int, try_all: bool) -> 
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("METRICS_TEST_DATA"), help="folder with data/")
-    arguments = parser.parse_args()
-    if arguments.data is None:
-        parser.error("--data is missing, and METRICS_TEST_DATA is not set")
-    data = Path(arguments.data) / "data"
+    parser = make_parser(__doc__)
+    parser.parse_args()
+    data = data_folder(parser)
     groups = read_groups(data / "diversity_sets/gpt")
     encode([text for group in groups for text in group])
     captions = read_text_lines(data / "text/coco_captions_20k.txt")[:_CAPTIONS]

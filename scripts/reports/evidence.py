@@ -3,18 +3,18 @@
     python -m scripts.reports.evidence            write EVIDENCE.md, docs/evidence/ and the tables of README and cards
     python -m scripts.reports.evidence --check    write nothing; exit with 1 if EVIDENCE.md would differ
 
-The data are those under $METRICS_TEST_DATA. What it says of them is true of them only: `text-metrics meta-eval`, which
-evaluates on the files of a user, says none of it.
+The data are those under $METRICS_TEST_DATA. `RELEASED` holds what is known of them, which `text-metrics meta-eval` must
+not say of the files of a user.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from scripts import ROOT
+from scripts.arguments import data_folder, make_parser
 from scripts.tooling import fill_evidence
 from scripts.tooling.blocks import wrap
 from text_metrics.commands.meta_eval.main import parse_arguments, write_report
@@ -70,8 +70,8 @@ def _sections(report: dict[str, Any]) -> list[Section]:
     if table is None:
         return []
     text = (
-        "Accuracies here / as printed in arXiv 2506.00514, ties to set 1, over all pairs as released: the paper's text "
-        "leaves out pairs less than 0.5 apart, but its numbers are those of the files with them. Our encoder is "
+        "Accuracies here / as printed in arXiv 2506.00514, ties to set 1, over all pairs: the paper's text leaves out "
+        "pairs less than 0.5 apart, but its numbers are those of the files with them. Our encoder is "
         f"{report['settings']['model']}, the paper's is SimCSE on RoBERTa-large."
     )
     return [Section("Comparison with the paper", text, [("", table)])]
@@ -79,6 +79,12 @@ def _sections(report: dict[str, Any]) -> list[Section]:
 
 RELEASED = Claims(
     source="Data: arXiv 2506.00514. Written by `make meta-eval`.",
+    prefix="commongen_",
+    kinds=(
+        "Nonsensical sentences are fluent and absurd; Para-1 to Para-3 replace one, two and two of four sentences with "
+        "paraphrases of others, so that they are well written and less diverse."
+    ),
+    raters="No rating uses more than the text.",
     training=(
         "Two of the poorer kinds below, shuffled nouns and shuffled words, are corruptions of its training; fluent "
         "nonsense is not. No text and no verdict of these files was trained on."
@@ -104,12 +110,10 @@ def parse(folder: Path, data: Path) -> argparse.Namespace:
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, and fail if EVIDENCE.md would differ")
     check = parser.parse_args().check
-    if "METRICS_TEST_DATA" not in os.environ:
-        parser.error("METRICS_TEST_DATA must name the folder with the released data")
-    data = Path(os.environ["METRICS_TEST_DATA"]) / "data"
+    data = data_folder(parser)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) if check else ROOT
         code = write_report(parse(folder, data), RELEASED)

@@ -4,10 +4,9 @@
 
 Four tables: Matthews' correlation with CoLA's labels; how often a held-out clean sentence scores above its corrupted
 form; Spearman's correlation with people's ratings of the output of dialogue systems, beside that of the rule "shorter
-is better"; and how often focus is lost in coherent text, and with a sentence of another text in the middle.
+is better"; and how often focus is lost in coherent text, and with a sentence of another document in the middle.
 """
 
-import argparse
 import random
 import warnings
 from pathlib import Path
@@ -17,9 +16,11 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.metrics import matthews_corrcoef
 
+from scripts.arguments import make_parser
 from scripts.training.gruen.corpora import documents
 from scripts.training.gruen.corpus import read_cola, read_corpus
 from text_metrics import load
+from text_metrics.commands.meta_eval.bootstrap import percentile_interval
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_csv, read_json, read_part, write_text
 from text_metrics.commands.shared.outputs import check_outputs
@@ -34,24 +35,20 @@ RATINGS = ("naturalness", "quality")
 
 def scores_of(metric: Any, sentences: list[str]) -> dict[str, np.ndarray]:
     """Score sentences one by one: likelihood, acceptability and the grammaticality made of them."""
-    found = metric.compute(predictions=sentences, components=["grammaticality"], details=True)["details"]
+    details = metric.compute(predictions=sentences, components=["grammaticality"], details=True)["details"]
     # A text that is split into sentences has the mean of these; one without sentences has 0.
     parts = {
-        name: np.array([np.mean([part[name] for part in one["sentences"]] or [0.0]) for one in found])
+        name: np.array([np.mean([part[name] for part in detail["sentences"]] or [0.0]) for detail in details])
         for name in ("likelihood", "acceptability")
     }
-    return {**parts, "grammaticality": np.array([one["grammaticality"] for one in found])}
+    return {**parts, "grammaticality": np.array([detail["grammaticality"] for detail in details])}
 
 
-def cola_table(metric: Any, paths: list[Path]) -> Table:
+def cola_table(metric: Any, path: Path) -> Table:
     """Matthews' correlation of acceptability above one half with the labels."""
-    table = [["CoLA", "sentences", "MCC of acceptability > 0.5"]]
-    for path in paths:
-        rows = read_cola(path)
-        found = scores_of(metric, [sentence for sentence, _ in rows])["acceptability"] > 0.5
-        correlation = matthews_corrcoef([label for _, label in rows], found)
-        table.append([path.stem, str(len(rows)), f"{correlation:.3f}"])
-    return table
+    sentences, labels = zip(*read_cola(path), strict=True)
+    correlation = matthews_corrcoef(labels, scores_of(metric, list(sentences))["acceptability"] > 0.5)
+    return [["CoLA", "sentences", "MCC of acceptability > 0.5"], [path.stem, str(len(labels)), f"{correlation:.3f}"]]
 
 
 def corrupted_table(metric: Any, text: Path, cola: Path) -> Table:
@@ -61,8 +58,8 @@ def corrupted_table(metric: Any, text: Path, cola: Path) -> Table:
     names = ("grammaticality", "acceptability", "likelihood")
     table = [["corruption", "pairs", *names]]
     for how in corruptor.kinds:
-        found = [(words, corrupted.words) for words in corpus.held_out if (corrupted := corruptor.corrupt(words, how))]
-        pairs = [(" ".join(words), " ".join(corrupted)) for words, corrupted in found[:PAIRS]]
+        corrupted = [(words, result.words) for words in corpus.held_out if (result := corruptor.corrupt(words, how))]
+        pairs = [tuple(map(" ".join, pair)) for pair in corrupted[:PAIRS]]
         clean = scores_of(metric, [pair[0] for pair in pairs])
         corrupted_scores = scores_of(metric, [pair[1] for pair in pairs])
         shares = [(clean[name] > corrupted_scores[name]).mean() for name in names]
@@ -78,13 +75,13 @@ def read_ratings(folder: Path) -> dict[str, list[tuple[str, dict[str, float]]]]:
     ]
     path = folder / "sfhot_human_ratings.json"
     hotels = []
-    for i, one in enumerate(read_part(read_json(path), str(path), list)):
+    for i, item in enumerate(read_part(read_json(path), str(path), list)):
         where = f"{path}, item {i}"
-        found = {
-            name: _number(read_part(one, where, object, "scores", key), where)
+        ratings = {
+            name: _number(read_part(item, where, object, "scores", key), where)
             for name, key in (("naturalness", "naturalness"), ("quality", "overall"))
         }
-        hotels.append((read_part(one, where, str, "system_output"), found))
+        hotels.append((read_part(item, where, str, "system_output"), ratings))
     return {"BAGEL": bagel, "SFHOTEL": hotels}
 
 
@@ -110,58 +107,58 @@ def people_table(metric: Any, folder: Path) -> Table:
         for rating in RATINGS:
             given = np.array([ratings[rating] for _, ratings in rows])
             draws = rng.integers(0, len(rows), (RESAMPLES, len(rows)))
-            low, high = np.quantile([spearmanr(whole[draw], given[draw]).statistic for draw in draws], (0.025, 0.975))
-            others = [
-                spearmanr(values, given).statistic
-                for values in (columns["acceptability"], columns["likelihood"], shorter)
+            resampled = [spearmanr(whole[draw], given[draw]).statistic for draw in draws]
+            low, high = percentile_interval(np.array(resampled))
+            correlations = [
+                f"{spearmanr(values, given).statistic:.3f}"
+                for values in (whole, columns["acceptability"], columns["likelihood"], shorter)
             ]
-            own = [f"{spearmanr(whole, given).statistic:.3f}", f"{low:.3f} to {high:.3f}"]
-            table.append([f"{name}, {rating}", str(len(rows)), *own, *(f"{value:.3f}" for value in others)])
+            correlations.insert(1, f"{low:.3f} to {high:.3f}")
+            table.append([f"{name}, {rating}", str(len(rows)), *correlations])
     return table
 
 
 def focus_table(metric: Any, text: Path) -> Table:
-    """Share of windows of three sentences that lose focus: as they stand, and with a stranger in the middle."""
+    """Share of windows of three sentences that lose focus: as they are, and with a sentence of another document."""
     pool = [document for document in documents(text) if len(document) > 20]
     draw = random.Random(SEED)
     whole: list[str] = []
-    strange: list[str] = []
+    inserted: list[str] = []
     for _ in range(100 * WINDOWS if len(pool) > 1 else 0):
         if len(whole) == WINDOWS:
             break
         document, other = draw.sample(pool, 2)
         at = draw.randrange(len(document) - 2)
-        three = document[at : at + 3]
-        stranger = draw.choice(other)
-        if min(map(len, [*three, stranger])) >= 6:
-            whole.append(" ".join(word for sentence in three for word in sentence))
-            strange.append(" ".join(word for sentence in (three[0], stranger, three[2]) for word in sentence))
+        first, middle, last = document[at : at + 3]
+        foreign = draw.choice(other)
+        if min(map(len, (first, middle, last, foreign))) >= 6:
+            whole.append(" ".join([*first, *middle, *last]))
+            inserted.append(" ".join([*first, *foreign, *last]))
     if len(whole) < WINDOWS:
         raise ValueError(f"{text} has too few documents of more than 20 sentences of six words or more.")
-    table = [["three sentences", "windows", "lose focus"]]
-    for name, texts in (("as they stand", whole), ("with a stranger in the middle", strange)):
-        found = metric.compute(predictions=texts, components=["focus"], details=True)["details"]
-        table.append([name, str(len(texts)), f"{np.mean([one['focus'] < 0 for one in found]):.3f}"])
+    table = [["three sentences", "windows", "share that loses focus"]]
+    for name, texts in (("as they are", whole), ("with a sentence of another document in the middle", inserted)):
+        details = metric.compute(predictions=texts, components=["focus"], details=True)["details"]
+        table.append([name, str(len(texts)), f"{np.mean([detail['focus'] < 0 for detail in details]):.3f}"])
     return table
 
 
 @command
 def main() -> None:
     """Print the tables, and write them to a file too."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--text", type=Path, required=True, help="as for scripts/training/train_gruen_compact.py")
     parser.add_argument("--gruen", type=Path, required=True, help="a folder with CoLA and the ratings")
-    parser.add_argument("--cola", type=Path, nargs="*", help="CoLA files to judge by; default: the development set")
     parser.add_argument("--report", type=Path)
     arguments = parser.parse_args()
-    check_outputs([arguments.text, arguments.gruen, *(arguments.cola or [])], [arguments.report])
+    check_outputs([arguments.text, arguments.gruen], [arguments.report])
     metric = load("gruen")
     signature = metric.compute(predictions=["It works."])["signature"]
     with warnings.catch_warnings():
         # Some outputs of the systems are not sentences.
         warnings.simplefilter("ignore")
         tables = [
-            cola_table(metric, arguments.cola or [arguments.gruen / "cola_in_domain_dev.tsv"]),
+            cola_table(metric, arguments.gruen / "cola_in_domain_dev.tsv"),
             corrupted_table(metric, arguments.text, arguments.gruen),
             people_table(metric, arguments.gruen),
             focus_table(metric, arguments.text),

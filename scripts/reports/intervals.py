@@ -7,7 +7,6 @@ Scores of n items are drawn many times from a distribution with a known mean. An
 this mean in 95 % of the samples. A test of the hypothesis that it is the mean should reject it at 0.05 in 5 %.
 """
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t
 
+from scripts.arguments import make_parser
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.pages import Table, markdown_table, put_between
 from text_metrics.commands.shared.statistics import mean_p, randomization_p
@@ -160,7 +160,7 @@ def size_table() -> Table:
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables between their markers in a page")
     arguments = parser.parse_args()
     for name, table in (("coverage", coverage_table()), ("tests", size_table())):

@@ -8,12 +8,11 @@ second half find its own first half, as the nearest by cosine, among those of 20
 reviews and sections of speeches (data/text/movie_reviews.zip, data/text/state_union.zip).
 """
 
-import argparse
-import os
 from pathlib import Path
 
 import numpy as np
 
+from scripts.arguments import data_folder, make_parser
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_archive
 from text_metrics.commands.shared.outputs import check_outputs
@@ -93,14 +92,11 @@ def measure(name: str, texts: list[str], n_groups: int) -> list[str]:
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("METRICS_TEST_DATA"), help="folder with data/")
+    parser = make_parser(__doc__)
     parser.add_argument("--groups", type=int, default=2, help=f"groups of {GROUP} reviews")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between its markers in a page")
     arguments = parser.parse_args()
-    if arguments.data is None:
-        parser.error("--data is missing, and METRICS_TEST_DATA is not set")
-    folder = Path(arguments.data) / "data" / "text"
+    folder = data_folder(parser) / "text"
     check_outputs([folder], [arguments.write])
     header = ["texts", "words of a half, median", '"cut", %', '"windows", %', "difference, points", "rule: length, %"]
     speeches = [section for text in read_zip(folder / "state_union.zip") for section in sections(text)]

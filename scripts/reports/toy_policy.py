@@ -12,7 +12,6 @@ entropy among them; the probability of a valid answer; and the lowest mean of th
 time: what the rewards cost beside the generation of the texts by a model of the size of GPT-2, with random weights.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from scripts.arguments import make_parser
 from text_metrics import load
 from text_metrics.commands.shared.command import command, drawn
 from text_metrics.commands.shared.pages import save_figure
@@ -189,7 +189,7 @@ def fastest(function: Callable[[], Any]) -> tuple[float, Any]:
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     training = commands.add_parser("train", help="train policies")
     training.add_argument("--seeds", type=int, default=10, help="number of policies for each reward")

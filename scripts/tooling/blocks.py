@@ -13,7 +13,7 @@ def wrap(name: str, text: str) -> str:
 
 
 def read_blocks(text: str) -> dict[str, str]:
-    """List the blocks of a page: name to what is between the markers."""
+    """Return the blocks of a page, by name: the text between the markers."""
     return dict(_BLOCK.findall(text))
 
 
@@ -23,7 +23,7 @@ def fill(path: Path, blocks: dict[str, str]) -> str:
     Raises
     ------
     ValueError
-        If a marker is not closed, or names a block that there is not.
+        If a marker is not closed, or names an unknown block.
     """
     text = path.read_text(encoding="utf-8")
     names = [match[0] for match in _BLOCK.findall(text)]

@@ -44,7 +44,7 @@ def build(name: str, to: Path = BUILD) -> Path:
     target = to / name
     if target.exists():
         if not (target / COMMIT).is_file():
-            raise ValueError(f"{target} exists and is not an earlier build of a demo. Move it away.")
+            raise ValueError(f"{target} exists and is not an earlier build of a demo. Move or delete it.")
         shutil.rmtree(target)
     target.mkdir(parents=True)
     space, metric = SPACES / name, METRICS / name
@@ -75,15 +75,15 @@ def pins() -> dict[str, str]:
 
 def pinned(requirements: list[str]) -> list[str]:
     """Return the requirements, each pinned to the version that CI tests."""
-    versions, found = pins(), {}
+    versions, lines = pins(), {}
     for requirement in requirements:
         match = re.match(r"[\w.-]+(\[[\w,]+\])?", requirement)
         assert match, requirement
         name = match[0].lower().split("[")[0]
         if name not in versions:
             raise ValueError(f"{requirement!r} has no version in constraints.txt.")
-        found[name] = f"{match[0]}=={versions[name]}"
-    return ([_CPU_INDEX] if "torch" in found else []) + [found[name] for name in sorted(found)]
+        lines[name] = f"{match[0]}=={versions[name]}"
+    return ([_CPU_INDEX] if "torch" in lines else []) + [lines[name] for name in sorted(lines)]
 
 
 def front_matter(text: str) -> dict:
@@ -93,11 +93,10 @@ def front_matter(text: str) -> dict:
 
 
 def _check_front_matter(name: str, text: str) -> None:
-    found, gradio = front_matter(text), pins()["gradio"]
-    if found.get("sdk_version") != gradio:
+    version, gradio = front_matter(text).get("sdk_version"), pins()["gradio"]
+    if version != gradio:
         raise ValueError(
-            f"spaces/{name}/README.md: sdk_version must be the Gradio of constraints.txt, {gradio}. "
-            f"Got {found.get('sdk_version')}."
+            f"spaces/{name}/README.md: sdk_version must be the Gradio of constraints.txt, {gradio}. Got {version}."
         )
 
 

@@ -44,25 +44,25 @@ def entries(help_text: str, section: str) -> list[str]:
     ValueError
         If the help has no such section.
     """
-    found = re.search(rf"^{section}:\n(.*?)(?=^\S|\Z)", help_text, flags=re.MULTILINE | re.DOTALL)
-    if found is None:
+    match = re.search(rf"^{section}:\n(.*?)(?=^\S|\Z)", help_text, flags=re.MULTILINE | re.DOTALL)
+    if match is None:
         raise ValueError(f"The help has no section {section!r}.")
-    parts = re.split(r"^ {4}(?! )", found[1], flags=re.MULTILINE)
+    parts = re.split(r"^ {4}(?! )", match[1], flags=re.MULTILINE)
     return [" ".join(part.split()) for part in parts if part.strip()]
 
 
 def to_markdown(entry: str) -> str:
     """Format `name (type): text` as a list item, with each name as code."""
     names, separator, text = entry.partition("): ")
-    names = _TYPE_OR_NAME.sub(lambda found: f"`{found[1]}`" if found[1] else found[0], names + separator[:1])
+    names = _TYPE_OR_NAME.sub(lambda match: f"`{match[1]}`" if match[1] else match[0], names + separator[:1])
     return f"- {names}: {text}"
 
 
 def fill(card: str, help_text: str) -> str:
     """Return the card with its marked sections made from the help."""
 
-    def section(found: re.Match[str]) -> str:
-        return found[1] + "".join(f"{to_markdown(entry)}\n" for entry in entries(help_text, found[2])) + found[3]
+    def section(match: re.Match[str]) -> str:
+        return match[1] + "".join(f"{to_markdown(entry)}\n" for entry in entries(help_text, match[2])) + match[3]
 
     return _MARKED.sub(section, card)
 

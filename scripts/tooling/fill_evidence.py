@@ -1,10 +1,10 @@
 """Copy the tables of EVIDENCE.md into the README and the metric cards, between their markers.
 
     python -m scripts.tooling.fill_evidence            write them
-    python -m scripts.tooling.fill_evidence --check    fail where one differs
+    python -m scripts.tooling.fill_evidence --check    exit with 1 if a table differs
 
 A page shows a table where it has `<!-- evidence:NAME -->`, and below it `<!-- /evidence -->`. EVIDENCE.md has the same
-markers around the tables that there are; `make meta-eval` writes it.
+markers around each table; `make meta-eval` writes it.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from text_metrics.commands.shared.files import read_text, write_text
 
 
 def write(root: Path, check: bool = False) -> int:
-    """Fill the tables of all pages, or only compare them; returns the number of pages that differed."""
+    """Fill the tables of all pages, or only compare them; return the number of pages that differed."""
     pages = [root / "README.md", *sorted(root.glob("metrics/*/README.md"))]
     blocks = read_blocks(read_text(root / "EVIDENCE.md"))
     n_differing = 0
@@ -36,7 +36,7 @@ def write(root: Path, check: bool = False) -> int:
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing, and fail where a table differs")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a table differs")
     parser.add_argument("--root", type=Path, default=ROOT, help="folder of EVIDENCE.md, README.md and metrics")
     arguments = parser.parse_args()
     n_differing = write(arguments.root, arguments.check)

@@ -35,22 +35,22 @@ def problems(folder: Path) -> list[str]:
     """List what is wrong with the copies of one metric."""
     script = folder / f"{folder.name}.py"
     manifest = siblings(script)
-    found = []
+    messages = []
     for name in manifest:
         file, original = folder / f"{name}.py", CORE / f"{name}.py"
         if not file.is_file():
-            found.append(f"{file}: missing, but {script.name} imports it")
+            messages.append(f"{file}: missing, but {script.name} imports it")
         elif original.is_file() and file.read_bytes() != original.read_bytes():
-            found.append(f"{file}: differs from {original}")
+            messages.append(f"{file}: differs from {original}")
         elif not original.is_file() and name.startswith("core_"):
-            found.append(f"{file}: has no original in {CORE}")
+            messages.append(f"{file}: has no original in {CORE}")
     for file in sorted(folder.glob("*.py")):
         if file != script and file.stem not in manifest:
-            found.append(f"{file}: {script.name} does not import it")
+            messages.append(f"{file}: {script.name} does not import it")
         for name in siblings(file):
             if name not in manifest:
-                found.append(f"{file}: imports {name}, but {script.name} does not: evaluate would not copy it")
-    return found
+                messages.append(f"{file}: imports {name}, but {script.name} does not: evaluate would not copy it")
+    return messages
 
 
 def vendor(folder: Path) -> None:
@@ -73,14 +73,14 @@ def main() -> int:
     for folder in metric_folders():
         if not check:
             vendor(folder)
-        found = problems(folder)
-        if not found:
+        messages = problems(folder)
+        if not messages:
             try:
                 evaluate.load(str(folder))
             except Exception as error:
-                found = [f"{folder}: does not load: {error}"]
-        failures += found
-        print(f"{folder.name}: {'wrong' if found else 'right'}")
+                messages = [f"{folder}: does not load: {error}"]
+        failures += messages
+        print(f"{folder.name}: {'wrong' if messages else 'right'}")
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0

@@ -18,9 +18,7 @@ file of the test questions are not used: answers with the same content words are
 noise.
 """
 
-import argparse
 import itertools
-import os
 import random
 import string
 from collections import Counter
@@ -31,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz import fuzz
 
+from scripts.arguments import data_folder, make_parser
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_objects, read_part, read_texts
 from text_metrics.commands.shared.pages import markdown_table
@@ -147,14 +146,11 @@ def select(pairs: list[Pair], cosines: np.ndarray, source: str, chosen_by: bool)
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("METRICS_TEST_DATA"), help="folder with data/")
+    parser = make_parser(__doc__)
     parser.add_argument("--model", default=DEFAULT_MODEL, help="a sentence-transformers model")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print N pairs of each kind, and stop")
     arguments = parser.parse_args()
-    if arguments.data is None:
-        parser.error("--data is missing, and METRICS_TEST_DATA is not set")
-    pairs = read_pairs(Path(arguments.data) / "data")
+    pairs = read_pairs(data_folder(parser))
     if arguments.show:
         rng = random.Random(_SEED)
         for source, same in itertools.product(("answers", "sentences"), (True, False)):

@@ -8,7 +8,6 @@ under the ROC curve, mean over questions) by weights that were fitted to other q
 like people's: how many pairs of answers with the same content words, such as "a maid" and "maids", are in one cluster.
 """
 
-import argparse
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -19,10 +18,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from scripts.arguments import make_parser
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_objects
 from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
-from text_metrics.metrics.probeval.probeval_formats import Question, parse_rows, questions
+from text_metrics.metrics.probeval.probeval_formats import Question, parse_rows, read_questions
 from text_metrics.metrics.probeval.probeval_released import from_cfc, parse_target
 from text_metrics.metrics.probeval.probeval_soft import FEATURES, pair_features, words
 from text_metrics.metrics.probeval.probeval_vectors import Embeddings
@@ -43,7 +43,7 @@ def read(path: Path) -> list[Question]:
     records = list(read_objects(path))
     targets = [parse_target(record, where) for where, record in records]
     rows = from_cfc([record for _, record in records], {target["id"]: [] for target in targets})
-    return questions(*parse_rows(rows["predictions"], rows["references"]))
+    return read_questions(*parse_rows(rows["predictions"], rows["references"]))
 
 
 def embed(asked: list[Question], model: str) -> Embeddings:
@@ -85,7 +85,7 @@ def variants_together(pairs: list[Pairs]) -> str:
 def main() -> int:
     """Run the command."""
     data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data" / "probeval"
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--targets", type=Path, default=data / "cfc_dev_targets.jsonl", help="gold answer clusters")
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     parser.add_argument("--folds", type=int, default=7, help="of the cross-validation; 0 for none")

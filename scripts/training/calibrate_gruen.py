@@ -1,17 +1,16 @@
-"""How often gruen takes points off prose that people wrote, and how often it finds faults planted in it.
+"""How often gruen takes points off prose that people wrote, and how often it finds faults inserted into it.
 
     METRICS_TEST_DATA=/path/to/data python -m scripts.training.calibrate_gruen [--card metrics/gruen/README.md]
 
 Reads brown.zip, abc.zip, state_union.zip and movie_reviews.zip in data/text of that folder. Documents are split into
 two parts: thresholds of redundancy and focus are chosen by the first, and the tables report on the second. With
---choose, the same is shown of the first part, with what the choice is made by. Corpora weigh the same in each rate.
+--choose, the same is shown of the first part, with the rates at other thresholds. Corpora have equal weights.
 """
 
-import argparse
 import itertools
-import os
 from pathlib import Path
 
+from scripts.arguments import data_folder, make_parser
 from scripts.training.gruen_calibration import tables
 from scripts.training.gruen_calibration.corpora import SIZES, Part, read_parts
 from scripts.training.gruen_calibration.rates import Embeddings, focus_rows, redundancy_rows
@@ -75,14 +74,12 @@ def try_rules(parts: list[Part]) -> Table:
 @command
 def main() -> None:
     """Print the tables, and put those of the second part into the card."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--model", default=DEFAULT_MODEL, help="a sentence-transformers model")
     parser.add_argument("--choose", action="store_true", help="show the part to choose by, and other thresholds")
     parser.add_argument("--card", type=Path, help="a file that gets the tables between its markers")
     arguments = parser.parse_args()
-    if not os.environ.get("METRICS_TEST_DATA"):
-        parser.error("METRICS_TEST_DATA is not set: it names the folder with data/text")
-    folder = Path(os.environ["METRICS_TEST_DATA"]) / "data" / "text"
+    folder = data_folder(parser) / "text"
     check_outputs([folder, *module_files(arguments.model)], [arguments.card])
     card = read_text(arguments.card) if arguments.card else BEGIN + END
     if card.count(BEGIN) != 1 or card.count(END) != 1 or card.index(BEGIN) > card.index(END):

@@ -17,13 +17,13 @@ same machine and the same versions of all libraries give the same file. `--check
 judgements.
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from scripts import ROOT
+from scripts.arguments import make_parser
 from scripts.training.gruen.corpus import read_corpus
 from scripts.training.gruen.finishing import calibrate, count_tokens, fit_log_total, save
 from scripts.training.gruen.judging import teach
@@ -105,7 +105,7 @@ def save_tensors(value: Any, path: Path) -> None:
 @command
 def main() -> None:
     """Train, calibrate and write the weights."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--text", type=Path, required=True)
     parser.add_argument("--cola", type=Path, required=True)
     parser.add_argument(

@@ -1,4 +1,4 @@
-r"""Try a rater of sense: the compact backbone of `gruen`, trained to tell sentences from ones whose sense is broken.
+r"""Train a plausibility head: the compact backbone of `gruen`, fine-tuned to detect sentences that make no sense.
 
     export NLTK_DATA=DATA/nltk_data
     python -m scripts.training.train_plausibility --text DATA/text --cola DATA/gruen --rate texts.jsonl \
@@ -9,11 +9,9 @@ r"""Try a rater of sense: the compact backbone of `gruen`, trained to tell sente
 by frequent ones of another class of WordNet; a verb replaced; two roles swapped. Training starts from the
 weights of the compact backbone, with its adapters, its losses, and these corruptions in place of its own. Printed are
 the AUCs on sentences that it has not seen, by kind of corruption, on CoLA, and of the rule that the shorter text is
-the better one. The ratings are written for `text-metrics meta-eval`, and nothing is shipped: EVIDENCE.md says what came
-out.
+the better one. The ratings are written for `text-metrics meta-eval`. Nothing is shipped; EVIDENCE.md has the result.
 """
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +22,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from scripts import ROOT
+from scripts.arguments import make_parser
 from scripts.training.gruen.corpora import split_words
 from scripts.training.gruen.corpus import read_corpus
 from scripts.training.gruen.sense import SenseCorruptor, noun_classes
@@ -55,7 +54,7 @@ def soundness(trainer: Trainer, sentences: list[str]) -> np.ndarray:
 
 
 def report(trainer: Trainer, held_out: dict[str, list[list[str]]], corruptor: SenseCorruptor) -> None:
-    """Print the AUC on sentences kept apart, by kind of corruption, and on CoLA."""
+    """Print the AUC on held-out sentences, by kind of corruption, and on CoLA."""
     for source, sentences in held_out.items():
         for kind in corruptor.kinds:
             pairs = [(words, found.words) for words in sentences if (found := corruptor.corrupt(words, kind))]
@@ -73,7 +72,7 @@ def report(trainer: Trainer, held_out: dict[str, list[list[str]]], corruptor: Se
 @command
 def main() -> None:
     """Train, report and rate."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--text", type=Path, required=True)
     parser.add_argument("--cola", type=Path, required=True)
     parser.add_argument(

@@ -1,7 +1,6 @@
-"""Sample texts that the demos share; a Space has no `text_metrics` to take those of `text-metrics demo` from."""
+"""Sample texts that the demos share; a Space has no `text_metrics`, so the sentences of its demo are repeated here."""
 
-# A set of concepts of the CommonGen task, and sentences of ours that contain them.
-CONCEPTS = ("walk", "dog", "take", "park", "couple")
+# Sentences of ours for the concepts walk, dog, take, park and couple of the CommonGen task.
 DIFFERENT = (
     "The couple walk in the park and take photos of a dog.",
     "The couple walk in the park when a thief runs up to take their dog.",

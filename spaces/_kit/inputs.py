@@ -102,7 +102,7 @@ def sets_from_rows(rows: list[dict[str, Any]]) -> list[list[str]]:
             key: Any = i
             texts = row["text"]
         else:
-            key, texts = _one(row.get("set", "")), [row["text"]]
+            key, texts = _joined(row.get("set", "")), [row["text"]]
         sets.setdefault(key, []).extend(text for text in texts if text.strip())
     return [texts for texts in sets.values() if texts]
 
@@ -252,7 +252,7 @@ def pick_columns(table: Table, roles: Sequence[Role], columns: Sequence[Any]) ->
         elif column or role.required:
             raise InputError(f"Choose the column for “{role.label}”. The file has {_listed(table.columns)}.")
     rows = [{name: row.get(column, "") for name, column in chosen.items()} for row in table.rows]
-    return [row for row in rows if _one(row[roles[0].name]).strip()]
+    return [row for row in rows if _joined(row[roles[0].name]).strip()]
 
 
 def rows_from_grid(grid: Sequence[Sequence[Any]], roles: Sequence[Role]) -> list[dict[str, Any]]:
@@ -264,7 +264,7 @@ def rows_from_grid(grid: Sequence[Sequence[Any]], roles: Sequence[Role]) -> list
     return [row for row in rows if row.get(roles[0].name, "").strip()]
 
 
-def _one(value: str | list[str]) -> str:
+def _joined(value: str | list[str]) -> str:
     return value if isinstance(value, str) else " ".join(value)
 
 

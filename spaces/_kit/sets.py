@@ -84,7 +84,7 @@ def text_name(i: int, j: int, n_sets: int) -> str:
 
 
 def choices(texts: Sequence[Sequence[str]]) -> list[str]:
-    """Name the sets for a list, each with the begin of its first text."""
+    """Name the sets for a list, each with the beginning of its first text."""
     return [f"Set {i}: {shorten(members[0], 40)}" for i, members in enumerate(texts, 1)]
 
 
@@ -111,10 +111,10 @@ def first_of(shown: int, total: int, what: str = "texts") -> str:
 
 
 def two_of(chosen: Sequence[int | None], n_sets: int) -> list[int]:
-    """Select the one or two sets to show: those asked for, completed by the first."""
-    asked = [i for i in chosen if i is not None and 0 <= i < n_sets]
-    rest = [i for i in range(n_sets) if i not in asked]
-    return [*dict.fromkeys(asked), *rest][: min(2, n_sets)]
+    """Select the one or two sets to show: the selected ones, completed by the first."""
+    selected = [i for i in chosen if i is not None and 0 <= i < n_sets]
+    rest = [i for i in range(n_sets) if i not in selected]
+    return [*dict.fromkeys(selected), *rest][: min(2, n_sets)]
 
 
 def embed(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
@@ -144,8 +144,8 @@ def credit_bars(texts: Sequence[Sequence[str]], shown: Sequence[int], credits: S
     n_sets = len(texts)
     bars = [
         (text_name(i, j, n_sets), value, place, texts[i][j])
-        for place, (i, own) in enumerate(zip(shown, credits, strict=True))
-        for j, value in enumerate(own)
+        for place, (i, values) in enumerate(zip(shown, credits, strict=True))
+        for j, value in enumerate(values)
         if value is not None
     ]
     names = [set_name(i, n_sets) or "These texts" for i in shown]

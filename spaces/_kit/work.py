@@ -17,7 +17,7 @@ from .inputs import InputError
 RUN_SECONDS = 120
 
 _step: ContextVar[Callable[[int, int | None], None] | None] = ContextVar("step", default=None)
-_heard: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+_messages: ContextVar[list[str] | None] = ContextVar("messages", default=None)
 _kinds: ContextVar[set[str] | None] = ContextVar("kinds", default=None)
 
 
@@ -63,10 +63,10 @@ class _Bar(tqdm.tqdm):
         return moved
 
 
-def _hear(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-    heard, kinds = _heard.get(), _kinds.get()
-    if heard is not None and kinds is not None:
-        heard.append(str(message))
+def _record(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+    messages, kinds = _messages.get(), _kinds.get()
+    if messages is not None and kinds is not None:
+        messages.append(str(message))
         kinds.add(category.__name__)
 
 
@@ -80,7 +80,7 @@ def install() -> None:
     tqdm.auto.tqdm = _Bar
     # Always, not once in a process, so that each visitor is warned; and never to the log.
     warnings.simplefilter("always", UserWarning)
-    warnings.showwarning = _hear
+    warnings.showwarning = _record
 
 
 @contextlib.contextmanager
@@ -107,11 +107,11 @@ def running(step: Callable[[int, int | None], None], seconds: float = RUN_SECOND
             )
         step(done, total)
 
-    heard: list[str] = []
-    tokens = _step.set(checked), _heard.set(heard), _kinds.set(set())
+    messages: list[str] = []
+    tokens = _step.set(checked), _messages.set(messages), _kinds.set(set())
     try:
-        yield heard
+        yield messages
     finally:
         _step.reset(tokens[0])
-        _heard.reset(tokens[1])
+        _messages.reset(tokens[1])
         _kinds.reset(tokens[2])

@@ -126,7 +126,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
     if sets.are_unknown():
         verdict = sets.UNKNOWN
     pairwise = result["mean_pairwise_distance"]
-    distances = [one for detail in result["details"] if detail is not None for one in detail["distances"]]
+    distances = [distance for detail in result["details"] if detail is not None for distance in detail["distances"]]
     facts = panels.tiles(
         [
             (f"{min(distances):.2f}", "Minimum", "distance of a text to its nearest neighbour."),

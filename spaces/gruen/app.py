@@ -106,8 +106,8 @@ def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, m
 def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) -> Result:
     """Score all texts and show the sentences of one."""
     result = score_texts(texts, **settings)
-    asked = [i for i in chosen if i is not None and 0 <= i < len(texts)]
-    shown = asked[0] if asked else 0
+    selected = [i for i in chosen if i is not None and 0 <= i < len(texts)]
+    shown = selected[0] if selected else 0
     detail = result["details"][shown]
     n_sentences = len(sentences_of(detail))
     parts = [(label, detail[name]) for name, label in COMPONENTS.items() if detail.get(name) is not None]
@@ -135,9 +135,9 @@ def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) ->
         details=Table(
             ("Text", "No.", "Sentence", "Score", "Likelihood", "Acceptability"),
             [
-                [i + 1, j + 1, found["text"], *(round(found[name], 4) for name in SENTENCE_SCORES)]
-                for i, own in enumerate(result["details"])
-                for j, found in enumerate(sentences_of(own))
+                [i + 1, j + 1, sentence["text"], *(round(sentence[name], 4) for name in SENTENCE_SCORES)]
+                for i, sentences in enumerate(map(sentences_of, result["details"]))
+                for j, sentence in enumerate(sentences)
             ],
         ),
         scores=scores_table(texts, result),
@@ -149,58 +149,58 @@ def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) ->
 
 def sentences_of(detail: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the sentences with their scores; none if grammar is not scored."""
-    return [found for found in detail["sentences"] if found["grammaticality"] is not None]
+    return [sentence for sentence in detail["sentences"] if sentence["grammaticality"] is not None]
 
 
 def marked(detail: dict[str, Any]) -> str:
     """Return the sentences, coloured by score, with links between those that repeat each other."""
     twins: dict[int, list[int]] = {}
     for pair in detail.get("redundant_pairs") or []:
-        for one, other in (pair["sentences"], pair["sentences"][::-1]):
-            twins.setdefault(one, []).append(other)
-    lost = {found["sentences"][1]: found["similarity"] for found in detail.get("focus_breaks") or []}
+        for i, j in (pair["sentences"], pair["sentences"][::-1]):
+            twins.setdefault(i, []).append(j)
+    lost = {gap["sentences"][1]: gap["similarity"] for gap in detail.get("focus_breaks") or []}
     pieces = []
-    for i, found in enumerate(sentences_of(detail)[:MOST_SENTENCES]):
+    for i, sentence in enumerate(sentences_of(detail)[:MOST_SENTENCES]):
         tip = (
-            f"Sentence {i + 1}: {found['grammaticality']:.2f}\n"
-            f"{found['likelihood']:.2f} likelihood of its words in context\n"
-            f"{found['acceptability']:.2f} acceptability"
+            f"Sentence {i + 1}: {sentence['grammaticality']:.2f}\n"
+            f"{sentence['likelihood']:.2f} likelihood of its words in context\n"
+            f"{sentence['acceptability']:.2f} acceptability"
         )
-        if found.get("suspects"):
-            tip += f"\nsuspect words: {panels.shorten(', '.join(found['suspects']), 60)}"
+        if sentence.get("suspects"):
+            tip += f"\nsuspect words: {panels.shorten(', '.join(sentence['suspects']), 60)}"
         if i in twins:
             tip += f"\nrepeats sentence {panels.shorten(', '.join(str(j + 1) for j in twins[i]), 60)}"
         if i in lost:
             tip += f"\nchanges the subject (similarity {lost[i]:.2f})"
         pieces.append(
-            panels.sentence(i, found["text"], tip, 1 - found["grammaticality"], twins.get(i, ())[:3], i in lost)
+            panels.sentence(i, sentence["text"], tip, 1 - sentence["grammaticality"], twins.get(i, ())[:3], i in lost)
         )
     return panels.passage(pieces, [("good", 0.05), ("doubtful", 0.5), ("bad", 0.95)])
 
 
 def taken_off(detail: dict[str, Any]) -> str:
     """List the deductions."""
-    found = []
+    items = []
     pairs = detail.get("redundant_pairs") or []
     for pair in pairs[:_MOST_LISTED]:
         i, j = pair["sentences"]
         why = ", ".join(FLAGS.get(flag, flag.replace("_", " ")) for flag in pair["flags"])
         shared = panels.shorten(" … ".join(pair.get("shared", [])), _SHARED_LENGTH)
         words = f" Both say “{shared}”." if shared else ""
-        found.append(
+        items.append(
             (f"−{0.1 * len(pair['flags']):.1f}", f"Sentences {i + 1} and {j + 1} repeat each other: {why}.{words}")
         )
     n_more = detail.get("n_redundant_pairs", 0) - len(pairs[:_MOST_LISTED])
     if n_more:
-        found.append(("", f"and {n_more:,} more pair{'s' if n_more > 1 else ''}."))
+        items.append(("", f"and {n_more:,} more pair{'s' if n_more > 1 else ''}."))
     breaks = detail.get("focus_breaks") or []
     for place, gap in enumerate(breaks[:_MOST_LISTED]):
         i, j = gap["sentences"]
         points = f"−{-detail['focus']:.1f}" if place == 0 else ""
-        found.append(
+        items.append(
             (points, f"From sentence {i + 1} to {j + 1} the subject changes ({gap['similarity']:.2f} similar).")
         )
-    return panels.ledger(found, "None: no sentence repeats another, and each continues the subject of the one before.")
+    return panels.ledger(items, "None: no sentence repeats another, and each continues the subject of the one before.")
 
 
 def meaning(result: dict[str, Any]) -> str:
@@ -239,8 +239,8 @@ def scores_table(texts: list[str], result: dict[str, Any]) -> Table | None:
     if len(texts) < 3:
         return None
     rows = [
-        [i + 1, panels.shorten(text, 60), result["scores"][i], *(one.get(name, "") for name in COMPONENTS)]
-        for i, (text, one) in enumerate(zip(texts, result["details"], strict=True))
+        [i + 1, panels.shorten(text, 60), result["scores"][i], *(detail.get(name, "") for name in COMPONENTS)]
+        for i, (text, detail) in enumerate(zip(texts, result["details"], strict=True))
     ]
     return Table(("Text", "Begins with", "GRUEN", *COMPONENTS.values()), rows)
 
@@ -280,7 +280,7 @@ def api(
     Args:
         texts: the texts, of one or more sentences each.
         components: the components to score; all three by default.
-        focus_threshold: sentences less tied to the others than this lose the focus, from -1 to 1.
+        focus_threshold: the focus is lost at a sentence less similar to the others than this, from -1 to 1.
         model: the model that measures similarity.
 
     Returns
@@ -325,7 +325,7 @@ SPACE = Space(
             THRESHOLD,
             step=0.01,
             label="Focus is lost below",
-            info="Least tie of a sentence to the others.",
+            info="The minimum similarity of a sentence to the others.",
             render=False,
         ),
         "model": sets.model_setting(),

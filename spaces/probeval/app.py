@@ -21,7 +21,7 @@ CLUSTERINGS = {
     "hac": "Found: HAC",
     "xmeans": "Found: X-means",
     "gmeans": "Found: G-means",
-    "none": "One cluster an answer",
+    "none": "One cluster for each answer",
 }
 MATCHERS = {
     "auto": "As the clusters",
@@ -74,8 +74,8 @@ def compute(questions: list[dict[str, Any]], settings: dict[str, Any]) -> dict[s
     if len(results) == 1:
         return results[0]
     sampling = metric.part(probeval, "probeval_sampling")
-    found = two_models.compare(*results, sampling, debias=settings["debias"])
-    return {**results[0], "other": results[1], "comparison": found._asdict()}
+    comparison = two_models.compare(*results, sampling, debias=settings["debias"])
+    return {**results[0], "other": results[1], "comparison": comparison._asdict()}
 
 
 def checked(settings: dict[str, Any]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
         raise inputs.InputError("debias must be true or false.")
     settings = dict(settings)
     if settings["clustering"] == "soft" and settings["matcher"] != "auto":
-        raise inputs.InputError("Clusters by degrees have their own way to match. Match “As the clusters”.")
+        raise inputs.InputError("Clusters by degrees cannot be combined with another matcher. Match “As the clusters”.")
     if settings["matcher"] not in ("cosine", "cascade"):
         # The other matchers have thresholds on other scales, and so may the one that "auto" chooses.
         del settings["threshold"]
@@ -101,10 +101,10 @@ def score(questions: list[dict[str, Any]], chosen: Sequence[int | None], setting
     result = compute(questions, settings)
     results = showing.results_by_name(result)
     merge = metric.part(probeval, "core_results").merge_signatures
-    signature = functools.reduce(merge, (one["signature"] for one in results.values()))
-    asked = [i for i in chosen if i is not None and 0 <= i < len(questions)]
-    shown = asked[0] if asked else 0
-    details = {who: one["details"][shown] for who, one in results.items()}
+    signature = functools.reduce(merge, (of_model["signature"] for of_model in results.values()))
+    selected = [i for i in chosen if i is not None and 0 <= i < len(questions)]
+    shown = selected[0] if selected else 0
+    details = {who: of_model["details"][shown] for who, of_model in results.items()}
     # The clusters depend on people's answers alone.
     first = next(iter(details.values()))
     names = showing.cluster_names(first)
@@ -175,7 +175,7 @@ def api(
         model: the model's answers, sampled many times; repeats are counts.
         clustering: the clustering of people's answers.
         matcher: how the model's answers are matched to clusters.
-        threshold: the least cosine of a match, from 0 to 1, for the matchers "cosine" and "cascade".
+        threshold: the minimum cosine of a match, from 0 to 1, for the matchers "cosine" and "cascade".
         smoothing: the pseudo-count of each cluster, above 0.
         distance: the cut of "hac", from 0 to 2.
         debias: subtract the bias of sampling, estimated by the jackknife; a small divergence may fall below 0.
@@ -229,7 +229,7 @@ SPACE = Space(
     },
     more_settings={
         "threshold": gr.Slider(
-            0, 1, 0.55, step=0.01, label="Least cosine of a match", info="If cosine or cascade is chosen.", render=False
+            0, 1, 0.55, step=0.01, label="Minimum cosine", info="Of a match, by cosine or cascade.", render=False
         ),
         "smoothing": gr.Slider(0.1, 5, 1, step=0.1, label="Smoothing", info="Added to each count.", render=False),
         "distance": gr.Slider(

@@ -69,7 +69,7 @@ def from_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     -------
     list of dicts with "question", "people" and "model", and "other" where another model has answers
     """
-    asked: dict[str, dict[str, Any]] = {}
+    questions: dict[str, dict[str, Any]] = {}
     for i, row in enumerate(rows, 1):
         who = str(row.get("who", "")).strip().lower()
         side = _SIDE_OF.get(who)
@@ -78,12 +78,12 @@ def from_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         count = str(row.get("count", "") or "1").strip()
         if not re.fullmatch(r"\d{1,9}(\.0)?", count) or int(float(count)) < 1:
             raise inputs.InputError(f"Row {i}: a count must be a positive integer. Got “{count[:40]}”.")
-        question = asked.setdefault(str(row.get("question", "")).strip(), {"people": [], "model": []})
+        question = questions.setdefault(str(row.get("question", "")).strip(), {"people": [], "model": []})
         answer: dict[str, Any] = {"text": str(row["text"]).strip(), "count": int(float(count))}
         if side == "people" and str(row.get("cluster", "")).strip():
             answer["cluster"] = str(row["cluster"]).strip()
         question.setdefault(side, []).append(answer)
-    return [{"question": name, **answers} for name, answers in asked.items()]
+    return [{"question": name, **answers} for name, answers in questions.items()]
 
 
 def name_of(questions: list[dict[str, Any]], i: int) -> str:

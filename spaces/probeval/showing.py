@@ -37,21 +37,21 @@ def results_by_name(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def by_name(values: Mapping[str, dict[str, float]], labels: Sequence[str]) -> dict[str, list[float]]:
     """Return the values of these clusters for each name."""
-    return {name: [own[label] for label in labels] for name, own in values.items()}
+    return {name: [value[label] for label in labels] for name, value in values.items()}
 
 
 def people_shares(detail: dict[str, Any], names: dict[str, str]) -> dict[str, float]:
     """Return the share of people's answers in each cluster, as counted, without smoothing."""
-    counts = {found["cluster"]: found["count"] for found in detail["clusters"]}
+    counts = {cluster["cluster"]: cluster["count"] for cluster in detail["clusters"]}
     return as_shares(dict.fromkeys(names, 0.0) | counts)
 
 
 def model_shares(detail: dict[str, Any], names: dict[str, str]) -> dict[str, float]:
     """Return the share of a model's answers in each cluster, as counted, without smoothing."""
     counts = dict.fromkeys(names, 0.0)
-    for found in detail["assignments"]:
-        for label, weight in found["clusters"].items():
-            counts[label] += found["count"] * weight
+    for assignment in detail["assignments"]:
+        for label, weight in assignment["clusters"].items():
+            counts[label] += assignment["count"] * weight
     return as_shares(counts)
 
 
@@ -71,9 +71,9 @@ def terms_of(detail: dict[str, Any]) -> dict[str, float]:
 
 def largest(names: dict[str, str], shares: Sequence[dict[str, float]]) -> list[str]:
     """Return the labels of the largest clusters, in the order of `names`; wrong answers are always among them."""
-    ranked = sorted(names, key=lambda label: (label != _WRONG, -max(own[label] for own in shares)))
-    kept = set(ranked[:MOST_CLUSTERS])
-    return [label for label in names if label in kept]
+    ranked = sorted(names, key=lambda label: (label != _WRONG, -max(share[label] for share in shares)))
+    selected = set(ranked[:MOST_CLUSTERS])
+    return [label for label in names if label in selected]
 
 
 def scores_table(questions: list[dict[str, Any]], results: dict[str, dict[str, Any]]) -> Table | None:
@@ -114,18 +114,18 @@ def largest_term(who: str, names: dict[str, str], terms: dict[str, float]) -> st
 
 def members_of(detail: dict[str, Any], label: str) -> list[dict[str, Any]]:
     """Return people's answers in a cluster, the most common first."""
-    return next((found["answers"] for found in detail["clusters"] if found["cluster"] == label), [])
+    return next((cluster["answers"] for cluster in detail["clusters"] if cluster["cluster"] == label), [])
 
 
-def closest(found: dict[str, Any]) -> list[str]:
+def closest(assignment: dict[str, Any]) -> list[str]:
     """Return the cluster to which an answer belongs the most, or several if they tie."""
-    most = max(found["clusters"].values())
-    return [label for label, weight in found["clusters"].items() if weight >= most - 1e-9]
+    most = max(assignment["clusters"].values())
+    return [label for label, weight in assignment["clusters"].items() if weight >= most - 1e-9]
 
 
 def cluster_names(detail: dict[str, Any]) -> dict[str, str]:
     """Name each cluster by its most common answer; `wrong` comes last."""
-    names = {found["cluster"]: found["answers"][0]["text"] for found in detail["clusters"]}
+    names = {cluster["cluster"]: cluster["answers"][0]["text"] for cluster in detail["clusters"]}
     return {**names, _WRONG: "wrong: in no cluster"}
 
 
@@ -138,9 +138,9 @@ def clusters_panel(details: dict[str, dict[str, Any]], names: dict[str, str]) ->
         for series, (who, detail) in enumerate(details.items(), 1):
             said = [
                 # A tie is split; the degrees of an answer in further clusters are not shown.
-                (found["text"], round(found["count"] / len(closest(found)), 1))
-                for found in detail["assignments"]
-                if label in closest(found)
+                (assignment["text"], round(assignment["count"] / len(closest(assignment)), 1))
+                for assignment in detail["assignments"]
+                if label in closest(assignment)
             ]
             sides.append((who, said, series))
         blocks.append((name, sides))
@@ -153,20 +153,20 @@ def detail_rows(question: str, results: dict[str, dict[str, Any]], i: int) -> li
     first = next(iter(details.values()))
     names = cluster_names(first)
     rows = [
-        [question, "people", answer["text"], answer["count"], names[found["cluster"]]]
-        for found in first["clusters"]
-        for answer in found["answers"]
+        [question, "people", answer["text"], answer["count"], names[cluster["cluster"]]]
+        for cluster in first["clusters"]
+        for answer in cluster["answers"]
     ]
     return rows + [
         [
             question,
             who.lower(),
-            found["text"],
-            found["count"],
-            " or ".join(names[label] for label in closest(found)),
+            assignment["text"],
+            assignment["count"],
+            " or ".join(names[label] for label in closest(assignment)),
         ]
         for who, detail in details.items()
-        for found in detail["assignments"]
+        for assignment in detail["assignments"]
     ]
 
 
@@ -181,24 +181,24 @@ def answer(result: dict[str, Any], signature: str, *, is_debiased: bool) -> str:
         facts = panels.tiles([*facts_of(result), clusters, entropy])
         notes = too_few("The model", result) if not is_debiased else []
         return panels.answer([card("", result, n)], UNKNOWN if sets.are_unknown() else "", notes, signature, facts)
-    found = two_models.Comparison(**result["comparison"])
+    comparison = two_models.Comparison(**result["comparison"])
     cards = [
-        card(name, one, n, series)._replace(
+        card(name, model_result, n, series)._replace(
             facts=[
-                *((value, name, short) for (value, name, _), short in zip(facts_of(one), _SHORT, strict=True)),
-                (f"{one['semantic_entropy']['model']:.2f}", "Entropy", "in nats"),
+                *((value, name, short) for (value, name, _), short in zip(facts_of(model_result), _SHORT, strict=True)),
+                (f"{model_result['semantic_entropy']['model']:.2f}", "Entropy", "in nats"),
             ]
         )
-        for series, (name, one) in enumerate(results.items(), 1)
+        for series, (name, model_result) in enumerate(results.items(), 1)
     ]
-    notes = [two_models.caveat(found, n)]
+    notes = [two_models.caveat(comparison, n)]
     if not is_debiased:
-        notes += [text for name, one in results.items() for text in too_few(name, one)]
+        notes += [text for name, model_result in results.items() for text in too_few(name, model_result)]
     if result["n_answers"] != result["other"]["n_answers"]:
         notes.append("The models gave different numbers of answers, which changes the divergence: give equal numbers.")
     return panels.answer(
         cards,
-        UNKNOWN if sets.are_unknown() else two_models.verdict(found, n),
+        UNKNOWN if sets.are_unknown() else two_models.verdict(comparison, n),
         notes,
         signature,
         panels.tiles([clusters, (gold, "People's entropy", "in nats.")]),

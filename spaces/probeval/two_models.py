@@ -43,40 +43,40 @@ def compare(first: Mapping[str, Any], other: Mapping[str, Any], sampling: Module
         return Comparison(difference, None, None)
     rng = np.random.default_rng(_SEED)
     drawn = np.zeros(_DRAWS)
-    for one, two in zip(first["details"], other["details"], strict=True):
-        gold, gold_times = sampling.redrawn(sampling.sides(one)[0], _DRAWS, rng)
-        for sign, detail in ((-1, one), (1, two)):
+    for first_detail, other_detail in zip(first["details"], other["details"], strict=True):
+        gold, gold_times = sampling.redrawn(sampling.sides(first_detail)[0], _DRAWS, rng)
+        for sign, detail in ((-1, first_detail), (1, other_detail)):
             model, times = sampling.redrawn(sampling.sides(detail)[1], _DRAWS, rng)
             drawn += sign * sampling.divergences(gold, model, gold_times, times, debias=debias)
     spread = _NORMAL_95 * float(drawn.std()) / len(first["details"])
     return Comparison(difference, difference - spread, difference + spread)
 
 
-def verdict(found: Comparison, n_questions: int) -> str:
+def verdict(comparison: Comparison, n_questions: int) -> str:
     """Say which model is closer, for these questions only."""
     where = "on this question" if n_questions == 1 else f"on these {n_questions} questions"
-    if found.low is None or found.high is None:
+    if comparison.low is None or comparison.high is None:
         return f"The models gave too few answers to compare them {where}."
-    if found.low > 0:
+    if comparison.low > 0:
         return f"Model 1 is closer to people {where}."
-    if found.high < 0:
+    if comparison.high < 0:
         return f"Model 2 is closer to people {where}."
     return f"The two models are too close to call {where}."
 
 
-def caveat(found: Comparison, n_questions: int) -> str:
+def caveat(comparison: Comparison, n_questions: int) -> str:
     """Say how sure the verdict is, and of what."""
     scope = (
         "One question does not rank models: another one may reverse the order."
         if n_questions == 1
         else "Other questions may reverse the order."
     )
-    if found.low is None or found.high is None:
+    if comparison.low is None or comparison.high is None:
         return f"To compare two models takes at least {_FEWEST} answers of each to a question. {scope}"
-    low, high = _signed(found.low), _signed(found.high)
+    low, high = _signed(comparison.low), _signed(comparison.high)
     return (
-        f"Divergence of model 2 less that of model 1: {_signed(found.difference)} nats, 95% interval {low} to {high} "
-        f"for other samples of the answers. {scope}"
+        f"Divergence of model 2 less that of model 1: {_signed(comparison.difference)} nats, "
+        f"95% interval {low} to {high} for other samples of the answers. {scope}"
     )
 
 

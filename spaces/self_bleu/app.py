@@ -70,10 +70,10 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     units = f"{UNITS[tokenizer]}s"
     shuffled_texts = [[shuffle(text, tokenizer, f"{i}") for i, text in enumerate(members)] for members in texts]
     shuffled = score_sets(shuffled_texts, **settings)
-    asked = [i for i in chosen if i is not None and 0 <= i < len(texts)]
-    shown = asked[0] if asked else next(i for i, members in enumerate(texts) if len(members) > 1)
+    selected = [i for i in chosen if i is not None and 0 <= i < len(texts)]
+    shown = selected[0] if selected else next(i for i, members in enumerate(texts) if len(members) > 1)
 
-    own, other = (phrases(members[shown], tokenizer, order) for members in (texts, shuffled_texts))
+    repeated, shuffled_repeated = (phrases(members[shown], tokenizer, order) for members in (texts, shuffled_texts))
     pair = {"As written": result, "Shuffled": shuffled}
     orders = [str(n) for n in range(1, order + 1)]
     by_order = {
@@ -84,11 +84,11 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
         )
         for measure, title in (("self_bleu", "self-BLEU"), ("distinct", "Distinct-n"), ("entropy", "Entropy-n, nats"))
     }
-    html, cut = marked(texts[shown], own, tokenizer, order)
-    shuffled_html, shuffled_cut = marked(shuffled_texts[shown], other, tokenizer, order)
+    html, cut = marked(texts[shown], repeated, tokenizer, order)
+    shuffled_html, shuffled_cut = marked(shuffled_texts[shown], shuffled_repeated, tokenizer, order)
     scores = result["scores"][shown], shuffled["scores"][shown]
     against = "" if None in scores else f" They score as {compared(*scores)}."
-    repeated = sorted(own.items(), key=lambda item: (-len(item[0]), -len(item[1])))
+    longest = sorted(repeated.items(), key=lambda item: (-len(item[0]), -len(item[1])))
     return Result(
         answer=answer(texts, result, shuffled, settings),
         pictures=[
@@ -102,7 +102,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
             ("Phrase", units.capitalize(), "Texts", "In texts no."),
             [
                 [" ".join(phrase), len(phrase), len(where), numbers(where, 200)]
-                for phrase, where in repeated[:_MOST_PHRASES]
+                for phrase, where in longest[:_MOST_PHRASES]
             ],
         ),
         scores=sets.scores_table(texts, {"Self-BLEU": result["scores"], "Shuffled": shuffled["scores"]}),
@@ -122,7 +122,8 @@ def shuffle(text: str, tokenizer: str, seed: str) -> str:
     """Shuffle the words of a text, deterministically."""
     tokens = split(text, tokenizer)
     random.Random(f"{seed} {text}").shuffle(tokens)
-    return ("" if UNITS[tokenizer] == "character" else " ").join(tokens)
+    # With Chinese, a word in Latin script is one token: spaces keep it apart from the next.
+    return ("" if tokenizer == "char" else " ").join(tokens)
 
 
 def phrases(texts: list[str], tokenizer: str, order: int) -> dict[tuple[str, ...], set[int]]:
@@ -145,15 +146,15 @@ def first_tokens(texts: list[str], tokenizer: str) -> Iterator[tuple[list[str], 
     """Yield the tokens of the first texts, within the bounds on what is drawn, and whether a text is cut."""
     n_tokens = n_characters = 0
     for text in texts[:_MOST_LINES]:
-        kept = []
+        shown = []
         tokens = split(text, tokenizer)
         for token in tokens:
             n_tokens, n_characters = n_tokens + 1, n_characters + len(token)
             if n_tokens > _MOST_TOKENS or n_characters > _MOST_CHARACTERS:
                 break
-            kept.append(token)
-        is_cut = len(kept) < len(tokens)
-        yield kept, is_cut
+            shown.append(token)
+        is_cut = len(shown) < len(tokens)
+        yield shown, is_cut
         if is_cut:
             return
 
@@ -190,11 +191,11 @@ def meaning(value: float) -> str:
     return next(words for least, words in WORDS if value >= least)
 
 
-def compared(own: float, other: float) -> str:
+def compared(written: float, shuffled: float) -> str:
     """Compare the diversity of shuffled texts with that of the texts; both are self-BLEU."""
-    if abs(own - other) < _EQUAL:
+    if abs(written - shuffled) < _EQUAL:
         return "equally diverse"
-    return "more diverse" if other < own else "less diverse"
+    return "more diverse" if shuffled < written else "less diverse"
 
 
 def short_verdict(texts: list[list[str]], settings: dict[str, Any]) -> tuple[str, list[str]]:
@@ -231,9 +232,16 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
         pairs = zip(result["scores"], shuffled["scores"], strict=True)
         cards = [
             panels.Card(
-                sets.set_name(i, 2), own, f"{own:.2f}", measure, f"{say(own)} Shuffled: {other:.2f}.", own, ends, i
+                sets.set_name(i, 2),
+                value,
+                f"{value:.2f}",
+                measure,
+                f"{say(value)} Shuffled: {baseline:.2f}.",
+                value,
+                ends,
+                i,
             )
-            for i, (own, other) in enumerate(pairs)
+            for i, (value, baseline) in enumerate(pairs)
         ]
         more, less = (1, 2) if result["scores"][0] >= result["scores"][1] else (2, 1)
         close = abs(result["scores"][0] - result["scores"][1]) < _EQUAL
@@ -244,14 +252,21 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
         )
     else:
         of = f"On average over {n_scored} sets. " if n_scored > 1 else ""
-        own, other = result["self_bleu"], shuffled["self_bleu"]
+        value, baseline = result["self_bleu"], shuffled["self_bleu"]
         cards = [
-            panels.Card("As written", own, f"{own:.2f}", measure, of + say(own), own, ends, 0),
+            panels.Card("As written", value, f"{value:.2f}", measure, of + say(value), value, ends, 0),
             panels.Card(
-                f"{unit.capitalize()}s shuffled", other, f"{other:.2f}", measure, "In random order.", other, ends, 1
+                f"{unit.capitalize()}s shuffled",
+                baseline,
+                f"{baseline:.2f}",
+                measure,
+                "In random order.",
+                baseline,
+                ends,
+                1,
             ),
         ]
-        verdict = f"Shuffled into nonsense, these texts score as {compared(own, other)}. {compares}"
+        verdict = f"Shuffled into nonsense, these texts score as {compared(value, baseline)}. {compares}"
     facts = panels.tiles(
         [
             (f"{result['distinct_1']:.0%}", "Distinct-1", f"of the {unit}s are distinct."),

@@ -52,8 +52,8 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
 
     spectra = {name: result["details"][i]["eigenvalues"] for name, i in zip(names, shown, strict=True)}
     # The threshold of the classes is for cosines of the default model.
-    is_calibrated = vectors is not None and settings["model"] == sets.DEFAULT_MODEL
-    classes = find_classes([texts[i] for i in shown], vectors) if is_calibrated else []
+    has_threshold = settings["model"] == sets.DEFAULT_MODEL
+    classes = [] if vectors is None or not has_threshold else find_classes([texts[i] for i in shown], vectors)
     credits = find_credits([texts[i] for i in shown], vectors, settings["q"])
     bars = sets.credit_bars(texts, shown, credits)
     return Result(
@@ -93,7 +93,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
 def similarity_maps(
     texts: list[list[str]], shown: list[int], matrices: list[np.ndarray]
 ) -> list[tuple[Any, str] | None]:
-    """Draw the similarities within one or two sets, with captions; None for a second set that is not there."""
+    """Draw the similarities within one or two sets, with captions; None in place of a missing second set."""
     maps: list[tuple[Any, str] | None] = []
     for place, (i, matrix) in enumerate(zip(shown, matrices, strict=True)):
         n_drawn = min(len(matrix), sets.MOST_IN_MATRIX)
@@ -141,14 +141,14 @@ def map_of_texts(texts: list[list[str]], shown: list[int], names: list[str], who
 
 def find_classes(members: list[list[str]], vectors: np.ndarray) -> list[list[int]]:
     """Return the class of each text of the sets, by the default model: those of one class say the same."""
-    found = vendi_embed.compute(predictions=members, embeddings=vectors, kernel="classes", same=SAME, details=True)
-    return [row["classes"] for row in found["details"]]
+    result = vendi_embed.compute(predictions=members, embeddings=vectors, kernel="classes", same=SAME, details=True)
+    return [row["classes"] for row in result["details"]]
 
 
 def find_credits(members: list[list[str]], vectors: np.ndarray | None, q: str) -> list[list[float | None]]:
     """Return what each text of the sets adds to the score, or None in a set that would take too long."""
     if max(map(len, members)) > sets.MOST_IN_MATRIX:
-        return [[None] * len(own) for own in members]
+        return [[None] * len(texts) for texts in members]
     settings = {"kernel": "ngram"} if vectors is None else {"embeddings": vectors}
     order = "inf" if q == "inf" else float(q)
     return vendi_embed.compute(predictions=members, q=order, contributions=True, **settings)["contributions"]
@@ -158,11 +158,13 @@ def same_groups(members: list[list[str]], names: list[str], classes: list[list[i
     """Return the texts of each set, group by group, the largest first, and a caption."""
     blocks, most = [], MOST_GROUPS // len(members)
     judged = "that the model does not tell apart" if sets.are_unknown() else "that say the same"
-    for place, (own, name, labels) in enumerate(zip(members, names, classes, strict=True)):
-        groups = [[text for text, label in zip(own, labels, strict=True) if label == i] for i in range(max(labels) + 1)]
-        for texts in sorted(groups, key=len, reverse=True)[:most]:
-            title = "1 text" if len(texts) == 1 else f"{len(texts)} texts {judged}"
-            blocks.append((title, [(name, [(text, None) for text in texts], place)]))
+    for place, (texts, name, labels) in enumerate(zip(members, names, classes, strict=True)):
+        groups = [
+            [text for text, label in zip(texts, labels, strict=True) if label == i] for i in range(max(labels) + 1)
+        ]
+        for group in sorted(groups, key=len, reverse=True)[:most]:
+            title = "1 text" if len(group) == 1 else f"{len(group)} texts {judged}"
+            blocks.append((title, [(name, [(text, None) for text in group], place)]))
     n_groups = sum(max(labels) + 1 for labels in classes)
     left_out = sets.first_of(len(blocks), n_groups, "groups").replace("first", "largest")
     caption = f"Texts of one group have cosines of at least {SAME} with each other.{left_out}"
@@ -180,7 +182,7 @@ def by_order(eigenvalues: list[float]) -> list[float]:
     """Return the score at each order of the curve."""
     core = metric.part(vendi_embed, "core_spectra")
     values = torch.tensor(eigenvalues, dtype=torch.float64)
-    return [round(float(core.vendi_from_eigenvalues(values, 0.0, q)), 6) for q in CURVE]
+    return [round(float(core.vendi_from_eigenvalues(values, 0, q)), 6) for q in CURVE]
 
 
 def alike(matrix: np.ndarray) -> str:

@@ -41,7 +41,7 @@ from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import parse_json, read_json_or_lines, read_objects, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings
-from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, questions
+from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, read_questions
 from text_metrics.metrics.probeval.probeval_released import read_answers as read_released
 
 BLOCK = 40  # answers of a model in one request
@@ -216,7 +216,7 @@ def read(people: Path, answers: Path | None) -> tuple[list[Question], list[str]]
         predictions, references, _ = pair_rows(given, references, missing=missing)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{answers or people}: {error}") from error
-    return questions(predictions, references), [reference["question"] for reference in references]
+    return read_questions(predictions, references), [reference["question"] for reference in references]
 
 
 def read_answers(path: Path) -> Any:

@@ -27,6 +27,7 @@ from typing import Any
 from tqdm import tqdm
 
 from scripts import ROOT
+from scripts.arguments import make_parser
 from scripts.reports.benchmark import plot, report
 from scripts.reports.benchmark.cases import CASES, Size
 from scripts.reports.benchmark.measure import MAX_TURNS, Measurement, machine, measure
@@ -130,7 +131,7 @@ def run_all(sizes: dict[str, list[Size]], budget: float, scale: float, to_json: 
 @command
 def main(words: list[str] | None = None) -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--check", action="store_true", help="exit with 1 if a row fails")
     parser.add_argument("--all", action="store_true", help="every case at every size, and the whole report")
     parser.add_argument("--only", choices=CASES, help="run one case")

@@ -1,59 +1,24 @@
-"""Plots of the benchmark: a small panel for each case, on logarithmic axes.
-
-They are written as SVG, with a style sheet for light and dark mode, and with text that stays text.
-"""
+"""Plots of the benchmark: a panel for each case on logarithmic axes, as SVG with text that stays text."""
 
 import math
 import textwrap
-from collections.abc import Callable
-from html import escape
-from string import Template
+from itertools import chain
 from typing import Any, NamedTuple
 
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
 from scripts.reports.benchmark.report import growth, points
+from text_metrics.commands.shared.pages import to_svg
 
+_STYLE: Any = {"svg.hashsalt": "benchmark", "svg.fonttype": "none", "font.size": 8, "axes.titlesize": 8}
+_COLORS = {"ours": "#4f46e5", "peer": "#737990"}
 _COLUMNS = 3
-_MARGIN, _GAP, _HEAD, _FOOT = 28, 36, 112, 34
-# Of a panel: its width, the height of its title and of its plot, and what is between two.
-_WIDTH, _TITLE, _HEIGHT, _BETWEEN = 288, 74, 160, 54
-# Room in a plot: for the labels of its axis, and around the points for those of the lines.
-_AXIS, _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 12, 88, 24, 16
-# Characters in a line of a title; pixels of the label of a line.
-_TITLE_CHARACTERS, _LABEL = 46, 82
-
-_STYLE = Template("""
-text { font: 11px "IBM Plex Sans", system-ui, -apple-system, "Segoe UI", sans-serif; fill: $quiet }
-.paper { fill: $paper } .rule { stroke: $rule } .end { text-anchor: end } .middle { text-anchor: middle }
-.title { font-size: 19px; font-weight: 700; fill: $ink }
-.name { font-size: 13.5px; font-weight: 700; fill: $ink }
-.label { paint-order: stroke; stroke: $paper; stroke-width: 4px; stroke-linejoin: round }
-.strong { font-weight: 700 } .times { font-size: 13.5px; font-weight: 700; fill: $ink } .up { font-size: 8.5px }
-.small { font-size: 11px; font-weight: 400; fill: $quiet }
-.empty { fill: none; stroke: $rule; stroke-width: 1.5; stroke-dasharray: 4 4 }
-.ours { fill: $ours } .peer { fill: $peer } .wrong { fill: $wrong }
-path { fill: none; stroke: $quiet; stroke-width: 1.5; stroke-linejoin: round; stroke-linecap: round }
-path.ours { fill: none; stroke: $ours; stroke-width: 2.5 } path.peer { fill: none; stroke: $peer; stroke-width: 2 }
-path.gap { stroke-width: 1; stroke-dasharray: 1 4 }
-circle.peer { fill: $paper; stroke: $peer; stroke-width: 2 }
-""")
-_LIGHT = {
-    "paper": "#ffffff",
-    "ink": "#1c2033",
-    "quiet": "#575d75",
-    "rule": "#e6e8f0",
-    "ours": "#4f46e5",
-    "peer": "#737990",
-    "wrong": "#be123c",
-}
-_DARK = {
-    "paper": "#11141d",
-    "ink": "#e9eaf2",
-    "quiet": "#a5abc2",
-    "rule": "#272c3d",
-    "ours": "#9aa5ff",
-    "peer": "#8e95af",
-    "wrong": "#fb7185",
-}
+_TITLE_CHARACTERS = 46
+# Decades around the points: left of them, right of them for the labels, and above and below.
+_LEFT, _RIGHT, _AROUND = 0.2, 1.3, 0.6
+Points = list[tuple[int, float]]
 
 
 class Quantity(NamedTuple):
@@ -80,163 +45,114 @@ QUANTITIES = {
 }
 
 
-Points = list[tuple[int, float]]
-# A size and a value to where they are drawn.
-Place = Callable[[float, float], tuple[float, float]]
-
-
-class Scale(NamedTuple):
-    """Pixels for a factor of ten, horizontally and vertically: equal in all panels, so that slopes are comparable."""
-
-    along: float
-    up: float
-
-
+@matplotlib.rc_context(_STYLE)
 def picture(report: dict[str, Any], kind: str) -> str:
     """Draw the time or the memory of all cases, as SVG."""
+    return to_svg(draw(report, kind))
+
+
+@matplotlib.rc_context(_STYLE)
+def draw(report: dict[str, Any], kind: str) -> Figure:
+    """Draw the time or the memory of all cases; the scale is the same in all panels, so that slopes are comparable."""
     quantity, cases = QUANTITIES[kind], report["cases"]
-    columns = min(_COLUMNS, len(cases))
-    n_rows = -(-len(cases) // columns)
-    width = 2 * _MARGIN + columns * _WIDTH + (columns - 1) * _GAP
-    height = _HEAD + n_rows * (_TITLE + _HEIGHT + _BETWEEN) + _FOOT
-    scale = _scale(cases, quantity)
-    panels = [
-        f'<g transform="translate({_MARGIN + i % columns * (_WIDTH + _GAP)} '
-        f'{_HEAD + i // columns * (_TITLE + _HEIGHT + _BETWEEN)})">{"".join(_panel(case, quantity, scale))}</g>'
-        for i, case in enumerate(cases)
-    ]
+    n_rows = -(-len(cases) // _COLUMNS)
+    figure = Figure(figsize=(4.2 * _COLUMNS, 3.1 * n_rows + 1), layout="constrained", facecolor="white")
+    panels = figure.subplots(n_rows, _COLUMNS, squeeze=False).ravel()
+    measured = [[_points(case, side, quantity) for side in _COLORS] for case in cases]
+    decades = [[_decades(values) for values in zip(*chain(*sides), strict=True)] for sides in measured if sides[0]]
+    spans = [max(high - low for low, high in axis) for axis in zip(*decades, strict=True)]
+    for panel, case, (ours, peer) in zip(panels, cases, measured, strict=False):
+        panel.set_title("\n".join([case["name"], *_wrapped(case["title"])]), loc="left", pad=20)
+        if ours:
+            _draw_case(panel, case, quantity, ours, peer, spans)
+        else:
+            notes = dict.fromkeys(note for row in case["rows"] for note in row["failures"] + row["unmeasured"])
+            reason = f"Not measured: {'; '.join(notes) or 'no memory figures on this system'}"
+            panel.text(0.5, 0.5, "\n".join(_wrapped(reason)), ha="center", va="center", transform=panel.transAxes)
+            panel.set(xticks=[], yticks=[])
+    for panel in panels[len(cases) :]:
+        panel.axis("off")
+    figure.suptitle(
+        f"{quantity.title} by the size n of the input\n"
+        "The label of a line: the value at the largest size, and its growth with n."
+    )
     machine = report["machine"]
-    style = f"{_STYLE.substitute(_LIGHT)}@media (prefers-color-scheme: dark) {{{_STYLE.substitute(_DARK)}}}"
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{quantity.title} of each case">',
-        f'<style>{style}</style><rect class="paper" width="{width}" height="{height}" rx="10"/>',
-        *_heading(quantity, scale, width),
-        *panels,
-        _text(_MARGIN, height - 24, f"{machine['Processor'].split(';')[0]}; {machine['Memory']}; {machine['Date']}"),
-        "</svg>",
-    ]
-    return "\n".join(parts) + "\n"
+    figure.supxlabel(f"{machine['Processor'].split(';')[0]}; {machine['Memory']}; {machine['Date']}", fontsize=8)
+    return figure
 
 
-def _heading(quantity: Quantity, scale: Scale, width: int) -> list[str]:
-    """Draw the title, and the slopes of linear and of quadratic growth."""
-    parts = [
-        _text(_MARGIN, 44, f"{quantity.title} by the size n of the input", "title"),
-        _text(_MARGIN, 68, "The label of a line: the value at the largest size, and its growth with n."),
-    ]
-    if width > 2 * _MARGIN + _WIDTH:
-        x, y = width - _MARGIN - 54, 74
-        along = min(36.0, 22 * scale.along / scale.up)
-        parts.append(_text(x - 12, y - 6, "slopes, equal in all panels", "end"))
-        for power, label in ((1, "n"), (2, "n²")):
-            up = along * scale.up / scale.along * power
-            parts += [_line([(x, y), (x + along, y - up)], "key"), _text(x + along + 5, y - up + 4, label)]
-    return parts
-
-
-def _scale(cases: list[dict[str, Any]], quantity: Quantity) -> Scale:
-    """Choose the scale by the case of the widest range."""
-    spans = [(1.0, 1.0)]
-    for case in cases:
-        all_points = _points(case, "ours", quantity) + _points(case, "peer", quantity)
-        if all_points:
-            logs = [[math.log10(value) for value in values] for values in zip(*all_points, strict=True)]
-            spans.append((max(logs[0]) - min(logs[0]), max(logs[1]) - min(logs[1])))
-    along, up = map(max, zip(*spans, strict=True))
-    return Scale((_WIDTH - _AXIS - _LEFT - _RIGHT) / along, (_HEIGHT - _TOP - _BOTTOM) / up)
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text.replace("`", ""), _TITLE_CHARACTERS)
 
 
 def _points(case: dict[str, Any], side: str, quantity: Quantity) -> Points:
     return [(n, max(value, quantity.least)) for n, value in points(case, side, quantity.name)]
 
 
-def _panel(case: dict[str, Any], quantity: Quantity, scale: Scale) -> list[str]:
-    """Draw a case: its title, and the points of both sides."""
-    lines = textwrap.wrap(case["title"].replace("`", ""), _TITLE_CHARACTERS)
-    parts = [_text(0, 12, case["name"], "name"), *(_text(0, 29 + 14 * i, words) for i, words in enumerate(lines))]
-    ours, peer = (_points(case, side, quantity) for side in ("ours", "peer"))
-    if not ours:
-        notes = dict.fromkeys(note for row in case["rows"] for note in row["failures"] + row["unmeasured"])
-        reasons = textwrap.wrap(f"Not measured: {'; '.join(notes) or 'no memory figures on this system'}", 40)
-        parts.append(f'<rect class="empty" y="{_TITLE}" width="{_WIDTH}" height="{_HEIGHT}" rx="6"/>')
-        middle = _TITLE + _HEIGHT / 2 - 7 * len(reasons) + 11
-        return parts + [_text(_WIDTH / 2, middle + 15 * i, words, "middle") for i, words in enumerate(reasons)]
+def _decades(values: tuple[float, ...]) -> tuple[float, float]:
+    return math.log10(min(values)), math.log10(max(values))
 
-    under = 32 + 14 * len(lines)
-    parts += [_mark(4, under - 4, "ours"), _text(13, under, "ours", "ours strong")]
+
+def _draw_case(
+    panel: Axes, case: dict[str, Any], quantity: Quantity, ours: Points, peer: Points, spans: list[float]
+) -> None:
+    """Draw the points of both sides, what they are compared by, and the labels of the last points."""
+    panel.set(xscale="log", yscale="log")
+    panel.minorticks_off()
+    panel.grid(color="#e6e8f0")
+    panel.spines[:].set_visible(False)
+    for name, side in (("ours", ours), (case["peer"].replace("`", ""), peer)):
+        if side:
+            key = "ours" if side is ours else "peer"
+            panel.plot(
+                *zip(*side, strict=True), "o-", ms=4, color=_COLORS[key], label=name, gid=f"{case['name']}-{key}"
+            )
+    panel.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2, frameon=False, fontsize=8)
+    (left, _), (low, high) = (_decades(values) for values in zip(*ours, *peer, strict=True))
+    middle, half = (low + high) / 2, spans[1] / 2 + _AROUND
+    panel.set_xlim(10 ** (left - _LEFT), 10 ** (left + spans[0] + _RIGHT))
+    panel.set_ylim(10 ** (middle - half), 10 ** (middle + half))
+    panel.xaxis.set_major_formatter(lambda n, _: _count(int(n)))
+    panel.yaxis.set_major_formatter(lambda value, _: _amount(value, quantity))
+    is_below, at_end = True, False
     if peer:
-        parts += [
-            _mark(54, under - 4, "peer"),
-            _text(63, under, case["peer"], "peer"),
-            _comparison(quantity, ours, peer),
-        ]
-    values = [math.log10(value) for _, value in ours + peer]
-    left = math.log10(min(n for n, _ in ours + peer)) - _LEFT / scale.along
-    # The range of a case is centred in that of the widest.
-    free = _HEIGHT - _TOP - _BOTTOM - (max(values) - min(values)) * scale.up
-    low = min(values) - (_BOTTOM + free / 2) / scale.up
-    bottom = _TITLE + _HEIGHT
-
-    def place(n: float, value: float) -> tuple[float, float]:
-        return _AXIS + (math.log10(n) - left) * scale.along, bottom - (math.log10(value) - low) * scale.up
-
-    for power in range(math.ceil(low), math.floor(low + _HEIGHT / scale.up) + 1):
-        y = place(1, 10.0**power)[1]
-        parts += [_rule(_AXIS, y, _WIDTH, y), _text(_AXIS - 6, y + 4, _amount(10.0**power, quantity), "end")]
-    right = math.ceil(math.log10(max(n for n, _ in ours + peer)))
-    for power in range(math.ceil(left), min(right, math.floor(left + (_WIDTH - _AXIS) / scale.along)) + 1):
-        x = place(10.0**power, 1)[0]
-        parts += [_rule(x, _TITLE, x, bottom), _text(x, bottom + 15, _count(10**power), "middle")]
-    for side, own in (("peer", peer), ("ours", ours)):
-        placed = [place(*point) for point in own]
-        parts += [_line(placed, side), *(_mark(x, y, side) for x, y in placed)]
-    if peer:
-        n = peer[-1][0]
-        parts.append(_line([place(n, dict(ours)[n]), place(n, dict(peer)[n])], "gap"))
-    failed = [failure for row in case["rows"] for failure in row["failures"]]
-    if failed:
-        parts.append(_text(_WIDTH, bottom - 6, failed[0], "wrong label end"))
-    return parts + _labels(quantity, ours, peer, place)
+        n, value = peer[-1]
+        is_below, at_end = dict(ours)[n] <= value, n == ours[-1][0]
+        panel.plot([n, n], [dict(ours)[n], value], ":", color="grey", linewidth=1)
+        # On the line of the name, above the title.
+        comparison = _comparison(quantity, n, dict(ours)[n], value) + "\n" * len(_wrapped(case["title"]))
+        panel.set_title(comparison, loc="right", pad=20, fontweight="bold")
+        # Beside the last point, or above or below it where ours continue.
+        shift, align = ((6, 7), "left") if at_end else ((0, 9), "center")
+        _label(panel, quantity, peer, "peer", (shift[0], shift[1] if is_below else -shift[1]), align)
+    _label(panel, quantity, ours, "ours", (6, (-7 if is_below else 7) * at_end), "left")
+    failures = [failure for row in case["rows"] for failure in row["failures"]]
+    if failures:
+        panel.text(1, 0, failures[0], color="#be123c", ha="right", va="bottom", transform=panel.transAxes)
 
 
-def _comparison(quantity: Quantity, ours: Points, peer: Points) -> str:
-    """Compare the two sides at the largest size that both ran."""
-    n, value = peer[-1]
-    own = dict(ours)[n]
-    if min(own, value) <= quantity.least:
+def _comparison(quantity: Quantity, n: int, ours: float, peer: float) -> str:
+    """Compare the two sides at the largest size that both ran; empty where one is noise."""
+    if min(ours, peer) <= quantity.least:
         return ""
-    times = max(own / value, value / own)
-    words = quantity.less if own < value else quantity.more
-    shown = quantity.same if times < 1.05 else f"{times:.{1 if times < 9.95 else 0}f}× {words}"
-    return f'<text x="{_WIDTH}" y="12" class="times end">{shown}<tspan class="small"> at {_count(n)}</tspan></text>'
+    times = max(ours / peer, peer / ours)
+    words = quantity.less if ours < peer else quantity.more
+    return f"{quantity.same if times < 1.05 else f'{times:.{1 if times < 9.95 else 0}f}× {words}'} at {_count(n)}"
 
 
-def _labels(quantity: Quantity, ours: Points, peer: Points, place: Place) -> list[str]:
-    """Label the last points of both sides with their value and their growth."""
-    x, y = place(*ours[-1])
-    parts = []
-    if peer:
-        peer_x, peer_y = place(*peer[-1])
-        if peer[-1][0] == ours[-1][0]:
-            # Side by side, so one above the other.
-            lower = 1 if y >= peer_y else -1
-            apart = max(0.0, 15 - abs(y - peer_y)) / 2 * lower
-            y, peer_y, peer_x = y + apart, peer_y - apart + 4, peer_x + 9
-        elif peer_y <= place(peer[-1][0], dict(ours)[peer[-1][0]])[1]:
-            peer_x, peer_y = max(_AXIS + 3, peer_x - _LABEL), peer_y - 9
-        else:
-            peer_x, peer_y = peer_x + 5, peer_y + 17
-        parts.append(_label(peer_x, peer_y, "peer label", quantity, peer))
-    parts.append(_label(x + 9, y + 4, "ours strong label", quantity, ours))
-    return parts
-
-
-def _label(x: float, y: float, kind: str, quantity: Quantity, own: Points) -> str:
-    """Label a line with the value at the largest size, and the growth exponent of all values above noise."""
-    value = own[-1][1]
+def _label(panel: Axes, quantity: Quantity, side: Points, key: str, shift: tuple[float, float], align: str) -> None:
+    """Label the last point with its value and the growth exponent of all values above noise."""
+    value = side[-1][1]
     shown = _amount(value, quantity) if value > quantity.least else f"< {_amount(value, quantity)}"
-    return _text(x, y, shown, kind, growth([point for point in own if point[1] > quantity.least]))
+    exponent = growth([point for point in side if point[1] > quantity.least])
+    words = shown if exponent is None else f"{shown}, n^{exponent:.2f}"
+    style: dict[str, Any] = {
+        "ha": align,
+        "va": "center",
+        "color": _COLORS[key],
+        "fontweight": "bold" if key == "ours" else "normal",
+    }
+    panel.annotate(words, side[-1], shift, textcoords="offset points", gid=f"label-{key}", **style)
 
 
 def _amount(value: float, quantity: Quantity) -> str:
@@ -247,22 +163,3 @@ def _amount(value: float, quantity: Quantity) -> str:
 
 def _count(n: int) -> str:
     return f"{n // 10**6}M" if n >= 10**6 else f"{n // 1000}k" if n >= 1000 else str(n)
-
-
-def _text(x: float, y: float, words: str, kind: str = "", exponent: float | None = None) -> str:
-    power = ""
-    if exponent is not None:
-        power = f'{", " if words else ""}n<tspan class="up" dy="-4">{exponent:.2f}</tspan>'
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}">{escape(words)}{power}</text>'
-
-
-def _line(placed: list[tuple[float, float]], kind: str) -> str:
-    return f'<path class="{kind}" d="M{" L".join(f"{x:.1f} {y:.1f}" for x, y in placed)}"/>' if placed else ""
-
-
-def _mark(x: float, y: float, side: str) -> str:
-    return f'<circle class="{side}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
-
-
-def _rule(x: float, y: float, to_x: float, to_y: float) -> str:
-    return f'<line class="rule" x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}"/>'

@@ -135,7 +135,7 @@ def summary(report: dict[str, Any]) -> list[str]:
 PAGE = """\
 # Benchmarks
 
-Written by `scripts/reports/benchmark/__main__.py --all`. {verdict}
+Written by `make benchmark`. {verdict}
 
 {about}
 

@@ -10,8 +10,6 @@ thread: `make encoders` sets the environment for it. Time is processor time, whi
 time on the clock. The captions and the judged pairs are those under $METRICS_TEST_DATA.
 """
 
-import argparse
-import os
 import sys
 import tempfile
 import time
@@ -23,10 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from scripts.arguments import data_folder, make_parser
 from scripts.reports.benchmark.measure import machine
 from scripts.reports.encoders.recipes import ENCODERS
 from text_metrics import load
-from text_metrics.commands.meta_eval.agreement import Draws, balanced_accuracy, compare
+from text_metrics.commands.meta_eval.agreement import balanced_accuracy, compare
+from text_metrics.commands.meta_eval.bootstrap import Draws
 from text_metrics.commands.meta_eval.pairs import read_verdict, read_votes
 from text_metrics.commands.meta_eval.rows import rule_rows
 from text_metrics.commands.shared.command import command
@@ -182,19 +182,17 @@ def make(names: Sequence[str], scratch: Path) -> tuple[dict[str, Any], dict[str,
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("table", choices=("time", "agreement"))
     parser.add_argument("--only", nargs="+", choices=ENCODERS, default=list(ENCODERS), help="compare these encoders")
     parser.add_argument("--sizes", nargs="+", type=int, default=[4_000, 20_000], metavar="N", help="captions to time")
     parser.add_argument("--rounds", nargs="+", type=int, default=[5, 2], metavar="N", help="turns at each size")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between its markers in a page")
     arguments = parser.parse_args()
-    if "METRICS_TEST_DATA" not in os.environ:
-        parser.error("METRICS_TEST_DATA must name the folder with the captions and the judged pairs")
     if len(arguments.rounds) != len(arguments.sizes) or min(arguments.rounds) < 1:
         parser.error(f"--rounds must give one number for each of --sizes. Got {arguments.rounds}, {arguments.sizes}.")
     torch.set_num_threads(1)
-    data = Path(os.environ["METRICS_TEST_DATA"]) / "data"
+    data = data_folder(parser)
     check_outputs([data], [arguments.write])
     captions = read_text_lines(data / "text" / "coco_captions_20k.txt")
     with tempfile.TemporaryDirectory() as scratch:

@@ -6,8 +6,7 @@ correlation of the two over the sets of a question, averaged over questions, wit
 A correlation of 1 says that the pipeline ranks the sets as people's labels do.
 
     python -m scripts.reports.probeval                           Commonsense Frame Completion's dev set
-    python -m scripts.reports.probeval --report VALIDATION.md --plot validation.png
-    python -m scripts.reports.probeval --targets dev.jsonl --assessments dev.assessments.jsonl     ProtoQA's files
+    python -m scripts.reports.probeval --report VALIDATION.md --scatter scatter.png
 
 There are three tables. Most released answers equal a gold answer, and those are easy to match; so the others use
 answers that equal none: those that the model gave (where there are enough of them), and gold answers, half of the
@@ -18,34 +17,35 @@ import argparse
 import os
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
+from scripts.arguments import DATA, make_parser
 from scripts.reports.probeval.pools import VIEWS, Pool, read
 from scripts.reports.probeval.schemes import SCHEMES, draw
+from text_metrics.commands.meta_eval.bootstrap import percentile_interval
 from text_metrics.commands.shared.command import command, drawn
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.commands.shared.pages import markdown_table, save_figure
 from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
-from text_metrics.metrics.probeval.core_vectors import load_vectors
+from text_metrics.metrics.probeval.core_models import DEFAULT_MODEL
 from text_metrics.metrics.probeval.probeval_formats import WRONG
 from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, cluster_maximum
 from text_metrics.metrics.probeval.probeval_pipeline import (
     Resources,
-    Settings,
     cluster,
     match,
-    needs_embeddings,
-    resolve,
     score,
 )
 from text_metrics.metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores
+from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings, resolve
 from text_metrics.metrics.probeval.probeval_soft import words
-from text_metrics.metrics.probeval.probeval_vectors import Embeddings, average_word_vectors
+from text_metrics.metrics.probeval.probeval_vectors import Embeddings
 from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet
 
 CLUSTERINGS = ("human", "soft", "hac", "xmeans", "gmeans", "none")
@@ -53,15 +53,16 @@ MATCHERS = ("soft", "cosine", "wordnet", "gp", "cascade")
 PROTOQA_RULES = ("max_answers_10", "max_incorrect_3")
 BASELINE = "hac + cosine"  # the others are compared with it, question by question
 RESAMPLES = 2000
+SEED = 0
 
 
-def settings_for(clustering: str, matcher: str, parity: bool) -> Settings:
+def settings_for(clustering: str, matcher: str) -> ProbevalSettings:
     """Return the default settings of a pipeline."""
-    return resolve(Settings(clustering=clustering, matcher=matcher, parity=parity), [])
+    return resolve(ProbevalSettings(clustering=clustering, matcher=matcher), [])
 
 
 def score_sets(
-    pool: Pool, sets: list[np.ndarray], pipelines: dict[str, Settings], resources: Resources
+    pool: Pool, sets: list[np.ndarray], pipelines: dict[str, ProbevalSettings], resources: Resources
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Score sets of answers by people's clusters and labels, and by each pipeline.
 
@@ -75,8 +76,8 @@ def score_sets(
     found : dict from a pipeline's name to an ndarray of the same shape; ProtoQA's scores have the sign changed
     """
     question = pool.question
-    human = next(iter(pipelines.values()))._replace(clustering="human", matcher="human")
     labels = [[*(question.clusters or []), WRONG][column] for column in pool.columns]
+    human = replace(next(iter(pipelines.values())), clustering="human", matcher="human", labels=labels)
     clusters = cluster(question, human, resources)
     weights = match(question, clusters, human, resources, labels)
     truth = [[score(row, weights, clusters, human).score for row in rows] for rows in sets]
@@ -132,41 +133,35 @@ def pool_questions(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> di
     return {name: (np.concatenate([found[name].ravel() for _, found in scored]), truth) for name in scored[0][1]}
 
 
-def interval(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float, float]:
-    """Average over questions, with a 95 % bootstrap interval."""
-    values = values[~np.isnan(values)]
-    if not len(values):
-        return float("nan"), float("nan"), float("nan")
-    means = values[rng.integers(len(values), size=(RESAMPLES, len(values)))].mean(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(values.mean()), float(low), float(high)
-
-
-def table(found: dict[str, np.ndarray], seed: int) -> list[str]:
+def table(found: dict[str, np.ndarray]) -> list[str]:
     """Format correlations, (questions, schemes) for each pipeline, as Markdown."""
     compared = [BASELINE] if BASELINE in found else []
     rows = [["pipeline", *(scheme.__name__.replace("_", " ") for scheme in SCHEMES), "mean"]]
     rows[0] += [f"mean, less that of {name}" for name in compared]
     for name, values in found.items():
         columns = [*values.T, values.mean(axis=1), *((values - found[other]).mean(axis=1) for other in compared)]
-        rows.append([name, *(mean_cell(column, seed) for column in columns)])
+        rows.append([name, *(mean_cell(column) for column in columns)])
     return markdown_table(rows)
 
 
-def mean_cell(values: np.ndarray, seed: int) -> str:
-    """Format the mean over questions and its interval."""
-    mean, low, high = interval(values, np.random.default_rng(seed))
-    return f"{mean:.3f} [{low:.3f}, {high:.3f}]"
+def mean_cell(values: np.ndarray) -> str:
+    """Format the mean over questions, with its 95 % bootstrap interval."""
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return "nan [nan, nan]"
+    drawn = np.random.default_rng(SEED).integers(len(values), size=(RESAMPLES, len(values)))
+    low, high = percentile_interval(values[drawn].mean(axis=1))
+    return f"{values.mean():.3f} [{low:.3f}, {high:.3f}]"
 
 
-def other_table(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], seed: int) -> list[str]:
+def other_table(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> list[str]:
     """Format Pearson's correlation, over the sets of a question, and both correlations over all sets, as Markdown."""
     by_question = [correlations(one, pearsonr) for one in scored]
     rows = [["pipeline", "Pearson", "Spearman, pooled", "Pearson, pooled"]]
     for name, pair in pool_questions(scored).items():
         values = np.array([one[name] for one in by_question]).mean(axis=1)
         pooled = (f"{correlate(*pair, statistic):.3f}" for statistic in (spearmanr, pearsonr))
-        rows.append([name, mean_cell(values, seed), *pooled])
+        rows.append([name, mean_cell(values), *pooled])
     return markdown_table(rows)
 
 
@@ -190,52 +185,24 @@ def plot_scatter(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], title: 
     save_figure(figure, path, dpi=120)
 
 
-def plot(tables: dict[str, dict[str, np.ndarray]], path: Path) -> None:
-    """Plot the mean correlation of each pipeline, a panel for each table."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, len(tables), figsize=(6 * len(tables), 7), sharey=True, squeeze=False)
-    for panel, (title, found) in zip(axes[0], tables.items(), strict=True):
-        cells = [interval(values.mean(axis=1), np.random.default_rng(0)) for values in found.values()]
-        middle = np.array([mean for mean, _, _ in cells])
-        reach = np.array([[mean - low, high - mean] for mean, low, high in cells]).T
-        panel.errorbar(middle, range(len(cells)), xerr=reach, fmt="o")
-        panel.set_yticks(range(len(cells)), list(found))
-        panel.set_title(title, fontsize=9)
-        panel.set_xlabel("mean Spearman correlation with people's scores")
-        panel.grid(axis="x", alpha=0.3)
-    axes[0][0].invert_yaxis()
-    figure.tight_layout()
-    save_figure(figure, path, dpi=120)
-
-
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
-    data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data" / "probeval"
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    data = Path(os.environ.get(DATA, "")) / "data" / "probeval"
+    parser = make_parser(__doc__)
     parser.add_argument("--targets", type=Path, default=data / "cfc_dev_targets.jsonl", help="gold answer clusters")
     parser.add_argument("--predictions", type=Path, default=data / "cfc_dev_annotated_predictions.json")
-    parser.add_argument("--assessments", type=Path, help="ProtoQA's labelled answers, in place of --predictions")
     parser.add_argument("--clusterings", nargs="+", default=CLUSTERINGS, choices=CLUSTERINGS)
     parser.add_argument("--matchers", nargs="+", default=MATCHERS, choices=MATCHERS)
     parser.add_argument("--sets", type=int, default=50, help="sets drawn for each question and scheme")
-    parser.add_argument("--model", default="all-MiniLM-L6-v2")
-    parser.add_argument("--vectors", help="word vectors, in place of --model")
-    parser.add_argument("--parity", action="store_true", help="the original's matching and smoothing")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--report", type=Path, help="write the tables to a file too")
-    parser.add_argument("--plot", type=drawn, help="draw them")
     parser.add_argument("--others", action="store_true", help="Pearson's correlation and pooled correlations too")
     parser.add_argument("--scatter", type=drawn, help="draw each pipeline's scores of all answers against people's")
     arguments = parser.parse_args()
     if arguments.sets < 1:
         parser.error(f"--sets must be at least 1. Got {arguments.sets}.")
-    reads = [arguments.targets, arguments.predictions, arguments.assessments]
-    reads += [*module_files(arguments.model), *module_files(arguments.vectors)]
-    check_outputs(reads, [arguments.report, arguments.plot, arguments.scatter])
+    reads = [arguments.targets, arguments.predictions, *module_files(arguments.model)]
+    check_outputs(reads, [arguments.report, arguments.scatter])
     return arguments
 
 
@@ -243,34 +210,28 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
-    asked = read(arguments.targets, arguments.predictions, arguments.assessments)
-    answers = {text for question, labelled in asked for text in [*question.gold, *labelled]}
+    questions = read(arguments.targets, arguments.predictions)
+    answers = {text for question, labelled in questions for text in [*question.gold, *labelled]}
     texts = sorted(answers | {words(text).content for text in answers})
-    if arguments.vectors:
-        matrix, identity = average_word_vectors(texts, load_vectors(arguments.vectors))
-    else:
-        encoded = encode(texts, EncoderSettings(arguments.model))
-        matrix, identity = encoded.embeddings, encoded.signed["model"]
-    resources = Resources(Embeddings(texts, matrix), WordNetMatcher(load_wordnet()))
+    encoded = encode(texts, EncoderSettings(arguments.model))
+    resources = Resources(Embeddings(texts, encoded.embeddings), WordNetMatcher(load_wordnet()))
     pipelines = {
         f"{clustering} + {matcher}": settings
         for clustering in arguments.clusterings
         for matcher in arguments.matchers
         if (clustering != "soft" or matcher == "soft")
-        and (needs_embeddings(settings := settings_for(clustering, matcher, arguments.parity)) or matcher == "wordnet")
+        and ((settings := settings_for(clustering, matcher)).needs_embeddings or matcher == "wordnet")
     }
 
     lines = [
-        f"{arguments.targets.name}, {arguments.sets} sets a scheme, seed {arguments.seed}, embeddings {identity}"
-        f"{', parity' if arguments.parity else ''}. Mean over questions of Spearman's correlation, "
-        "with 95 % bootstrap intervals over questions."
+        f"{arguments.targets.name}, {arguments.sets} sets a scheme, seed {SEED}, embeddings {encoded.signed['model']}. "
+        "Mean over questions of Spearman's correlation, with 95 % bootstrap intervals over questions."
     ]
-    tables: dict[str, dict[str, np.ndarray]] = {}
     for title, view in VIEWS.items():
-        rng = np.random.default_rng(arguments.seed)
+        rng = np.random.default_rng(SEED)
         scored = []
         shares = []
-        for question, labelled in asked:
+        for question, labelled in questions:
             pool = view(question, labelled, rng)
             if pool is None:
                 continue
@@ -278,24 +239,22 @@ def main() -> int:
             scored.append(score_sets(pool, sets, pipelines, resources))
             equal = np.array([text in set(pool.question.gold) for text in pool.question.answers])
             shares.append(float(pool.question.counts[equal].sum() / pool.question.counts.sum()))
-        lines += ["", f"### {title.capitalize()}: {len(scored)} of {len(asked)} questions"]
+        lines += ["", f"### {title.capitalize()}: {len(scored)} of {len(questions)} questions"]
         if not scored:
             lines += ["", "No question has enough such answers."]
             continue
-        rows = [correlations(one) for one in scored]
-        tables[title] = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        by_question = [correlations(scores) for scores in scored]
+        pooled = {name: np.array([row[name] for row in by_question]) for name in by_question[0]}
         lines += ["", f"{100 * np.mean(shares):.0f} % of the answers in a pool equal a gold answer.", ""]
-        lines += table(tables[title], arguments.seed)
+        lines += table(pooled)
         if arguments.others:
-            lines += ["", "Other correlations:", "", *other_table(scored, arguments.seed)]
-        if arguments.scatter and len(tables) == 1:
+            lines += ["", "Other correlations:", "", *other_table(scored)]
+        if arguments.scatter and title == "all answers":
             plot_scatter(scored, title, arguments.scatter)
     text = "\n".join(lines) + "\n"
     print(text)
     if arguments.report:
         write_text(arguments.report, text)
-    if arguments.plot:
-        plot(tables, arguments.plot)
     return 0
 
 

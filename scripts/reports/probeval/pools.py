@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.shared.files import read_json, read_objects, read_part
-from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, parse_rows, questions
+from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, parse_rows, read_questions
 from text_metrics.metrics.probeval.probeval_released import from_protoqa, parse_target
 
 GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
@@ -33,7 +33,7 @@ class Pool(NamedTuple):
         return gold / gold.sum(), own / own.sum()
 
 
-def read(targets: Path, predictions: Path | None, assessments: Path | None) -> list[tuple[Question, dict[str, list]]]:
+def read(targets: Path, predictions: Path) -> list[tuple[Question, dict[str, list]]]:
     """Read questions, each with the labelled answers of models: a dict from text to [cluster, count].
 
     Predictions without labels have those of the gold answers that they equal; the others are left out.
@@ -41,33 +41,23 @@ def read(targets: Path, predictions: Path | None, assessments: Path | None) -> l
     Raises
     ------
     ValueError
-        If a file is not what it should be; it names the file, and the line or question.
+        If a file is invalid; it names the file, and the line or question.
     """
+    content = read_json(predictions)
+    keys = set(content) if isinstance(content, dict) else set()
+    is_unlabelled = "model_answers" in keys and "annotated_prediction_data" not in keys
+    key, kind = ("model_answers", list) if is_unlabelled else ("annotated_prediction_data", dict)
     labelled: dict[str, dict[str, list]] = {}
-    by_people = True
-    if assessments is not None:
-        for where, record in read_objects(assessments):
-            identity = read_part(record, where, str, "question_id")
-            if identity in labelled:
-                raise ValueError(f"{where}: question {identity!r} comes twice.")
-            labels = read_part(record, where, dict, "assessments")
-            labelled[identity] = {text: [str(label), 1] for text, label in labels.items()}
-    else:
-        assert predictions is not None
-        found = read_json(predictions)
-        by_people = not isinstance(found, dict) or "model_answers" not in found or "annotated_prediction_data" in found
-        data = read_part(found, str(predictions), dict, "annotated_prediction_data") if by_people else {}
-        if not by_people:
-            for identity, answers in read_part(found, str(predictions), dict, "model_answers").items():
-                texts = read_part(answers, f"{predictions}: question {identity!r}", list)
-                labelled[identity] = {str(text): [None, count] for text, count in Counter(texts).items()}
-        for identity in data:
-            where = f"{predictions}: question {identity!r}"
-            answers = read_part(data[identity], where, dict)
-            labelled[identity] = {
-                text: [str(read_part(entry, f"{where}, answer {text!r:.80}", object, "cluster")), _count(entry, where)]
-                for text, entry in answers.items()
-            }
+    for identity, answers in read_part(content, str(predictions), dict, key).items():
+        where = f"{predictions}: question {identity!r}"
+        entries = read_part(answers, where, kind)
+        if is_unlabelled:
+            labelled[identity] = {str(text): [None, count] for text, count in Counter(entries).items()}
+            continue
+        labelled[identity] = {
+            text: [str(read_part(entry, f"{where}, answer {text!r:.80}", object, "cluster")), _count(entry, where)]
+            for text, entry in entries.items()
+        }
     records = list(read_objects(targets))
     for where, record in records:
         parse_target(record, where)
@@ -75,7 +65,7 @@ def read(targets: Path, predictions: Path | None, assessments: Path | None) -> l
         rows = from_protoqa(
             [record for _, record in records], {identity: list(answers) for identity, answers in labelled.items()}
         )
-        asked = questions(rows["predictions"], rows["references"])
+        asked = read_questions(rows["predictions"], rows["references"])
     except (TypeError, ValueError) as error:
         raise ValueError(f"{targets}: {error}") from None
     for question in asked:
@@ -84,9 +74,9 @@ def read(targets: Path, predictions: Path | None, assessments: Path | None) -> l
                 f"{targets}: question {question.name!r} must have a cluster for each answer, and at most "
                 f"{MOST_ANSWERS:,} answers."
             )
-    if by_people:
-        return [(question, labelled[question.name]) for question in asked]
-    return [(question, _label_equal(question, labelled[question.name])) for question in asked]
+    if is_unlabelled:
+        return [(question, _label_equal(question, labelled[question.name])) for question in asked]
+    return [(question, labelled[question.name]) for question in asked]
 
 
 def _label_equal(question: Question, answers: dict[str, list]) -> dict[str, list]:
@@ -112,7 +102,7 @@ def make_pool(question: Question, gold: list[dict], labelled: dict[str, list]) -
     if len(clusters) < 2 or len(reached) < 2 or sum(count for _, count in labelled.values()) < MIN_ANSWERS:
         return None
     rows = parse_rows([{"id": question.name, "answers": answers}], [{"id": question.name, "answers": gold}])
-    (asked,) = questions(*rows)
+    (asked,) = read_questions(*rows)
     own = [columns.get(labelled[text][0], len(clusters)) for text in asked.answers]
     return Pool(asked, np.array(own))
 

@@ -16,18 +16,18 @@ def split_words(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def read_brown(path: Path) -> Iterator[list[list[list[tuple[str, str]]]]]:
-    """Yield the documents of the tagged Brown corpus: paragraphs of sentences of (word, tag)."""
+def read_brown(path: Path) -> Iterator[list[list[tuple[str, str]]]]:
+    """Yield the documents of the tagged Brown corpus: sentences of (word, tag)."""
     for name, data in read_archive(path, r"^brown/c[a-r]\d\d$"):
-        paragraphs: list[list[list[tuple[str, str]]]] = [[]]
+        sentences: list[list[tuple[str, str]]] = []
         for number, line in enumerate(data.decode("utf-8", errors="replace").split("\n"), 1):
             tagged = [token.rsplit("/", 1) for token in line.split()]
             if any(len(pair) != 2 for pair in tagged):
                 raise ValueError(f"{path}: {name}, line {number} has a word without a tag.")
             sentence = [(word, tag) for word, tag in tagged if word not in ("``", "''")]
             if sentence:
-                paragraphs[-1].append(sentence)
-        yield [paragraph for paragraph in paragraphs if paragraph]
+                sentences.append(sentence)
+        yield sentences
 
 
 def read_plain(path: Path, pattern: str, tokenized: bool = False) -> Iterator[list[str]]:
@@ -39,10 +39,7 @@ def read_plain(path: Path, pattern: str, tokenized: bool = False) -> Iterator[li
 
 def documents(folder: Path) -> list[list[list[str]]]:
     """Read the documents of all corpora in a folder; the names of speakers are removed."""
-    found = [
-        [[word for word, _ in sentence] for paragraph in document for sentence in paragraph]
-        for document in read_brown(folder / "brown.zip")
-    ]
+    texts = [[[word for word, _ in sentence] for sentence in document] for document in read_brown(folder / "brown.zip")]
     for archive, pattern, tokenized in (
         ("abc.zip", r"\.txt$", False),
         ("state_union.zip", r"\.txt$", False),
@@ -50,5 +47,5 @@ def documents(folder: Path) -> list[list[list[str]]]:
         ("webtext.zip", r"(overheard|wine)\.txt$", False),
     ):
         for document in read_plain(folder / archive, pattern, tokenized):
-            found.append([split_words(re.sub(r"^[A-Z][\w #']{0,20}: ", "", sentence)) for sentence in document])
-    return found
+            texts.append([split_words(re.sub(r"^[A-Z][\w #']{0,20}: ", "", sentence)) for sentence in document])
+    return texts

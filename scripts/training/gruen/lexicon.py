@@ -1,5 +1,6 @@
 """Function words, and the inflected forms of verbs and nouns as found in the tags of the Brown corpus."""
 
+import itertools
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -36,10 +37,8 @@ def learn_lexicon(path: Path) -> Lexicon:
     """Read the forms of words from the tags of the Brown corpus, a zip file."""
     tags: dict[str, Counter[str]] = defaultdict(Counter)
     for document in read_brown(path):
-        for paragraph in document:
-            for sentence in paragraph:
-                for word, tag in sentence:
-                    tags[word.lower()][tag.split("-")[0].rstrip("*$")] += 1
+        for word, tag in itertools.chain.from_iterable(document):
+            tags[word.lower()][tag.split("-")[0].rstrip("*$")] += 1
     sure = {}
     for word, counts in tags.items():
         tag, count = counts.most_common(1)[0]

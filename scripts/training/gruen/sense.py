@@ -10,7 +10,7 @@ from scripts.training.gruen.corruptions import Corrupted
 WORDNET = Path("/usr/share/wordnet")
 _NOUNS, _VERBS = ("NN", "NNS"), ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
 Tagger = Callable[[list[str]], list[tuple[str, str]]]
-# A word must be there as often as this to replace another.
+# Minimum number of occurrences of a replacement.
 _FREQUENT = 5
 
 
@@ -24,7 +24,7 @@ def noun_classes(folder: Path = WORDNET) -> dict[str, str]:
 
 
 class SenseCorruptor:
-    """Corrupt the sense of sentences; seeded. It takes the place of `Corruptor` in a `Corpus`.
+    """Corrupt the sense of sentences; seeded. Replaces `Corruptor` in a `Corpus`.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ class SenseCorruptor:
     def corrupt(self, words: list[str], how: str | None = None) -> Corrupted | None:
         """Corrupt a sentence by one kind, or by a random one; None if it does not apply."""
         for kind in [how] if how else self.random.sample(list(self.kinds), len(self.kinds)):
-            found = self.kinds[kind](words, self.tags(words))
-            if found is not None:
-                return Corrupted(found, [a != b for a, b in zip(words, found, strict=True)], kind)
+            changed = self.kinds[kind](words, self.tags(words))
+            if changed is not None:
+                return Corrupted(changed, [a != b for a, b in zip(words, changed, strict=True)], kind)
         return None
 
     def _class(self, word: str) -> str | None:
@@ -77,10 +77,10 @@ class SenseCorruptor:
 
     def _other(self, word: str, tag: str) -> str | None:
         """Draw a word of the same tag, and for nouns of another class, that "a" or "an" fits as well."""
-        vowel, own = word[0].lower() in "aeiou", self._class(word)
+        vowel, noun_class = word[0].lower() in "aeiou", self._class(word)
         for _ in range(20):
             other = self.random.choice(self._frequent[tag] or [word])
-            fits = tag in _VERBS or ((other[0] in "aeiou") == vowel and self._class(other) != own)
+            fits = tag in _VERBS or ((other[0] in "aeiou") == vowel and self._class(other) != noun_class)
             if fits and other != word.lower():
                 return other.capitalize() if word[0].isupper() else other
         return None

@@ -1,4 +1,4 @@
-"""Faults planted into texts: repetition, and sentences that belong to another text."""
+"""Faults inserted into texts: repetition, and sentences from another document."""
 
 import random
 import re
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scripts.training.gruen_calibration.corpora import Text
 
-# Places between a sentence and its repetition.
+# Positions between a sentence and its repetition.
 _APART = 3
 # Words of an opening clause, and of a sentence that is repeated.
 _LEAST_CLAUSE, _LEAST_REPEATED = 5, 8
@@ -17,13 +17,13 @@ _CLAUSE = re.compile(r"(?<=[,;:])\s|\s(?=--)")
 class Fault(NamedTuple):
     """How a text is corrupted.
 
-    plant : maps a text, the texts it may borrow from and a random generator to the corrupted text; None if the text has
-        no place for the fault
-    least : sentences that a text needs for it
+    insert : maps a text, the texts to take sentences from and a random generator to the corrupted text; None if the
+        fault does not apply to the text
+    least : minimum number of sentences of a text
     """
 
     name: str
-    plant: Callable[[Text, list[Text], random.Random], list[str] | None]
+    insert: Callable[[Text, list[Text], random.Random], list[str] | None]
     least: int = 3
 
 
@@ -35,14 +35,14 @@ def _clauses(sentence: str) -> list[str]:
     return [clause for part in _CLAUSE.split(sentence) if (clause := part.strip())]
 
 
-def _stranger(text: Text, others: list[Text], draw: random.Random) -> Text:
+def _other_document(text: Text, others: list[Text], draw: random.Random) -> Text:
     while (other := draw.choice(others)).document == text.document:
         pass
     return other
 
 
 def _repeatable(text: Text, draw: random.Random) -> list[int]:
-    """Places of sentences that are long enough to be repeated, and not too near to the end, in random order."""
+    """List the positions of sentences that are long enough to be repeated, and not too near to the end, at random."""
     places = [i for i in range(len(text.sentences) - _APART + 1) if _n_words(text.sentences[i]) >= _LEAST_REPEATED]
     return draw.sample(places, len(places))
 
@@ -52,14 +52,14 @@ def _insert(sentences: list[str], place: int, sentence: str) -> list[str]:
 
 
 def repeat(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
-    """Repeat a sentence three places later."""
+    """Repeat a sentence three positions later."""
     for i in _repeatable(text, draw):
         return _insert(text.sentences, i + _APART, text.sentences[i])
     return None
 
 
 def repeat_changed(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
-    """Repeat a sentence three places later with one of its clauses, at most half of it, from another text."""
+    """Repeat a sentence three positions later, with a clause of at most half its words from another document."""
     for i in _repeatable(text, draw):
         sentence = text.sentences[i]
         clauses = _clauses(sentence)
@@ -67,10 +67,10 @@ def repeat_changed(text: Text, others: list[Text], draw: random.Random) -> list[
         if short:
             k = draw.choice(short)
             length = _n_words(clauses[k])
-            while not (found := _clauses(draw.choice(_stranger(text, others, draw).sentences))):
+            while not (replacements := _clauses(draw.choice(_other_document(text, others, draw).sentences))):
                 pass
-            found.sort(key=lambda clause: abs(_n_words(clause) - length))
-            return _insert(text.sentences, i + _APART, " ".join([*clauses[:k], found[0], *clauses[k + 1 :]]))
+            replacements.sort(key=lambda clause: abs(_n_words(clause) - length))
+            return _insert(text.sentences, i + _APART, " ".join([*clauses[:k], replacements[0], *clauses[k + 1 :]]))
     return None
 
 
@@ -94,26 +94,26 @@ def loop(text: Text, others: list[Text], draw: random.Random) -> list[str] | Non
     return [text.sentences[i + k % 2] for k in range(max(6, len(text.sentences)))]
 
 
-def strange_sentence(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
-    """Put a sentence of another text in the place of an inner one."""
+def foreign_sentence(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+    """Replace an inner sentence with one of another document."""
     i = draw.randrange(1, len(text.sentences) - 1)
-    other = draw.choice(_stranger(text, others, draw).sentences)
+    other = draw.choice(_other_document(text, others, draw).sentences)
     return [*text.sentences[:i], other, *text.sentences[i + 1 :]]
 
 
-def strange_paragraph(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
-    """Put three consecutive sentences of another text, or two into a text of five, in the place of inner ones."""
+def foreign_paragraph(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+    """Replace inner sentences with three consecutive ones of another document; two in a text of fewer than ten."""
     size = 2 if len(text.sentences) < 10 else 3
     i = draw.randrange(1, len(text.sentences) - size)
-    other = _stranger(text, others, draw).sentences
+    other = _other_document(text, others, draw).sentences
     start = draw.randrange(len(other) - size + 1)
     return [*text.sentences[:i], *other[start : start + size], *text.sentences[i + size :]]
 
 
-def strange_half(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
-    """Go on, from the middle, with another text."""
+def foreign_half(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+    """Replace the second half with that of another document."""
     middle = len(text.sentences) // 2
-    return [*text.sentences[:middle], *_stranger(text, others, draw).sentences[middle:]]
+    return [*text.sentences[:middle], *_other_document(text, others, draw).sentences[middle:]]
 
 
 REPETITIONS = (
@@ -123,7 +123,7 @@ REPETITIONS = (
     Fault("loop of two sentences", loop),
 )
 DIGRESSIONS = (
-    Fault("stranger's sentence", strange_sentence),
-    Fault("stranger's paragraph", strange_paragraph, least=5),
-    Fault("second half of another document", strange_half, least=5),
+    Fault("sentence from another document", foreign_sentence),
+    Fault("paragraph from another document", foreign_paragraph, least=5),
+    Fault("second half from another document", foreign_half, least=5),
 )

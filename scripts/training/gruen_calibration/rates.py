@@ -1,4 +1,4 @@
-"""How often texts lose points: as people wrote them, and with a fault planted."""
+"""How often texts lose points: as people wrote them, and with a fault inserted."""
 
 import random
 from collections.abc import Callable
@@ -18,23 +18,23 @@ HUMAN = "as people wrote them"
 
 
 class Row(NamedTuple):
-    """What befell one kind of texts, by size and corpus: values of each text, lower is worse, lost below 0."""
+    """The values of texts with one fault or none, by size and corpus; a text with a value below 0 loses points."""
 
     name: str
     values: dict[int, dict[str, np.ndarray]]
 
     def rate(self, size: int, threshold: float = 0.0) -> float | None:
-        """Return the share of texts below a threshold, corpora weighing the same; None without texts."""
+        """Return the share of texts below a threshold, with equal weights of the corpora; None without texts."""
         shares = [float((values < threshold).mean()) for values in self.values.get(size, {}).values()]
         return float(np.mean(shares)) if shares else None
 
     def quantile(self, size: int, share: float) -> float:
         """Return the threshold below which a share of the texts of a size lies."""
-        own = self.values[size].values()
-        weights = np.concatenate([np.full(len(values), 1 / len(values)) for values in own])
-        values = np.concatenate(list(own))
+        by_corpus = self.values[size].values()
+        weights = np.concatenate([np.full(len(values), 1 / len(values)) for values in by_corpus])
+        values = np.concatenate(list(by_corpus))
         order = np.argsort(values)
-        return float(values[order][np.searchsorted(np.cumsum(weights[order]) / len(own), share)])
+        return float(values[order][np.searchsorted(np.cumsum(weights[order]) / len(by_corpus), share)])
 
 
 class Embeddings:
@@ -52,7 +52,7 @@ class Embeddings:
 
 
 def redundancy_rows(parts: list[Part], rule: RepeatRule = REPEAT_RULE, sizes: tuple[int, ...] = SIZES) -> list[Row]:
-    """Judge the redundancy of texts as they are and with each repetition planted: minus the number of flags."""
+    """Judge the redundancy of texts as they are and with each repetition inserted: minus the number of flags."""
 
     def judge(sentences: list[str]) -> float:
         return -0.1 * find_repeats(sentences, rule).n_flags()
@@ -63,7 +63,7 @@ def redundancy_rows(parts: list[Part], rule: RepeatRule = REPEAT_RULE, sizes: tu
 
 
 def focus_rows(parts: list[Part], embeddings: Embeddings) -> list[Row]:
-    """Judge the focus of texts as they are and with strangers, of all corpora and of their own: margins."""
+    """Judge the focus of texts as they are and with sentences of other documents, of all corpora or of their own."""
 
     def judge(sentences: list[str]) -> float:
         n_words = np.array([len(sentence.split()) for sentence in sentences])
@@ -84,7 +84,7 @@ def _row(
     sizes: tuple[int, ...],
     own_corpus: bool = False,
 ) -> Row:
-    found: dict[int, dict[str, np.ndarray]] = {}
+    values: dict[int, dict[str, np.ndarray]] = {}
     for size in sizes:
         if fault is not None and size < fault.least:
             continue
@@ -98,7 +98,7 @@ def _row(
             else:
                 draw = random.Random(SEED)
                 others: list[Text] = texts if own_corpus else everywhere
-                corrupted = [fault.plant(text, others, draw) for text in texts]
-            values = [judge(sentences) for sentences in corrupted if sentences is not None]
-            found.setdefault(size, {})[part.corpus] = np.array(values)
-    return Row(name, found)
+                corrupted = [fault.insert(text, others, draw) for text in texts]
+            judged = [judge(sentences) for sentences in corrupted if sentences is not None]
+            values.setdefault(size, {})[part.corpus] = np.array(judged)
+    return Row(name, values)

@@ -15,7 +15,7 @@ from .. import inputs, work
 
 logger = logging.getLogger("demo")
 
-# A Space has two processors: more runs at once would only slow each other down. The others wait in the queue.
+# A Space has two processors: more concurrent runs would slow each other down. Further runs wait in the queue.
 AT_ONCE = 3
 _OURS = (inputs.InputError, ValueError, ImportError)
 
@@ -49,13 +49,13 @@ def _place(error: BaseException) -> str:
 
 
 def for_programs(function: Callable[..., dict[str, Any]], name: str) -> Callable[..., dict[str, Any]]:
-    """Wrap an endpoint: its caller receives warnings and readable errors, neither is logged, and may hang up."""
+    """Wrap an endpoint: its caller receives warnings and readable errors, which are not logged, and may disconnect."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        with work.running(_check_caller) as heard:
+        with work.running(_check_caller) as messages:
             result = function(*args, **kwargs)
-        return {**result, "warnings": list(dict.fromkeys(heard))}
+        return {**result, "warnings": list(dict.fromkeys(messages))}
 
     # Gradio names the MCP tool after the function, with the name of the Space before it if it runs on one.
     call.__name__ = "score" if os.environ.get("SPACE_ID") else f"{name}_score"
@@ -63,8 +63,8 @@ def for_programs(function: Callable[..., dict[str, Any]], name: str) -> Callable
 
 
 def _check_caller(done: int, total: int | None) -> None:
-    """Raise an error if nobody waits for the result any more."""
+    """Raise an error if the caller has disconnected."""
     blocks, event_id = LocalContext.blocks.get(None), LocalContext.event_id.get(None)
     event = blocks._queue.event_ids_to_events.get(event_id) if blocks and event_id else None
     if event is not None and not event.alive:
-        raise inputs.InputError("Stopped: the caller hung up.")
+        raise inputs.InputError("Stopped: the caller disconnected.")

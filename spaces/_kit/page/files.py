@@ -1,4 +1,4 @@
-"""The event of a file that was chosen: its columns are listed, and guessed."""
+"""The event of a chosen file: its columns are listed, and those of the roles are guessed."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def wire(space: Space, side: Side) -> None:
         updates = [_offer(table, role, column) for role, column in zip(space.roles, guesses, strict=True)]
         return [*updates, panels.note(f"{len(table.rows):,} rows."), gr.update(interactive=True)]
 
-    outputs = [*side.columns, side.found, side.buttons[2]]
+    outputs = [*side.columns, side.file_note, side.buttons[2]]
     side.file.change(look_into, side.file, outputs, queue=False, api_visibility="private")
 
 

@@ -23,7 +23,7 @@ class Side(NamedTuple):
     grid: gr.Dataframe
     file: gr.File
     columns: list[gr.Dropdown]
-    found: gr.HTML
+    file_note: gr.HTML
     buttons: list[gr.Button]
     chips: list[gr.Button]
     stop: gr.Button
@@ -85,7 +85,7 @@ def input_side(space: Space) -> Side:
                 file_types=list(inputs.SUFFIXES),
                 height=150,
             )
-            found = gr.HTML(padding=False)
+            file_note = gr.HTML(padding=False)
             columns = [
                 gr.Dropdown([], label=f"{role.label}: which column?", visible=False, interactive=True)
                 for role in space.roles
@@ -98,7 +98,7 @@ def input_side(space: Space) -> Side:
         with gr.Accordion("More settings", open=False):
             for component in space.more_settings.values():
                 component.render()
-    return Side(boxes, grid, file, columns, found, buttons, chips, stop, {**space.settings, **space.more_settings})
+    return Side(boxes, grid, file, columns, file_note, buttons, chips, stop, {**space.settings, **space.more_settings})
 
 
 def result_side(space: Space) -> Shown:
@@ -142,13 +142,13 @@ def _table(label: str) -> gr.Dataframe:
     )
 
 
-def show_result(space: Space, shown: Shown, data: Any, result: Result, heard: Sequence[str]) -> dict[Any, Any]:
+def show_result(space: Space, shown: Shown, data: Any, result: Result, messages: Sequence[str]) -> dict[Any, Any]:
     """Return the updates that show a result, with the warnings of the metric beside the answer."""
     tables = {"Details": result.details}
     if result.scores is not None:
         tables["All scores"] = result.scores
     changes: dict[Any, Any] = {
-        shown.answer: panels.add_notes(result.answer, dict.fromkeys(heard)),
+        shown.answer: panels.add_notes(result.answer, dict.fromkeys(messages)),
         shown.column: gr.update(visible=True),
         shown.table: _filled(result.details),
         shown.links: downloads.links(space.name, tables, result.report),
@@ -182,7 +182,7 @@ def column_widths(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> list
     longer = [max(min(max(map(len, column)), _LONGEST_TEXT) - _LONGEST_WORD, 0) for column in columns]
     rest = max(_TABLE_PIXELS - sum(least), 0)
     parts = [more / sum(longer) if any(longer) else 1 / len(columns) for more in longer]
-    widths = [own + rest * part for own, part in zip(least, parts, strict=True)]
+    widths = [width + rest * part for width, part in zip(least, parts, strict=True)]
     return [f"{100 * width / sum(widths):.2f}%" for width in widths]
 
 

@@ -149,10 +149,10 @@ def _handler(page: Page, read: Reader, n_inputs: int) -> Callable[..., Iterator[
             if data is None:
                 yield hidden
                 return
-            with work.running(step) as heard:
+            with work.running(step) as messages:
                 settings = dict(zip(side.settings, values[n_inputs:], strict=True))
                 result = space.score(data, chosen, settings)
-            yield hidden | show_result(space, shown, data, result, heard)
+            yield hidden | show_result(space, shown, data, result, messages)
         except work.StoppedError:
             yield {}
         except Exception as error:

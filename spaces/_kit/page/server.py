@@ -109,7 +109,7 @@ def json_tool(demo: gr.Blocks) -> None:
     server: Any = demo.mcp_server_obj
 
     def as_json(data: Any, root_url: str) -> list[Any]:
-        return [server.types.TextContent(type="text", text=json.dumps(one, ensure_ascii=False)) for one in data]
+        return [server.types.TextContent(type="text", text=json.dumps(value, ensure_ascii=False)) for value in data]
 
     server.postprocess_output_data = as_json
 

@@ -15,30 +15,30 @@ def wire(demo: gr.Blocks, side: Side) -> None:
         return
 
     def from_url(request: gr.Request) -> dict[Any, Any]:
-        asked = dict(request.query_params)
-        return {component: setting_from_query(component, asked.get(name)) for name, component in side.settings.items()}
+        query = dict(request.query_params)
+        return {component: setting_from_query(component, query.get(name)) for name, component in side.settings.items()}
 
     demo.load(from_url, None, settings, queue=False, api_visibility="private")
     gr.on([component.change for component in settings], None, settings, None, js=_write_script(list(side.settings)))
 
 
-def setting_from_query(component: Any, asked: str | None) -> Any:
-    """Return the value that a query asks for if the component allows it, else `gr.skip()`."""
-    if asked is None:
+def setting_from_query(component: Any, text: str | None) -> Any:
+    """Return the value of a setting in a query if the component allows it, else `gr.skip()`."""
+    if text is None:
         return gr.skip()
     if isinstance(component, gr.Checkbox):
-        return {"true": True, "false": False}.get(asked, gr.skip())
+        return {"true": True, "false": False}.get(text, gr.skip())
     if isinstance(component, gr.CheckboxGroup):
-        names = asked.split(",")
+        names = text.split(",")
         return names if all(name in [value for _, value in component.choices] for name in names) else gr.skip()
     if isinstance(component, gr.Slider):
         try:
-            number = float(asked)
+            number = float(text)
         except ValueError:
             return gr.skip()
         return number if component.minimum <= number <= component.maximum else gr.skip()
     for _, value in component.choices:
-        if str(value) == asked:
+        if str(value) == text:
             return value
     return gr.skip()
 

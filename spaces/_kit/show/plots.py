@@ -171,14 +171,14 @@ def ranked_bars(items: Sequence[tuple[str, float, int, str]], names: Sequence[st
     """
     picture = figure(max(300, 90 + (26 if len(items) <= 20 else 18) * len(items)), legend=len(names) > 1)
     for i, name in enumerate(names):
-        own = [item for item in items if item[2] == i]
+        members = [item for item in items if item[2] == i]
         picture.add_bar(
-            y=[html.escape(item[0], quote=False) for item in own],
-            x=[item[1] for item in own],
+            y=[html.escape(item[0], quote=False) for item in members],
+            x=[item[1] for item in members],
             orientation="h",
             name=html.escape(name, quote=False),
             marker=_fill(i),
-            customdata=[label(item[3]) for item in own],
+            customdata=[label(item[3]) for item in members],
             hovertemplate="%{customdata}<br>%{x:.3f}<extra></extra>",
         )
     order = [html.escape(item[0], quote=False) for item in items]
@@ -237,14 +237,14 @@ def plane(similarity: np.ndarray) -> tuple[np.ndarray, float]:
     """
     centered = similarity - similarity.mean(axis=0) - similarity.mean(axis=1, keepdims=True) + similarity.mean()
     values, vectors = np.linalg.eigh(centered)
-    kept = np.maximum(values[::-1][:2], 0.0)
+    leading = np.maximum(values[::-1][:2], 0.0)
     axes = vectors[:, ::-1][:, :2]
     # The sign of an eigenvector is arbitrary: the largest entry points up.
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
     points = np.zeros((len(similarity), 2))
-    points[:, : axes.shape[1]] = axes * np.sign(largest) * np.sqrt(kept)
+    points[:, : axes.shape[1]] = axes * np.sign(largest) * np.sqrt(leading)
     total = np.maximum(values, 0.0).sum()
-    return points, float(kept.sum() / total) if total > 0 else 1.0
+    return points, float(leading.sum() / total) if total > 0 else 1.0
 
 
 def text_map(

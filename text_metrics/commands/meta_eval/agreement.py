@@ -6,15 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
+from text_metrics.commands.meta_eval.bootstrap import Draws, divide
 from text_metrics.commands.meta_eval.pairs import NONSENSE, Pairs
 from text_metrics.commands.shared.statistics import randomization_p
 
-LEVEL = 0.95
 JUDGE = "the judge"
 # Scores this close to each other differ by rounding alone.
 _TIE = 1e-9
-_RESAMPLES = 1000
-_SEED = 0
 
 FIRST_RULE = "rule: set 1"
 NONSENSE_RULE = "rule: nonsense wins"
@@ -38,35 +36,6 @@ class Row(NamedTuple):
     original: np.ndarray | None = None
 
 
-class Draws:
-    """Bootstrap resamples of groups of items: items of one group, which share texts, are drawn together.
-
-    numbers : ndarray of shape (n,), the group of each item
-    weights : ndarray of shape (resamples, groups), how often each group is drawn
-    """
-
-    def __init__(self, groups: np.ndarray) -> None:
-        found, self.numbers = np.unique(groups, return_inverse=True)
-        n = len(found)
-        self.weights = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), _RESAMPLES).astype(float)
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Add values up by group; ndarray of shape (groups,)."""
-        return np.bincount(self.numbers, weights=values, minlength=self.weights.shape[1])
-
-    def means(self, values: np.ndarray) -> np.ndarray:
-        """Mean of values in each resample; NaN where it has no value."""
-        counts = self.weights @ self.sums(np.ones(len(values)))
-        return _divide(self.weights @ self.sums(values), counts)
-
-    def interval(self, resampled: np.ndarray) -> list[float] | None:
-        """Percentile interval; None for fewer than two groups, or no value."""
-        known = resampled[np.isfinite(resampled)]
-        if self.weights.shape[1] < 2 or not known.size:
-            return None
-        return np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
-
-
 def compare(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Say which score is the higher: 0 for the first, 1 for the second, 0.5 for a tie; (n,)."""
     tied = np.abs(first - second) <= _TIE * np.maximum(np.abs(first), np.abs(second))
@@ -82,26 +51,26 @@ def choices(row: Row, pairs: Any, parity: bool = False) -> np.ndarray:
 
 def rule_choices(pairs: Pairs) -> dict[str, np.ndarray]:
     """Choose by what is no property of a set: its position, and the label that says how it was made."""
-    found = {FIRST_RULE: np.zeros(len(pairs.first))}
+    chosen = {FIRST_RULE: np.zeros(len(pairs.first))}
     nonsense = pairs.labels == NONSENSE
     if nonsense.any():
         # A tie where both sets are nonsense, or neither.
-        found[NONSENSE_RULE] = 0.5 + (nonsense[:, 1].astype(float) - nonsense[:, 0]) / 2
-    return found
+        chosen[NONSENSE_RULE] = 0.5 + (nonsense[:, 1].astype(float) - nonsense[:, 0]) / 2
+    return chosen
 
 
 def cells(pairs: Pairs) -> dict[str, np.ndarray]:
     """Name the columns of the tables: each data set, and its parts of high and low quality; masks (n,)."""
-    found = {}
+    masks = {}
     for data in dict.fromkeys(pairs.data.tolist()):
         whole = pairs.data == data
         parts = [part for part in ("high", "low") if (whole & (pairs.parts == part)).any()]
         if len(parts) == 1 and (pairs.parts[whole] == parts[0]).all():
-            found[f"{data}, {parts[0]}"] = whole
+            masks[f"{data}, {parts[0]}"] = whole
             continue
-        found[f"{data}, all"] = whole
-        found |= {f"{data}, {part}": whole & (pairs.parts == part) for part in parts}
-    return found
+        masks[f"{data}, all"] = whole
+        masks |= {f"{data}, {part}": whole & (pairs.parts == part) for part in parts}
+    return masks
 
 
 def agreements(
@@ -131,7 +100,7 @@ def agreements(
     best = max(metrics or list(chosen), key=lambda name: float(sums[name].sum()))
     known = [name for name in rules if np.isfinite(balanced[name][0])]
     rule = max(known, key=lambda name: balanced[name][0]) if known else None
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for name, own in sums.items():
         point, resampled = balanced[name]
         margin = None
@@ -141,16 +110,16 @@ def agreements(
                 "difference": float(point - balanced[rule][0]),
                 "interval": draws.interval(resampled - balanced[rule][1]),
             }
-        found[name] = {
+        results[name] = {
             "accuracy": float(own.sum() / counts.sum()),
-            "interval": draws.interval(_divide(draws.weights @ own, draws.weights @ counts)),
+            "interval": draws.interval(divide(draws.weights @ own, draws.weights @ counts)),
             "balanced": float(point) if np.isfinite(point) else None,
             "balanced_interval": draws.interval(resampled) if np.isfinite(point) else None,
             "ties": int((chosen[name][where] == 0.5).sum()),
             "p_against_best": None if name == best else randomization_p(sums[best] - own),
             "margin": margin,
         }
-    return found
+    return results
 
 
 def balanced_accuracy(agreed: np.ndarray, verdicts: np.ndarray, draws: Draws) -> tuple[float, np.ndarray]:
@@ -166,14 +135,10 @@ def balanced_accuracy(agreed: np.ndarray, verdicts: np.ndarray, draws: Draws) ->
     the value, and that of each resample; NaN where only one verdict occurs
     """
     weights = np.vstack([np.ones(draws.weights.shape[1]), draws.weights])
-    own = [(verdicts == verdict).astype(float) for verdict in (0, 1)]
-    shares = [_divide(weights @ draws.sums(agreed * one), weights @ draws.sums(one)) for one in own]
+    has_verdict = [(verdicts == verdict).astype(float) for verdict in (0, 1)]
+    shares = [divide(weights @ draws.sums(agreed * pairs), weights @ draws.sums(pairs)) for pairs in has_verdict]
     means = np.mean(shares, axis=0)
     return float(means[0]), means[1:]
-
-
-def _divide(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
 
 
 def kappas(chosen: dict[str, np.ndarray]) -> list[list[float | None]]:
@@ -202,20 +167,20 @@ def kappa_by_group(
     names = [name for name in chosen if groups.get(name) in ("form", "content")]
     annotators = {JUDGE: judge.astype(float), **{name: chosen[name] for name in names}}
     # 0 and 2 for the sets, 1 for a tie.
-    codes = np.array([(2 * own).astype(int) for own in annotators.values()])
+    codes = np.array([(2 * verdicts).astype(int) for verdicts in annotators.values()])
     draws = Draws(concepts)
     kinds = {JUDGE: "judge"} | {name: groups[name] for name in names}
     totals: dict[str, list[np.ndarray]] = {}
-    for (i, one), (j, other) in itertools.combinations(enumerate(annotators), 2):
-        key = " with ".join(sorted((kinds[one], kinds[other]), key=("form", "content", "judge").index))
+    for (i, first), (j, second) in itertools.combinations(enumerate(annotators), 2):
+        key = " with ".join(sorted((kinds[first], kinds[second]), key=("form", "content", "judge").index))
         totals.setdefault(key, []).append(_kappa_resampled(codes[i], codes[j], draws))
-    found = {}
+    results = {}
     for key in ("form with form", "content with content", "form with content", "form with judge", "content with judge"):
         if key in totals:
             mean = np.mean(totals[key], axis=0)  # the first is of the pairs themselves
             if np.isfinite(mean[0]):
-                found[key] = {"kappa": float(mean[0]), "interval": draws.interval(mean[1:])}
-    return found
+                results[key] = {"kappa": float(mean[0]), "interval": draws.interval(mean[1:])}
+    return results
 
 
 def _kappa_resampled(first: np.ndarray, second: np.ndarray, draws: Draws) -> np.ndarray:
@@ -225,6 +190,6 @@ def _kappa_resampled(first: np.ndarray, second: np.ndarray, draws: Draws) -> np.
     observed = weights @ draws.sums((first == second).astype(float)) / total
     expected = np.zeros(len(weights))
     for verdict in range(3):
-        shares = [weights @ draws.sums((own == verdict).astype(float)) / total for own in (first, second)]
+        shares = [weights @ draws.sums((verdicts == verdict).astype(float)) / total for verdicts in (first, second)]
         expected += shares[0] * shares[1]
-    return _divide(observed - expected, 1 - expected)
+    return divide(observed - expected, 1 - expected)

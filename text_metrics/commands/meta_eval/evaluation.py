@@ -14,7 +14,7 @@ from text_metrics.commands.meta_eval.agreement import (
     kappas,
     rule_choices,
 )
-from text_metrics.commands.meta_eval.kinds import ORIGINAL, POORER, Kinds, originals_above
+from text_metrics.commands.meta_eval.generated_sets import ORIGINAL, POORER, Kinds, originals_above
 from text_metrics.commands.meta_eval.pairs import Pairs
 
 
@@ -29,9 +29,9 @@ def evaluate_metrics(pairs: Pairs, rows: list[Row], parity: bool) -> dict[str, A
     groups = dict.fromkeys(chosen, "rule") | {row.name: row.group for row in rows}
     rules = tuple(name for name, group in groups.items() if group == "rule")
     masks = cells(pairs)
-    found = {name: agreements(chosen, pairs, where, rules) for name, where in masks.items()}
+    by_cell = {name: agreements(chosen, pairs, where, rules) for name, where in masks.items()}
     clear = {
-        name: found[name] if pairs.clear[where].all() else agreements(chosen, pairs, where & pairs.clear, rules)
+        name: by_cell[name] if pairs.clear[where].all() else agreements(chosen, pairs, where & pairs.clear, rules)
         for name, where in masks.items()
         if pairs.clear[where].any()
     }
@@ -49,8 +49,8 @@ def evaluate_metrics(pairs: Pairs, rows: list[Row], parity: bool) -> dict[str, A
                 "group": groups[name],
                 "more_diverse": "lower" if signs.get(name, 1) < 0 else "higher",
                 "signature": signatures.get(name, ""),
-                "cells": {cell: own[name] for cell, own in found.items()},
-                "clear_cells": {cell: own[name] for cell, own in clear.items()},
+                "cells": {cell: results[name] for cell, results in by_cell.items()},
+                "clear_cells": {cell: results[name] for cell, results in clear.items()},
                 "accuracy_by_parity": {
                     cell: float((1 - np.abs(by_parity[name] - pairs.verdicts))[where].mean())
                     for cell, where in masks.items()
@@ -66,18 +66,21 @@ def evaluate_metrics(pairs: Pairs, rows: list[Row], parity: bool) -> dict[str, A
 def _kappa(pairs: Pairs, chosen: dict[str, np.ndarray], groups: dict[str, str]) -> dict[str, Any]:
     """Cohen's kappa over all pairs, and over those of each quality."""
     metrics = {JUDGE: pairs.verdicts.astype(float)}
-    metrics |= {name: own for name, own in chosen.items() if not name.startswith("rule:")}
+    metrics |= {name: verdicts for name, verdicts in chosen.items() if not name.startswith("rule:")}
     masks = {"pooled": np.ones(len(pairs.first), dtype=bool)}
     masks |= {part: pairs.parts == part for part in ("high", "low") if (pairs.parts == part).any()}
     return {
         "names": list(metrics),
         "pairs": {part: int(where.sum()) for part, where in masks.items()},
         "matrices": {
-            part: kappas({name: own[where] for name, own in metrics.items()}) for part, where in masks.items()
+            part: kappas({name: verdicts[where] for name, verdicts in metrics.items()}) for part, where in masks.items()
         },
         "groups": {
             part: kappa_by_group(
-                {name: own[where] for name, own in chosen.items()}, groups, pairs.verdicts[where], pairs.concepts[where]
+                {name: verdicts[where] for name, verdicts in chosen.items()},
+                groups,
+                pairs.verdicts[where],
+                pairs.concepts[where],
             )
             for part, where in masks.items()
         },
@@ -93,15 +96,16 @@ def evaluate_kinds(kinds: list[Kinds], rows: list[Row]) -> dict[str, Any]:
     """
     return {
         "generators": [
-            {"name": own.name, "concepts": len(own.numbers[ORIGINAL]), "left_out": own.left_out} for own in kinds
+            {"name": generator.name, "concepts": len(generator.numbers[ORIGINAL]), "left_out": generator.left_out}
+            for generator in kinds
         ],
-        "kinds": [name for name in POORER if any(name in own.numbers for own in kinds)],
+        "kinds": [name for name in POORER if any(name in generator.numbers for generator in kinds)],
         "metrics": [
             {
                 "name": row.name,
                 "group": row.group,
                 "signature": row.signature,
-                "above": {own.name: originals_above(own, row) for own in kinds},
+                "above": {generator.name: originals_above(generator, row) for generator in kinds},
             }
             for row in rows
         ],
@@ -112,23 +116,23 @@ def labels_of_kinds(kinds: list[Kinds]) -> dict[str, list[int]]:
     """List the sets of each kind over all generators, under the names of the reports."""
     names = {ORIGINAL: ORIGINAL, **POORER}
     return {
-        shown: np.concatenate([own.numbers[name] for own in kinds if name in own.numbers]).tolist()
+        shown: np.concatenate([generator.numbers[name] for generator in kinds if name in generator.numbers]).tolist()
         for name, shown in names.items()
-        if any(name in own.numbers for own in kinds)
+        if any(name in generator.numbers for generator in kinds)
     }
 
 
 def distributions(rows: list[Row], labels: dict[str, list[int]]) -> dict[str, dict[str, dict[str, float]]]:
     """Sum up the scores of the sets that bear each label: how many, mean, and quantiles as a box plot shows them."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    by_metric: dict[str, dict[str, dict[str, float]]] = {}
     for row in rows:
         if row.name.startswith("rule:"):
             continue
-        found[row.name] = {}
+        by_metric[row.name] = {}
         for label, members in labels.items():
             scores = row.scores[members]
             low, lower, middle, upper, high = np.quantile(scores, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist()
-            found[row.name][label] = {
+            by_metric[row.name][label] = {
                 "n": len(members),
                 "mean": float(scores.mean()),
                 "p5": low,
@@ -137,4 +141,4 @@ def distributions(rows: list[Row], labels: dict[str, list[int]]) -> dict[str, di
                 "q3": upper,
                 "p95": high,
             }
-    return found
+    return by_metric

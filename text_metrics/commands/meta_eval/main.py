@@ -1,15 +1,15 @@
 """Evaluate diversity metrics as arXiv 2506.00514 does: any metric, on any judged pairs.
 
-Each metric is an annotator that says which of two sets of texts is more diverse. Its accuracy is the share of pairs on
-which it says what the judge says; its balanced accuracy is the mean of the accuracies of both verdicts.
+Each metric is an annotator that chooses the more diverse of two sets of texts. Its accuracy is the share of pairs on
+which it agrees with the judge; its balanced accuracy is the mean of the accuracies over the pairs of each verdict.
 
     text-metrics meta-eval pairs.jsonl --metric my/metric    pairs, and a metric of your own beside ours
-    text-metrics meta-eval pairs.jsonl --quality rated.jsonl ratings of quality from anywhere
+    text-metrics meta-eval pairs.jsonl --quality rated.jsonl ratings of quality from a file
     text-metrics meta-eval pairs.jsonl --parity              ties go to set 1, as in the paper; else they count half
     text-metrics meta-eval pairs.jsonl --model princeton-nlp/sup-simcse-roberta-large --pooling pooler
     text-metrics meta-eval pairs.jsonl --markdown report.md --json report.json --html report.html
 
-A pair is a JSON object on a line of its own: `set1` and `set2`, lists of as many texts; the judge's verdict,
+A pair is a JSON object on a line of its own: `set1` and `set2`, lists of equal length; the judge's verdict,
 `llm_diversity` (0: set 1 is the more diverse, 1: set 2, 2: neither) or its scores, `Diversity_Set1` and
 `Diversity_Set2`, which are vague if less than 0.5 apart; and, if known, `set1_label` and `set2_label`, how the sets
 were made, `src`, what they are about, and `Quality_Set1` and `Quality_Set2`. Vague pairs are left out.
@@ -25,14 +25,14 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.meta_eval import pages, report
-from text_metrics.commands.meta_eval.agreement import LEVEL
+from text_metrics.commands.meta_eval.bootstrap import LEVEL
 from text_metrics.commands.meta_eval.evaluation import (
     distributions,
     evaluate_kinds,
     evaluate_metrics,
     labels_of_kinds,
 )
-from text_metrics.commands.meta_eval.kinds import read_kinds
+from text_metrics.commands.meta_eval.generated_sets import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, has_people, read_pairs, read_people
 from text_metrics.commands.meta_eval.people import people_agreement
 from text_metrics.commands.meta_eval.pooling import POOLINGS
@@ -53,12 +53,12 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, help="judged pairs")
     parser.add_argument("--sets", type=Path, metavar="FOLDER", help="sets of different kinds about the same concepts")
-    parser.add_argument("--concepts", type=int, default=CONCEPTS, help="how many to draw of each generator")
+    parser.add_argument("--concepts", type=int, default=CONCEPTS, help="number to draw for each generator")
     parser.add_argument("--parity", action="store_true", help="ties go to set 1, as in the paper; else they count half")
     parser.add_argument("--model", default=DEFAULT_MODEL, help="sentence encoder, a folder or an id of the Hub")
     parser.add_argument("--pooling", choices=POOLINGS, help="of a bare transformer; SimCSE's is pooler")
     parser.add_argument("--precision", choices=PRECISIONS, help="of the sentence encoder")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="where to keep embeddings between runs")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="cache of embeddings")
     parser.add_argument("--metric", action="append", default=[], metavar="MODULE", help="path of a metric of your own")
     parser.add_argument(
         "--metric-lower", action="append", default=[], metavar="MODULE", help="the same, where lower is more diverse"
@@ -80,7 +80,7 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """Read, score and evaluate; None where only the texts were asked for, or nothing could be scored.
+    """Read, score and evaluate; None with --list-texts, or if nothing could be scored.
 
     Raises
     ------
@@ -94,24 +94,25 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
     kinds = read_kinds(arguments.sets, arguments.concepts, sets) if arguments.sets else []
     texts = sets.texts()
     if arguments.list_texts:
-        write_jsonl(arguments.list_texts, ({"text": text} for text in dict.fromkeys(t for own in texts for t in own)))
+        distinct = dict.fromkeys(text for members in texts for text in members)
+        write_jsonl(arguments.list_texts, ({"text": text} for text in distinct))
         return None
-    own = [(path, 1) for path in arguments.metric] + [(path, -1) for path in arguments.metric_lower]
-    for path, _ in own:
-        load_metric(path)  # a wrong name is better found before the work than after
+    metrics = [(path, 1) for path in arguments.metric] + [(path, -1) for path in arguments.metric_lower]
+    for path, _ in metrics:
+        load_metric(path)  # fails before any work is done
     scoring = Scoring(
         model=arguments.model,
         precision=arguments.precision,
         pooling=arguments.pooling,
         cache_dir=arguments.cache,
-        own=own,
+        metrics=metrics,
         ratings=arguments.quality,
         gruen=not arguments.no_gruen,
     )
     rows, raters, failures = all_rows(texts, scoring)
     if not rows:
         return None
-    found: dict[str, Any] = {
+    results: dict[str, Any] = {
         "settings": {
             "files": [path.name for path in arguments.files],
             "left_out": 0 if pairs is None else pairs.left_out,
@@ -125,35 +126,35 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
         }
     }
     if pairs is not None:
-        found |= evaluate_metrics(pairs, rows, arguments.parity)
+        results |= evaluate_metrics(pairs, rows, arguments.parity)
     if kinds:
-        found["kinds"] = evaluate_kinds(kinds, rows)
-        found["distributions"] = distributions(rows, labels_of_kinds(kinds))
+        results["kinds"] = evaluate_kinds(kinds, rows)
+        results["distributions"] = distributions(rows, labels_of_kinds(kinds))
     if people is not None:
-        found["people"] = people_agreement(people, rows)
-    found["raters"] = rate_raters([*raters, shortness_rater(texts)], pairs, kinds)
-    return found
+        results["people"] = people_agreement(people, rows)
+    results["raters"] = rate_raters([*raters, shortness_rater(texts)], pairs, kinds)
+    return results
 
 
 def write_report(arguments: argparse.Namespace, claims: report.Claims = report.NO_CLAIMS) -> int:
-    """Evaluate, print the report in short, and write it in the forms that are asked for; returns the exit code."""
+    """Evaluate, print the report in short, and write it in the requested forms; returns the exit code."""
     modules = [arguments.model, *arguments.metric, *arguments.metric_lower]
     reads = [*arguments.files, arguments.sets, *arguments.quality]
     reads += [path for name in modules for path in module_files(name)]
     reports = [arguments.markdown, arguments.json, arguments.html, arguments.list_texts]
     pictures = picture_files(arguments.pictures, pages.PICTURES)
     check_outputs(reads, [*reports, arguments.cache, arguments.pictures, *pictures])
-    found = evaluate_all(arguments)
-    if found is None:
+    results = evaluate_all(arguments)
+    if results is None:
         return 0 if arguments.list_texts else 1
-    print(report.terminal(found, claims))
+    print(report.terminal(results, claims))
     if arguments.json:
-        write_text(arguments.json, json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        write_text(arguments.json, json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     if arguments.html:
-        write_text(arguments.html, pages.html(found, claims))
+        write_text(arguments.html, pages.html(results, claims))
     if arguments.markdown:
-        write_text(arguments.markdown, pages.markdown(found, arguments.markdown, arguments.pictures, claims))
-    return 1 if found["settings"]["failures"] else 0
+        write_text(arguments.markdown, pages.markdown(results, arguments.markdown, arguments.pictures, claims))
+    return 1 if results["settings"]["failures"] else 0
 
 
 @command

@@ -58,12 +58,12 @@ class Pairs(NamedTuple):
 
     def by_label(self) -> dict[str, list[int]]:
         """List the numbers of the distinct sets that bear each label."""
-        found: dict[str, dict[int, None]] = {}
+        by_label: dict[str, dict[int, None]] = {}
         for column, numbers in enumerate((self.first, self.second)):
             for label, number in zip(self.labels[:, column].tolist(), numbers.tolist(), strict=True):
                 if label:
-                    found.setdefault(label, {})[number] = None
-        return {label: list(numbers) for label, numbers in found.items()}
+                    by_label.setdefault(label, {})[number] = None
+        return {label: list(numbers) for label, numbers in by_label.items()}
 
 
 class People(NamedTuple):
@@ -122,12 +122,12 @@ def read_pairs(paths: list[Path], sets: Sets) -> Pairs | None:
             quality = [_rating(record.get(key)) for key in ("Quality_Set1", "Quality_Set2")]
             rows.append((first, second, verdict, _is_clear(record), data, part, concept, labels, quality))
     if not rows:
-        raise ValueError(f"There is no pair left to judge by: all {left_out} are vague.")
+        raise ValueError(f"No pair has a verdict: all {left_out} are vague.")
     return Pairs._make([*(np.array(column) for column in zip(*rows, strict=True)), left_out])
 
 
 def read_people(paths: list[Path], sets: Sets) -> People | None:
-    """Read pairs that people judged: `human_diversity`, a list of 0 and 1, from as many people for each pair.
+    """Read pairs that people judged: `human_diversity`, a list of 0 and 1, of the same length for each pair.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def read_people(paths: list[Path], sets: Sets) -> People | None:
             votes = read_votes(record, where)
             if rows and len(votes) != len(rows[0][2]):
                 raise ValueError(
-                    f"{where}: human_diversity must hold the votes of as many people as in the other pairs, "
+                    f"{where}: human_diversity must have as many votes as in the other pairs, "
                     f"{len(rows[0][2])}. Got {len(votes)}."
                 )
             verdict = record.get("llm_diversity")
@@ -162,11 +162,11 @@ def read_votes(record: dict[str, Any], where: str) -> list[int]:
 
 
 def read_members(record: dict[str, Any], where: str) -> list[list[str]]:
-    """Read both sets of a pair, which hold as many texts."""
+    """Read both sets of a pair, which have the same number of texts."""
     members = [read_texts(record, key, where) for key in ("set1", "set2")]
     if len(members[0]) != len(members[1]):
         raise ValueError(
-            f"{where}: set1 and set2 must have as many texts. Got {len(members[0])} and {len(members[1])}."
+            f"{where}: set1 and set2 must have the same number of texts. Got {len(members[0])} and {len(members[1])}."
         )
     return members
 
@@ -180,14 +180,14 @@ def read_verdict(record: dict[str, Any], where: str) -> int | None:
         return None if verdict == 2 else int(verdict)
     first, second = record.get("Diversity_Set1"), record.get("Diversity_Set2")
     if first is None or second is None:
-        raise ValueError(f"{where} has no verdict: neither llm_diversity nor Diversity_Set1 and Diversity_Set2.")
+        raise ValueError(f"{where} has no verdict: llm_diversity, or Diversity_Set1 and Diversity_Set2, must be given.")
     if not np.isfinite([_rating(score) for score in (first, second)]).all():
         raise ValueError(f"{where}: Diversity_Set1 and Diversity_Set2 must be numbers. Got {first!r} and {second!r}.")
     return int(_rating(first) < _rating(second)) if _is_clear(record) else None
 
 
 def is_vague(first: float, second: float) -> bool:
-    """Whether the judge's scores of two sets are too near to each other; not if one of them is NaN."""
+    """Whether the judge's scores of two sets are less than `VAGUE` apart; False if one of them is NaN."""
     return abs(first - second) < VAGUE - _ROUNDING
 
 
@@ -201,7 +201,7 @@ def _rating(value: Any) -> float:
 
 
 def _part(labels: list[str]) -> str:
-    """Say of which quality the sets of a pair are, by how they were made."""
+    """Return the quality of the sets of a pair, by their labels."""
     if LOW & set(labels):
         return "low"
     return "high" if HIGH & set(labels) else ""

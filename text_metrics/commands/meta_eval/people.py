@@ -1,10 +1,11 @@
-"""Agreement with people: how often a metric, a judge, or another person says what people say."""
+"""Agreement of metrics, of the judge and of single persons with people."""
 
 from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE, Draws, Row, balanced_accuracy, choices
+from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE, Row, balanced_accuracy, choices
+from text_metrics.commands.meta_eval.bootstrap import Draws
 from text_metrics.commands.meta_eval.pairs import People
 
 PERSON = "a person, with the other people"
@@ -27,9 +28,11 @@ def people_agreement(people: People, rows: list[Row]) -> list[dict[str, Any]]:
     majority = np.sign(votes.mean(axis=1) - 0.5) / 2 + 0.5
     chosen = {JUDGE: people.judge, **{row.name: choices(row, people) for row in rows}}
     chosen[FIRST_RULE] = np.zeros(len(votes))
-    others = (votes.sum(axis=1, keepdims=True) - votes) / (n_people - 1) if n_people > 1 else np.full(votes.shape, 0.5)
-    of_others = np.sign(others - 0.5) / 2 + 0.5
-    found = [
+    share_of_others = (
+        (votes.sum(axis=1, keepdims=True) - votes) / (n_people - 1) if n_people > 1 else np.full(votes.shape, 0.5)
+    )
+    of_others = np.sign(share_of_others - 0.5) / 2 + 0.5
+    rows_of_people = [
         {
             "name": PERSON,
             "people": n_people,
@@ -38,17 +41,17 @@ def people_agreement(people: People, rows: list[Row]) -> list[dict[str, Any]]:
             **_share("person", _pairwise(votes), draws),
         }
     ]
-    for name, own in chosen.items():
-        agreed = 1 - np.abs(own - majority)
-        found.append(
+    for name, verdicts in chosen.items():
+        agreed = 1 - np.abs(verdicts - majority)
+        rows_of_people.append(
             {
                 "name": name,
                 **_share("majority", agreed, draws),
                 **_balanced(agreed, majority, draws),
-                **_share("person", 1 - np.abs(own[:, None] - votes).mean(axis=1), draws),
+                **_share("person", 1 - np.abs(verdicts[:, None] - votes).mean(axis=1), draws),
             }
         )
-    return found
+    return rows_of_people
 
 
 def _share(name: str, values: np.ndarray, draws: Draws) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The pictures of the report, as SVG that is the same for the same numbers: no date, no random identifiers."""
+"""The pictures of the report, as deterministic SVG: without a date, with fixed identifiers."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from text_metrics.commands.meta_eval.kinds import POORER
+from text_metrics.commands.meta_eval.generated_sets import POORER
 from text_metrics.commands.meta_eval.report import LABELS, labels_of, shown, with_signature
 from text_metrics.commands.shared.pages import to_svg
 
@@ -28,22 +28,22 @@ def pictures(report: dict[str, Any]) -> dict[str, str]:
 
 
 def _qualities(kinds: dict[str, Any]) -> Figure:
-    """Plain Vendi beside Vendi weighted by each rater: how often the original is above each poorer kind."""
+    """Draw how often the original is above each poorer kind, by Vendi scores with and without quality."""
     rows = {row["name"]: row for row in kinds["metrics"]}
     names = [name for name in rows if name == "VS-Embed-0.5" or name.endswith(" × VS-Embed-0.5")]
     names = names or list(rows)[:4]
-    generators = [own["name"] for own in kinds["generators"]]
+    generators = [generator["name"] for generator in kinds["generators"]]
     figure = Figure(figsize=(2.6 * len(generators) + 1, 3.4), layout="constrained")
     axes = figure.subplots(1, len(generators), sharey=True, squeeze=False)
-    places = np.arange(len(kinds["kinds"]))
+    positions = np.arange(len(kinds["kinds"]))
     height = 0.8 / len(names)
     for panel, generator in zip(axes[0], generators, strict=True):
         for i, name in enumerate(names):
-            own = [rows[name]["above"][generator][kind] for kind in kinds["kinds"]]
-            shares = 100 * np.array([one["share"] for one in own])
-            ends = 100 * np.array([one["interval"] or [one["share"]] * 2 for one in own])
+            results = [rows[name]["above"][generator][kind] for kind in kinds["kinds"]]
+            shares = 100 * np.array([result["share"] for result in results])
+            ends = 100 * np.array([result["interval"] or [result["share"]] * 2 for result in results])
             panel.barh(
-                places + (i - (len(names) - 1) / 2) * height,
+                positions + (i - (len(names) - 1) / 2) * height,
                 shares,
                 height,
                 xerr=np.abs(ends.T - shares),
@@ -53,7 +53,7 @@ def _qualities(kinds: dict[str, Any]) -> Figure:
         panel.axvline(50, color="grey", linewidth=0.8)
         panel.set_xlim(0, 100)
         panel.set_title(generator, fontsize=9)
-    axes[0][0].set_yticks(places, [POORER[kind] for kind in kinds["kinds"]])
+    axes[0][0].set_yticks(positions, [POORER[kind] for kind in kinds["kinds"]])
     axes[0][0].invert_yaxis()
     figure.supxlabel("original ranked above, %; the line is chance", fontsize=8)
     handles, labels = axes[0][0].get_legend_handles_labels()
@@ -63,17 +63,17 @@ def _qualities(kinds: dict[str, Any]) -> Figure:
 
 def _people(report: dict[str, Any]) -> Figure:
     people = report["people"]
-    names = [shown(with_signature(own, report)) for own in people]
+    names = [shown(with_signature(row, report)) for row in people]
     figure = Figure(figsize=(6, 0.8 + 0.22 * len(names)), layout="constrained")
     panel = figure.subplots()
-    middle = 100 * np.array([own["majority"] for own in people])
-    ends = 100 * np.array([own["majority_interval"] or [own["majority"]] * 2 for own in people])
+    middle = 100 * np.array([row["majority"] for row in people])
+    ends = 100 * np.array([row["majority_interval"] or [row["majority"]] * 2 for row in people])
     panel.errorbar(middle, range(len(names)), xerr=np.abs(ends.T - middle), fmt="o", markersize=3, linewidth=1)
     panel.axvline(50, color="grey", linewidth=0.8)
     panel.grid(axis="x", alpha=0.3)
     panel.set_yticks(range(len(names)), names)
     panel.invert_yaxis()
-    panel.set_xlabel("agreement with most people, %; the line is a coin's", fontsize=8)
+    panel.set_xlabel("agreement with most people, %; the line is chance", fontsize=8)
     return figure
 
 
@@ -83,9 +83,9 @@ def _agreement(report: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(2 + 1.6 * len(columns), 0.8 + 0.22 * len(names)))
     axes = figure.subplots(1, len(columns), sharey=True, squeeze=False)
     for panel, cell in zip(axes[0], columns, strict=True):
-        own = [metric["clear_cells"][cell["name"]] for metric in report["metrics"]]
-        middle = np.array([np.nan if one["balanced"] is None else 100 * one["balanced"] for one in own])
-        ends = np.array([one["balanced_interval"] or [np.nan] * 2 for one in own], dtype=float)
+        results = [metric["clear_cells"][cell["name"]] for metric in report["metrics"]]
+        middle = np.array([np.nan if result["balanced"] is None else 100 * result["balanced"] for result in results])
+        ends = np.array([result["balanced_interval"] or [np.nan] * 2 for result in results], dtype=float)
         bars = np.nan_to_num(np.abs(100 * ends.T - middle))
         panel.errorbar(middle, range(len(names)), xerr=bars, fmt="o", markersize=3, linewidth=1)
         panel.axvline(50, color="grey", linewidth=0.8)
@@ -93,7 +93,7 @@ def _agreement(report: dict[str, Any]) -> Figure:
         panel.grid(axis="x", alpha=0.3)
     axes[0][0].set_yticks(range(len(names)), names)
     axes[0][0].invert_yaxis()
-    figure.supxlabel("balanced accuracy by the paper's rule, %; the line is a coin's", fontsize=8)
+    figure.supxlabel("balanced accuracy on clear pairs, %; the line is chance", fontsize=8)
     return figure
 
 
@@ -125,14 +125,14 @@ def _boxes(report: dict[str, Any]) -> Figure:
     height = -(-len(metrics) // width)
     figure = Figure(figsize=(3 * width, 1.9 * height), layout="constrained")
     axes = figure.subplots(height, width, sharex=True, squeeze=False)
-    for panel, (name, own) in zip(axes.flat, metrics, strict=False):
+    for panel, (name, by_label) in zip(axes.flat, metrics, strict=False):
         boxes = [
             {
-                "whislo": own[label]["p5"],
-                "q1": own[label]["q1"],
-                "med": own[label]["median"],
-                "q3": own[label]["q3"],
-                "whishi": own[label]["p95"],
+                "whislo": by_label[label]["p5"],
+                "q1": by_label[label]["q1"],
+                "med": by_label[label]["median"],
+                "q3": by_label[label]["q3"],
+                "whishi": by_label[label]["p95"],
             }
             for label in labels
         ]

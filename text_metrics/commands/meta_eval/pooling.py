@@ -51,17 +51,17 @@ class PooledTransformer:
         limit = min(self._tokenizer.model_max_length, self._model.config.max_position_embeddings - 2)
         ids = self._tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
         embeddings = np.empty((len(texts), self._model.config.hidden_size), dtype=np.float32)
-        for batch in token_batches(np.array([len(own) for own in ids]), self.device):
+        for batch in token_batches(np.array([len(tokens) for tokens in ids]), self.device):
             padded = self._tokenizer.pad({"input_ids": [ids[i] for i in batch]}, return_tensors="pt").to(self.device)
             with torch.inference_mode():
-                found = self._model(**padded)
-            embeddings[batch] = self._pool(found, padded["attention_mask"]).float().cpu().numpy()
+                output = self._model(**padded)
+            embeddings[batch] = self._pool(output, padded["attention_mask"]).float().cpu().numpy()
         return embeddings
 
-    def _pool(self, found: Any, mask: torch.Tensor) -> torch.Tensor:
+    def _pool(self, output: Any, mask: torch.Tensor) -> torch.Tensor:
         if self.pooling == "pooler":
-            return found.pooler_output
+            return output.pooler_output
         if self.pooling == "cls":
-            return found.last_hidden_state[:, 0]
-        weights = mask.unsqueeze(-1).to(found.last_hidden_state.dtype)
-        return (found.last_hidden_state * weights).sum(dim=1) / weights.sum(dim=1)
+            return output.last_hidden_state[:, 0]
+        weights = mask.unsqueeze(-1).to(output.last_hidden_state.dtype)
+        return (output.last_hidden_state * weights).sum(dim=1) / weights.sum(dim=1)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from text_metrics.commands.meta_eval.agreement import LEVEL
-from text_metrics.commands.meta_eval.kinds import Kinds, auc_by_kind
+from text_metrics.commands.meta_eval.bootstrap import LEVEL
+from text_metrics.commands.meta_eval.generated_sets import Kinds, auc_by_kind
 from text_metrics.commands.meta_eval.pairs import Pairs
 from text_metrics.commands.shared.files import read_objects
 from text_metrics.metrics._core.core_results import jackknife_estimate
@@ -77,23 +77,23 @@ def rate_raters(raters: list[Rater], pairs: Pairs | None, kinds: list[Kinds]) ->
     for each data set and part of it Spearman's correlation of a set's mean rating with the judge's rating
     """
     judged = {} if pairs is None else judged_sets(pairs)
-    found = []
+    results = []
     for rater in raters:
-        means = np.array([own.mean() for own in rater.ratings])
-        found.append(
+        means = np.array([ratings.mean() for ratings in rater.ratings])
+        results.append(
             {
                 "name": rater.name,
                 "signature": rater.signature,
-                "auc": {own.name: auc_by_kind(own, rater.ratings) for own in kinds},
+                "auc": {generator.name: auc_by_kind(generator, rater.ratings) for generator in kinds},
                 "judge": {name: correlation(means[numbers], quality) for name, (numbers, quality) in judged.items()},
             }
         )
-    return found
+    return results
 
 
 def judged_sets(pairs: Pairs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """List the distinct sets whose quality the judge rated, with the mean of its ratings, by data set and part."""
-    found = {}
+    sets = {}
     for data in dict.fromkeys(pairs.data.tolist()):
         for part in ("", "high", "low"):
             where = (pairs.data == data) & ((pairs.parts == part) if part else True)
@@ -104,10 +104,10 @@ def judged_sets(pairs: Pairs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
             known = np.isfinite(quality)
             if known.sum() < 2:
                 continue
-            own, index = np.unique(numbers[known], return_inverse=True)
+            distinct, index = np.unique(numbers[known], return_inverse=True)
             means = np.bincount(index, weights=quality[known]) / np.bincount(index)
-            found[f"{data}, {part or 'all'}"] = (own, means)
-    return found
+            sets[f"{data}, {part or 'all'}"] = (distinct, means)
+    return sets
 
 
 def correlation(first: np.ndarray, second: np.ndarray) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def correlation(first: np.ndarray, second: np.ndarray) -> dict[str, Any]:
 def spearman(first: np.ndarray, second: np.ndarray, axis: int = -1) -> np.ndarray:
     """Spearman's rank correlation along an axis; 0 where one side is constant."""
     ranks = [rankdata(values, axis=axis) for values in (first, second)]
-    centred = [own - own.mean(axis=axis, keepdims=True) for own in ranks]
+    centred = [ranked - ranked.mean(axis=axis, keepdims=True) for ranked in ranks]
     product = (centred[0] * centred[1]).sum(axis=axis)
     scale = np.sqrt((centred[0] ** 2).sum(axis=axis) * (centred[1] ** 2).sum(axis=axis))
     return np.divide(product, scale, out=np.zeros_like(product), where=scale > 0)

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE
-from text_metrics.commands.meta_eval.kinds import POORER
+from text_metrics.commands.meta_eval.generated_sets import POORER
+from text_metrics.commands.meta_eval.pairs import VAGUE
 from text_metrics.commands.meta_eval.people import PERSON
 from text_metrics.commands.shared.pages import Table
 
@@ -14,12 +15,10 @@ LABELS = {
     "para_b": "Para-2",
     "para_c": "Para-3",
     "nonsensical": "nonsensical",
-    # The released pairs call shuffled nouns so.
-    "shuffle": "shuffled nouns",
     "noun_shuffle": "shuffled nouns",
     "random_shuffle": "shuffled words",
 }
-# The order of the picture of scores: the paper's.
+# The order in the picture of scores.
 _LABEL_ORDER = ("original", "Para-1", "Para-2", "Para-3", "nonsensical", "shuffled nouns", "shuffled words")
 # The rows and kinds of the short tables, which other pages show.
 _SHORT = ("self-BLEU-3", "Chamfer", "VS-Embed-0.5", "GRUEN × VS-Embed-0.5")
@@ -60,19 +59,22 @@ def _unmarked(block: str, text: str) -> str:
 
 
 class Claims(NamedTuple):
-    """What is known of the data of a report beyond their files. By default nothing is.
+    """What is known of the data of a report beyond their files; by default nothing.
 
     source : where the data are from
-    training : on what the ratings were trained, as far as it concerns the data
-    verdicts : what to know of the judge's verdicts
-    kappa : what to know of the agreement beyond chance
+    prefix : of the names of data sets, left out in short tables
+    training : what the ratings were trained on, as far as it concerns the data
+    kinds, verdicts, raters, kappa : added to the text of these sections
     sections : sections about the data, after those about the judge
     mark : puts the name of a block around its table, for other pages to find it
     """
 
     source: str = ""
+    prefix: str = ""
     training: str = ""
+    kinds: str = ""
     verdicts: str = ""
+    raters: str = ""
     kappa: str = ""
     sections: Callable[[dict[str, Any]], list[Section]] = _no_sections
     mark: Callable[[str, str], str] = _unmarked
@@ -83,36 +85,38 @@ NO_CLAIMS = Claims()
 
 def sections(report: dict[str, Any], claims: Claims = NO_CLAIMS) -> list[Section]:
     """List the parts of a report, what matters most first."""
-    found = []
+    parts = []
     if "kinds" in report:
-        found.append(_kinds_section(report))
+        parts.append(_kinds_section(report, claims))
     if "people" in report:
-        found.append(_people_section(report))
+        parts.append(_people_section(report))
     if "metrics" in report:
-        found += [*_judge_sections(report, claims), *claims.sections(report)]
+        parts += [*_judge_sections(report, claims), *claims.sections(report)]
     if any(rater["auc"] or rater["judge"] for rater in report["raters"]):
-        found.append(_rater_section(report))
+        parts.append(_rater_section(report, claims))
     if "kappa" in report:
-        found.append(_kappa_section(report, claims))
+        parts.append(_kappa_section(report, claims))
     if labels_of(report):
-        found.append(_label_section(report))
-    found.append(_settings_section(report))
+        parts.append(_label_section(report))
+    parts.append(_settings_section(report))
     failures = report["settings"]["failures"]
     if failures:
-        found.append(Section("Left out", "", [("", [["metric and reason"], *([failure] for failure in failures)])]))
-    return found
+        parts.append(Section("Left out", "", [("", [["metric and reason"], *([failure] for failure in failures)])]))
+    return parts
 
 
-def _kinds_section(report: dict[str, Any]) -> Section:
+def _kinds_section(report: dict[str, Any], claims: Claims) -> Section:
     kinds = report["kinds"]
-    names = [own["name"] for own in kinds["generators"]]
-    counts = ", ".join(f"{own['name']} {own['concepts']}" for own in kinds["generators"])
+    names = [generator["name"] for generator in kinds["generators"]]
+    counts = ", ".join(f"{generator['name']} {generator['concepts']}" for generator in kinds["generators"])
     rows = {row["name"]: row for row in kinds["metrics"]}
     short_kinds = [kind for kind in _SHORT_KINDS if kind in kinds["kinds"]]
     short = [[f"original above, %: {' / '.join(names)}", *(POORER[kind] for kind in short_kinds)]]
     for name in [name for name in rows if name == "VS-Embed-0.5" or name.endswith(" × VS-Embed-0.5")]:
         above = rows[name]["above"]
-        cells = [" / ".join(f"{100 * above[own][kind]['share']:.0f}" for own in names) for kind in short_kinds]
+        cells = [
+            " / ".join(f"{100 * above[generator][kind]['share']:.0f}" for generator in names) for kind in short_kinds
+        ]
         short.append([shown(rows[name]), *cells])
     full = [
         (
@@ -120,7 +124,7 @@ def _kinds_section(report: dict[str, Any]) -> Section:
             [
                 ["metric", *names],
                 *(
-                    [shown(row), *(_percent(row["above"][own][kind], "share") for own in names)]
+                    [shown(row), *(_percent(row["above"][generator][kind], "share") for generator in names)]
                     for row in rows.values()
                 ),
             ],
@@ -129,38 +133,37 @@ def _kinds_section(report: dict[str, Any]) -> Section:
     ]
     text = (
         "Sets of different quality for the same concepts: how often each metric ranks the original set above a poorer "
-        "one, in %; 50 is chance, ties count half. Nonsensical sentences are fluent and absurd; Para-1 to Para-3 "
-        "replace one, two and two of four sentences by paraphrases of others, so that they are well written and less "
-        f"diverse. Concepts drawn of each generator: {counts}."
+        f"one, in %; 50 is chance, ties count half. {_sentence(claims.kinds)}Concepts drawn of each generator: "
+        f"{counts}."
     )
     return Section("Across qualities", text, [("", short), *full], "qualities", "qualities")
 
 
 def _people_section(report: dict[str, Any]) -> Section:
-    found = report["people"]
-    by_name = {own["name"]: own for own in found}
+    people = report["people"]
+    by_name = {row["name"]: row for row in people}
     keys = ("majority", "balanced", "person")
     head = ["agreement, %", "with most people", "the same, balanced", "with one person"]
-    full = [head, *([shown(with_signature(own, report)), *(_percent(own, key) for key in keys)] for own in found)]
+    full = [head, *([shown(with_signature(row, report)), *(_percent(row, key) for key in keys)] for row in people)]
     chosen = [by_name[name] for name in (PERSON, JUDGE, *_SHORT, FIRST_RULE) if name in by_name]
-    short = [head, *([shown(with_signature(own, report)), *(_point(own[key]) for key in keys)] for own in chosen)]
+    short = [head, *([shown(with_signature(row, report)), *(_point(row[key]) for key in keys)] for row in chosen)]
     text = (
-        f"Pairs that {by_name[PERSON]['people']} people judged, too: the share of pairs on which each annotator agrees "
-        "with most people, the same balanced over the two verdicts, and its mean agreement with one person. The first "
-        "row, a person compared with the others (a tie of the others counts half), is the ceiling to expect."
+        f"Pairs that {by_name[PERSON]['people']} people judged: the share of pairs on which each annotator agrees with "
+        "most people, the same balanced over the two verdicts, and its mean agreement with one person. The first row "
+        "compares a person with the others (a tie of the others counts half): the ceiling to expect."
     )
     return Section(
         "Agreement with people", text, [("", short), ("All rows, with intervals:", full)], "people", "people"
     )
 
 
-def with_signature(own: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
+def with_signature(row: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
     """Find the row of a name that has its signature; the row itself if there is none."""
     for group in (report.get("metrics", []), report.get("kinds", {}).get("metrics", [])):
         for metric in group:
-            if metric["name"] == own["name"]:
+            if metric["name"] == row["name"]:
                 return metric
-    return own
+    return row
 
 
 def _judge_sections(report: dict[str, Any], claims: Claims) -> list[Section]:
@@ -168,35 +171,35 @@ def _judge_sections(report: dict[str, Any], claims: Claims) -> list[Section]:
     names = [cell["name"] for cell in report["cells"]]
     whole = [name for name in names if name.endswith(", all") and name.replace(", all", ", high") not in names]
     narrow = [name for name in names if name.endswith(", high")] + whole or names
-    rows = {own["name"]: own for own in report["metrics"]}
+    rows = {row["name"]: row for row in report["metrics"]}
     counts = {cell["name"]: cell["pairs"] for cell in report["cells"]}
-    short = [["balanced accuracy, %", *(f"{cell.removeprefix('commongen_')} ({counts[cell]})" for cell in narrow)]]
-    for own in [rows[name] for name in (*_SHORT, *_SHORT_RULES) if name in rows]:
-        short.append([shown(own), *(_point(own["cells"][cell]["balanced"]) for cell in narrow)])
+    short = [["balanced accuracy, %", *(f"{cell.removeprefix(claims.prefix)} ({counts[cell]})" for cell in narrow)]]
+    for row in [rows[name] for name in (*_SHORT, *_SHORT_RULES) if name in rows]:
+        short.append([shown(row), *(_point(row["cells"][cell]["balanced"]) for cell in narrow)])
     reading = (
-        f"{100 * settings['level']:.0f} % bootstrap intervals; pairs about the same thing are drawn together. Ties "
+        f"{100 * settings['level']:.0f} % bootstrap intervals; pairs about the same topic are drawn together. Ties "
         f"{settings['ties']}."
     )
     agreement = Section(
         "Agreement with the judge",
-        f"How often each metric says what the judge says, in %, with {reading} Balanced accuracy "
-        'weights both verdicts equally: the rule "set 1" has 50. *By the paper\'s rule* are the pairs whose scores '
-        f"differ by 0.5 or more; *as released* are all pairs with a verdict ({settings['left_out']} of the files have "
-        f"none). {_sentence(claims.verdicts)}Rules are trivial baselines: {_RULES}.",
+        f"How often each metric agrees with the judge, in %, with {reading} Balanced accuracy weights both verdicts "
+        'equally: the rule "set 1" has 50. *All pairs* are those with a verdict; '
+        f"{settings['left_out']} have none and are left out. *Clear pairs* are those whose scores by the judge differ "
+        f"by {VAGUE} or more, or are unknown. {_sentence(claims.verdicts)}Rules are trivial baselines: {_RULES}.",
         [
-            ("In short, as released, where both sets are well written or of unknown quality:", short),
-            ("Balanced accuracy, by the paper's rule:", _accuracies(report, "clear_cells", "balanced")),
-            ("Accuracy, by the paper's rule:", _accuracies(report, "clear_cells", "accuracy")),
-            ("Balanced accuracy, as released:", _accuracies(report, "cells", "balanced")),
-            ("Accuracy, as released:", _accuracies(report, "cells", "accuracy")),
+            ("In short, all pairs of sets that are well written or of unknown quality:", short),
+            ("Balanced accuracy, clear pairs:", _accuracies(report, "clear_cells", "balanced")),
+            ("Accuracy, clear pairs:", _accuracies(report, "clear_cells", "accuracy")),
+            ("Balanced accuracy, all pairs:", _accuracies(report, "cells", "balanced")),
+            ("Accuracy, all pairs:", _accuracies(report, "cells", "accuracy")),
         ],
         "agreement",
         "agreement",
     )
     margins = Section(
         "Above the best trivial rule",
-        "Balanced accuracy by the paper's rule, minus that of the best rule of the column, in points. Where the "
-        "interval includes 0, a rule that needs no metric does as well.",
+        "Balanced accuracy on clear pairs, minus that of the best rule of the column, in points. Where the interval "
+        "includes 0, a rule that needs no metric does as well.",
         [("", _margins(report))],
     )
     return [agreement, margins]
@@ -207,7 +210,7 @@ def _sentence(text: str) -> str:
 
 
 _RULES = '"nonsense wins" also reads how a set was made. "Alone" is the mean quality of a set'
-WORSE = "An asterisk: worse than the best metric of the column by more than chance (p < 0.05, paired randomization)."
+WORSE = "An asterisk: significantly worse than the best metric of the column (p < 0.05, paired randomization)."
 
 
 def _accuracies(report: dict[str, Any], cells: str, kind: str) -> Table:
@@ -219,36 +222,36 @@ def _accuracies(report: dict[str, Any], cells: str, kind: str) -> Table:
     for metric in report["metrics"]:
         row = [shown(metric)]
         for cell in columns:
-            own = metric[cells][cell["name"]]
-            p = own["p_against_best"]
+            result = metric[cells][cell["name"]]
+            p = result["p_against_best"]
             worse = kind == "accuracy" and metric["group"] != "rule" and p is not None and p < 0.05
-            row.append(_interval(own[kind], own[interval], "*" * worse))
+            row.append(_interval(result[kind], result[interval], "*" * worse))
         rows.append(row)
     return rows
 
 
 def _margins(report: dict[str, Any]) -> Table:
-    metrics = [own for own in report["metrics"] if own["group"] != "rule"]
+    metrics = [metric for metric in report["metrics"] if metric["group"] != "rule"]
     if not metrics:
         return [["metric"]]
-    columns = [name for name, own in metrics[0]["clear_cells"].items() if own["margin"]]
+    columns = [name for name, metric in metrics[0]["clear_cells"].items() if metric["margin"]]
     rules = [metrics[0]["clear_cells"][name]["margin"]["rule"].removeprefix("rule: ") for name in columns]
     rows = [["metric", *(f"{name}: above {rule}" for name, rule in zip(columns, rules, strict=True))]]
-    for own in metrics:
-        cells = [own["clear_cells"][name]["margin"] for name in columns]
-        rows.append([shown(own), *(_interval(cell["difference"], cell["interval"], sign="+") for cell in cells)])
+    for metric in metrics:
+        cells = [metric["clear_cells"][name]["margin"] for name in columns]
+        rows.append([shown(metric), *(_interval(cell["difference"], cell["interval"], sign="+") for cell in cells)])
     return rows
 
 
-def _rater_section(report: dict[str, Any]) -> Section:
+def _rater_section(report: dict[str, Any], claims: Claims) -> Section:
     raters = report["raters"]
     generators = list(raters[0]["auc"])
     kinds = list(next(iter(raters[0]["auc"].values()))) if generators else []
     tables = []
     if kinds:
-        auc = [["AUC", *(f"{POORER[kind]}, {own}" for kind in kinds for own in generators)]]
+        auc = [["AUC", *(f"{POORER[kind]}, {generator}" for kind in kinds for generator in generators)]]
         for rater in raters:
-            cells = [rater["auc"][own][kind] for kind in kinds for own in generators]
+            cells = [rater["auc"][generator][kind] for kind in kinds for generator in generators]
             auc.append([shown(rater), *(_interval(cell["auc"], cell["interval"]) for cell in cells)])
         tables.append(("", auc))
     columns = list(raters[0]["judge"])
@@ -259,8 +262,8 @@ def _rater_section(report: dict[str, Any]) -> Section:
             judge.append([shown(rater), *(_interval(cell["spearman"], cell["interval"]) for cell in cells)])
         tables.append(("Correlation of a set's mean rating with the judge's rating of its quality:", judge))
     text = (
-        "How well a rating of single texts tells those of the original sets from those of the bad kinds: AUC × 100, "
-        "50 is chance. No rating sees more than its text. A rating of your own is measured by `--quality FILE`."
+        "How well a rating of single texts separates those of the original sets from those of the bad kinds: AUC × "
+        f"100, 50 is chance. {_sentence(claims.raters)}`--quality FILE` adds ratings of your own."
     )
     return Section("Raters of quality", text, tables, "", "raters")
 
@@ -268,14 +271,14 @@ def _rater_section(report: dict[str, Any]) -> Section:
 def _kappa_section(report: dict[str, Any], claims: Claims) -> Section:
     kappa = report["kappa"]
     parts = list(kappa["matrices"])
-    keys = list(dict.fromkeys(key for own in kappa["groups"].values() for key in own))
+    keys = list(dict.fromkeys(key for by_pairing in kappa["groups"].values() for key in by_pairing))
     groups = [["mean kappa × 100", *(f"{part} ({kappa['pairs'][part]})" for part in parts)]]
     for key in keys:
         cells = [kappa["groups"][part].get(key) for part in parts]
         groups.append([key, *("" if cell is None else _interval(cell["kappa"], cell["interval"]) for cell in cells)])
     text = (
-        "Agreement of the metrics with each other and with the judge beyond chance: 1 where two always choose the same "
-        "set, 0 where no more often than chance. Form: n-gram metrics; content: metrics on embeddings. "
+        "Agreement of the metrics with each other and with the judge beyond chance: 1 if two always choose the same "
+        "set, 0 if no more often than chance. Form: n-gram metrics; content: metrics on embeddings. "
         f"{_sentence(claims.kappa)}Pooled over all pairs, and by quality."
     )
     tables = [("", groups)] if keys else []
@@ -294,22 +297,22 @@ def _kappa_table(names: list[str], matrix: list[list[float | None]]) -> Table:
 
 
 def labels_of(report: dict[str, Any]) -> list[str]:
-    """List the labels of sets, the paper's in its order."""
-    found = dict.fromkeys(label for own in report.get("distributions", {}).values() for label in own)
+    """List the labels of sets, known ones first."""
+    labels = dict.fromkeys(label for by_label in report.get("distributions", {}).values() for label in by_label)
 
     def place(label: str) -> tuple[int, str]:
         shown = LABELS.get(label, label)
         return (_LABEL_ORDER.index(shown) if shown in _LABEL_ORDER else len(_LABEL_ORDER), label)
 
-    return sorted(found, key=place)
+    return sorted(labels, key=place)
 
 
 def _label_section(report: dict[str, Any]) -> Section:
     labels = labels_of(report)
     rows = [["metric", *(LABELS.get(label, label) for label in labels)]]
-    for name, own in report["distributions"].items():
-        found = [own[label] for label in labels]
-        cells = [f"{one['median']:.3g} [{one['q1']:.3g}, {one['q3']:.3g}]" for one in found]
+    for name, by_label in report["distributions"].items():
+        boxes = [by_label[label] for label in labels]
+        cells = [f"{box['median']:.3g} [{box['q1']:.3g}, {box['q3']:.3g}]" for box in boxes]
         rows.append([shown(with_signature({"name": name}, report)), *cells])
     text = (
         "How each metric scores sets that were made in different ways: median, and the middle half in brackets. The "
@@ -321,7 +324,11 @@ def _label_section(report: dict[str, Any]) -> Section:
 def _settings_section(report: dict[str, Any]) -> Section:
     metrics = report.get("metrics") or report.get("kinds", {}).get("metrics", [])
     rows = [["metric", "more diverse", "signature"]]
-    rows += [[own["name"], own.get("more_diverse", ""), own["signature"]] for own in metrics if own["signature"]]
+    rows += [
+        [metric["name"], metric.get("more_diverse", ""), metric["signature"]]
+        for metric in metrics
+        if metric["signature"]
+    ]
     return Section("Settings", f"Files: {', '.join(report['settings']['files'])}.", [("", rows)])
 
 
@@ -334,8 +341,8 @@ def _point(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}"
 
 
-def _percent(own: dict[str, Any], key: str) -> str:
-    return _interval(own[key], own.get(f"{key}_interval", own.get("interval")))
+def _percent(result: dict[str, Any], key: str) -> str:
+    return _interval(result[key], result.get(f"{key}_interval", result.get("interval")))
 
 
 def _interval(value: float | None, interval: list[float] | None, mark: str = "", sign: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Score all sets by all metrics: one call of a module serves all the rows that it can give."""
+"""Score all sets by all metrics: one call of a metric for all rows that it returns."""
 
 import contextlib
 import re
@@ -19,15 +19,15 @@ from text_metrics.metrics._core.core_encoder import Encoded, EncoderSettings, en
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 from text_metrics.metrics.vendi_embed.vendi_embed_classes import DEFAULT_SAME
 
-MIN_QUALITY = 0.5  # halfway; nothing was tried
+MIN_QUALITY = 0.5  # the middle of the range: not tuned
 
 
 class Scoring(NamedTuple):
     """What to score by.
 
     model, precision, pooling : of the sentence encoder; pooling for a bare transformer
-    cache_dir : where embeddings are kept between runs
-    own : paths of modules, and 1 where higher is more diverse, -1 where lower is
+    cache_dir : cache of embeddings
+    metrics : paths of metrics to score by besides ours, and 1 if higher is more diverse, -1 if lower is
     ratings : files with ratings of quality
     gruen : whether to rate by `gruen` too
     """
@@ -36,7 +36,7 @@ class Scoring(NamedTuple):
     precision: str | None = None
     pooling: str | None = None
     cache_dir: Path | None = None
-    own: Sequence[tuple[str, int]] = ()
+    metrics: Sequence[tuple[str, int]] = ()
     ratings: Sequence[Path] = ()
     gruen: bool = True
 
@@ -47,7 +47,7 @@ def all_rows(sets: list[list[str]], scoring: Scoring) -> tuple[list[Row], list[R
     Returns
     -------
     rows, raters : what was scored and rated
-    failures : why a metric is left out; the others stay
+    failures : the metrics that are left out, and why
     """
     encoded = encode_texts([text for members in sets for text in members], scoring)
     raters = [read_rater(path, sets) for path in scoring.ratings]
@@ -57,7 +57,7 @@ def all_rows(sets: list[list[str]], scoring: Scoring) -> tuple[list[Row], list[R
         ("vendi_embed and chamfer_diversity", lambda: embedding_rows(sets, encoded)),
         ("gruen", lambda: _gruen_rows(sets, encoded, scoring, raters)),
         *((rater.name, partial(quality_rows, sets, encoded, rater)) for rater in raters),
-        *((path, partial(own_rows, path, direction, sets)) for path, direction in scoring.own),
+        *((path, partial(own_rows, path, direction, sets)) for path, direction in scoring.metrics),
         ("rules", lambda: rule_rows(sets)),
     ]
     rows: list[Row] = []
@@ -65,9 +65,9 @@ def all_rows(sets: list[list[str]], scoring: Scoring) -> tuple[list[Row], list[R
     for name, score in groups:
         try:
             for row in score():
-                taken = row.name in {other.name for other in rows}
+                taken = row.name in {earlier.name for earlier in rows}
                 rows.append(row._replace(name=f"{row.name} ({name})") if taken else row)
-        except Exception as error:  # a stranger's module may raise anything
+        except Exception as error:  # a metric of the caller may raise anything
             failures.append(f"{name}: {error}")
             print(f"{name} is left out: {error}", file=sys.stderr)
     return rows, raters, failures
@@ -77,8 +77,8 @@ def encode_texts(texts: list[str], scoring: Scoring) -> Encoded:
     """Embed texts, each different one once."""
     if scoring.pooling is not None:
         encoder = PooledTransformer(scoring.model, scoring.pooling, scoring.precision)
-        found = encode(texts, EncoderSettings(model=encoder))
-        return found._replace(signed=encoder.signed)
+        encoded = encode(texts, EncoderSettings(model=encoder))
+        return encoded._replace(signed=encoder.signed)
     settings = EncoderSettings(
         model=scoring.model,
         precision=scoring.precision,
@@ -97,7 +97,7 @@ def form_rows(sets: list[list[str]]) -> Iterator[Row]:
         ("Distinct-4", "distinct_4", 1),
         ("Entropy-2", "entropy_2", 1),
     ):
-        scores = column([own[key] for own in result["details"]])
+        scores = column([detail[key] for detail in result["details"]])
         original = None
         if name == "Distinct-4":
             # The original adds 1e-10 to the number of n-grams: of two sets without a repeat, the longer one wins.
@@ -110,7 +110,7 @@ def ngram_rows(sets: list[list[str]]) -> Iterator[Row]:
     """Score Vendi on n-grams."""
     result = load("vendi_embed").compute(predictions=sets, q=[0.5, 1, "inf"], kernel="ngram", details=True)
     for order, shown in (("0.5", "0.5"), ("1", "1"), ("inf", "∞")):
-        scores = column([own["by_order"][order] for own in result["details"]])
+        scores = column([detail["by_order"][order] for detail in result["details"]])
         yield Row(f"VS-ngram-{shown}", scores, 1, result["signature"], "form")
 
 
@@ -119,18 +119,18 @@ def embedding_rows(sets: list[list[str]], encoded: Encoded) -> Iterator[Row]:
     given = {"predictions": sets, "embeddings": encoded.embeddings, "details": True}
     result = load("chamfer_diversity").compute(**given)
     signature = with_model(result, encoded)
-    similarity = column([1 - own["mean_pairwise_distance"] for own in result["details"]])
+    similarity = column([1 - detail["mean_pairwise_distance"] for detail in result["details"]])
     yield Row("self-CosSim", similarity, -1, signature, "content")
     yield Row("Chamfer", column(result["scores"]), 1, signature, "content")
     result = load("vendi_embed").compute(**given, q=[0.5, 1, "inf"])
     for order, shown in (("0.5", "0.5"), ("1", "1"), ("inf", "∞")):
-        scores = column([own["by_order"][order] for own in result["details"]])
+        scores = column([detail["by_order"][order] for detail in result["details"]])
         yield Row(f"VS-Embed-{shown}", scores, 1, with_model(result, encoded), "content")
     if encoded.signed["model"] != find_model(DEFAULT_MODEL).identity:
         return  # The threshold of the classes is for cosines of the default model.
     result = load("vendi_embed").compute(**given, kernel="classes", same=DEFAULT_SAME, q=[0, 1])
     for order in ("0", "1"):
-        scores = column([own["by_order"][order] for own in result["details"]])
+        scores = column([detail["by_order"][order] for detail in result["details"]])
         yield Row(f"VS-Classes-{order}", scores, 1, with_model(result, encoded), "content")
 
 
@@ -142,8 +142,10 @@ def _gruen_rows(sets: list[list[str]], encoded: Encoded, scoring: Scoring, rater
 
 def quality_rows(sets: list[list[str]], encoded: Encoded, rater: Rater) -> Iterator[Row]:
     """Score quality alone, and diversity weighted by it."""
-    yield Row(f"{rater.name} alone", np.array([own.mean() for own in rater.ratings]), 1, rater.signature, "rule")
-    quality = [own.tolist() for own in rater.ratings]
+    yield Row(
+        f"{rater.name} alone", np.array([ratings.mean() for ratings in rater.ratings]), 1, rater.signature, "rule"
+    )
+    quality = [ratings.tolist() for ratings in rater.ratings]
     given = {"predictions": sets, "embeddings": encoded.embeddings, "quality": quality}
     suffix = f"|quality:({rater.signature})"
     result = load("chamfer_diversity").compute(**given)
@@ -160,43 +162,43 @@ def quality_rows(sets: list[list[str]], encoded: Encoded, rater: Rater) -> Itera
 def rule_rows(sets: list[list[str]]) -> Iterator[Row]:
     """Score sets by trivial rules."""
     words = [[word for text in members for word in text.split()] for members in sets]
-    counts = np.array([float(len(own)) for own in words])
+    counts = np.array([float(len(words_of_set)) for words_of_set in words])
     yield Row("rule: longer set", counts, 1, "number of words", "rule")
     yield Row("rule: shorter set", -counts, 1, "minus number of words", "rule")
-    distinct = [float(len({word.casefold() for word in own})) for own in words]
+    distinct = [float(len({word.casefold() for word in words_of_set})) for words_of_set in words]
     yield Row("rule: more distinct words", np.array(distinct), 1, "number of different words", "rule")
 
 
 def with_model(result: dict[str, Any], encoded: Encoded) -> str:
-    """Name the model in a signature: the module was handed its embeddings, and cannot know."""
+    """Put the model into a signature that reports given embeddings."""
     model = "|".join(f"{name}:{value}" for name, value in encoded.signed.items())
     return re.sub(r"embeddings:given\(\w+\)", lambda _: model, result["signature"])
 
 
 def own_rows(path: str, direction: int, sets: list[list[str]]) -> list[Row]:
-    """Score sets by any module of `evaluate`: all at once if it takes sets and gives `scores`, else one by one."""
+    """Score sets by any module of `evaluate`: in one call if it takes sets and returns `scores`, else one by one."""
     loaded = load_metric(path)
     name = loaded.name
-    with contextlib.suppress(Exception):  # what a stranger's module raises at sets of texts is not known
+    with contextlib.suppress(Exception):  # the metric may not take sets
         result = loaded.compute(predictions=sets)
         if isinstance(result.get("scores"), list) and len(result["scores"]) == len(sets):
             return [Row(name, column(result["scores"]), direction, str(result.get("signature", path)))]
-    # A call that failed may have left the module in the middle of its work.
+    # A call that failed may have left the metric in an inconsistent state.
     loaded = load_metric(path)
     scores = []
     for members in sets:
         result = loaded.compute(predictions=members)
         numbers = {key: value for key, value in result.items() if isinstance(value, (int, float))}
         if name not in numbers and len(numbers) != 1:
-            raise ValueError(f"it must give one number, or one named {name!r}. Got {', '.join(result) or 'nothing'}.")
+            raise ValueError(f"it must return one number, or one named {name!r}. Got {', '.join(result) or 'nothing'}.")
         scores.append(numbers[name] if name in numbers else next(iter(numbers.values())))
     return [Row(name, column(scores), direction, str(result.get("signature", path)))]
 
 
 def column(values: Sequence[float | None]) -> np.ndarray:
-    """Take a number for each set, and make sure that it is one."""
+    """Convert the scores of all sets, and check that each is a finite number."""
     numbers = np.array(values, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
-        raise ValueError(f"it gives no number for set {bad[0]} of {len(values)}. Got {values[bad[0]]!r}.")
+        raise ValueError(f"it returns no number for set {bad[0]} of {len(values)}. Got {values[bad[0]]!r}.")
     return numbers

@@ -167,7 +167,7 @@ def run(arguments: argparse.Namespace) -> int:
     if min(arguments.sizes) < 1 or min(arguments.divergences) <= 0 or arguments.draws < 2:
         raise ValueError("--sizes must be at least 1, --divergences above 0 and --draws at least 2.")
     check_report(arguments, [arguments.targets])
-    result = measure(Scorer(read_references(arguments.targets), {}, *parse_pipeline(arguments.setting)), arguments)
+    result = measure(Scorer(read_references(arguments.targets), {}, parse_pipeline(arguments.setting)), arguments)
     write_outputs(arguments, "probe annotators", "\n".join(lines(result)) + "\n", result, draw_annotators)
     return 0
 

@@ -57,7 +57,7 @@ def draw_annotators(result: dict[str, Any]) -> str:
             left.fill_between(sizes, curve[:, 1], curve[:, 2], alpha=0.2)
         left.set_ylabel("KL(all people ‖ m people), nats")
         left.set_xlabel("m; bands hold 90 % of samples")
-        left.set_ylim(bottom=0)
+        left.axhline(0, color="grey", linewidth=0.8)
         left.legend(fontsize=8, frameon=False)
         for divergence, errors in zip(result["divergences"], result["errors"], strict=True):
             right.plot(sizes, errors, label=f"{divergence:g} nats")

@@ -20,8 +20,20 @@ from text_metrics.commands.shared.command import drawn
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.settings import ENCODER, add_confidence, add_settings, check_names, parse_settings
 from text_metrics.metrics._core.core_results import confidence_level
-from text_metrics.metrics.probeval.core_encoder import EncoderSettings
-from text_metrics.metrics.probeval.probeval_pipeline import Settings
+from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings
+
+# The settings of the pipeline; the commands draw answers down themselves.
+PIPELINE = (
+    "clustering",
+    "matcher",
+    "threshold",
+    "linkage",
+    "distance",
+    "seed",
+    "smoothing",
+    "debias",
+    "parity",
+)
 
 DESCRIPTION = """\
 Score the answers of models, and of people, to the same questions.
@@ -67,14 +79,13 @@ def add_pipeline(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parse_pipeline(pairs: list[str]) -> tuple[Settings, EncoderSettings]:
+def parse_pipeline(pairs: list[str]) -> ProbevalSettings:
     """Read the settings of probeval; raises a ValueError for one that it does not have."""
     given = parse_settings(pairs)
-    # The commands draw answers down themselves.
-    names = [*(name for name in Settings._fields if not name.startswith("rarefy")), *ENCODER]
-    check_names(given, names, "this command")
-    encoder = EncoderSettings(**{name: value for name, value in given.items() if name in ENCODER})
-    return Settings(**{name: value for name, value in given.items() if name in Settings._fields}), encoder
+    check_names(given, [*PIPELINE, *ENCODER], "this command")
+    if given.get("matcher") == "human":
+        raise ValueError("matcher='human' needs people's labels of each answer, which the report does not take.")
+    return ProbevalSettings(**given)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -110,7 +121,7 @@ def make_report(
     references: list[dict[str, Any]],
     files: dict[str, dict[str, Counter[str]]],
     people: dict[str, Counter[str]] | None,
-    pipeline: tuple[Settings, EncoderSettings],
+    pipeline: ProbevalSettings,
     how: Comparing,
 ) -> dict[str, Any]:
     """Compute all numbers of the report, as strictly valid JSON.
@@ -128,7 +139,7 @@ def make_report(
         name for name, answers in given.items() if all(n == 1 for counts in answers.values() for n in counts.values())
     }
     files = {name: everyone[name] for name in files}
-    scorer = Scorer(references, everyone, *pipeline)
+    scorer = Scorer(references, everyone, pipeline)
     table = rows(scorer, everyone, how.level)
     for row in table:
         row["distinct"] = row["name"] in distinct

@@ -6,19 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.metrics.probeval.core_encoder import EncoderSettings
 from text_metrics.metrics.probeval.core_results import signature
-from text_metrics.metrics.probeval.probeval_formats import Question, pair_rows, questions
+from text_metrics.metrics.probeval.probeval_formats import Question, pair_rows, read_questions
 from text_metrics.metrics.probeval.probeval_pipeline import (
     Clusters,
     Scored,
-    Settings,
     cluster,
     load_resources,
     match,
-    resolve,
     score,
 )
+from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings, resolve
 
 
 class Matched(NamedTuple):
@@ -38,8 +36,7 @@ class Scorer:
     ----------
     references : people's answers, as probeval takes them, all with ids
     files : answers by whom they are from: name to question id to counts; questions without a reference are ignored
-    settings : the pipeline
-    encoder : how texts are embedded
+    settings : the pipeline, and how texts are embedded
 
     Raises
     ------
@@ -51,24 +48,21 @@ class Scorer:
         self,
         references: list[dict[str, Any]],
         files: Mapping[str, Mapping[str, Counter[str]]],
-        settings: Settings,
-        encoder: EncoderSettings,
+        settings: ProbevalSettings,
     ) -> None:
         given, gold, _ = pair_rows({str(row["id"]): [] for row in references}, references)
         self.references = gold
         self.slots = {row["id"]: row["slot"] for row in gold}
-        self.questions = {question.name: question for question in questions(given, gold)}
+        self.questions = {question.name: question for question in read_questions(given, gold)}
         self.settings = resolve(settings, list(self.questions.values()))
-        if self.settings.matcher == "human":
-            raise ValueError("matcher='human' needs people's labels of each answer, which the report does not take.")
         self.texts: dict[str, list[str]] = {}
         for name, question in self.questions.items():
             said = {text for answers in files.values() for text in answers.get(name, ())}
             self.texts[name] = sorted({*said, *question.gold})
         self._places = {name: {text: i for i, text in enumerate(texts)} for name, texts in self.texts.items()}
         texts = (text for texts_of_question in self.texts.values() for text in texts_of_question)
-        self._resources, signed = load_resources(texts, self.settings, encoder)
-        self.signature = signature("probeval", **self.settings.signed(), **signed)
+        self._resources, signed = load_resources(texts, self.settings)
+        self.signature = signature("probeval", **self.settings.signed_pipeline(), **signed)
         self._matched: dict[str, Matched] = {}
 
     def counts(self, name: str, answers: Mapping[str, int]) -> np.ndarray:

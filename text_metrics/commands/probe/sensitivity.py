@@ -154,7 +154,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     check_report(arguments, [arguments.targets])
-    result = measure(Scorer(read_references(arguments.targets), {}, *parse_pipeline(arguments.setting)))
+    result = measure(Scorer(read_references(arguments.targets), {}, parse_pipeline(arguments.setting)))
     write_outputs(arguments, "probe sensitivity", "\n".join(lines(result)) + "\n", result, draw_sensitivity)
     return 0
 

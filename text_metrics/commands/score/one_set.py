@@ -18,8 +18,8 @@ from text_metrics.commands.score.engine import Engine
 from text_metrics.commands.score.out_of_core import PASSES, Place, StoredArrays
 from text_metrics.commands.score.scoring import Scorer, score_batch
 from text_metrics.commands.shared.files import written_whole
-from text_metrics.metrics._core.core_parts import Arrays
 from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_signatures
+from text_metrics.metrics._core.core_statistics import Arrays
 
 
 class _PartScorer:
@@ -72,13 +72,13 @@ class OneSet:
         if self._name not in PASSES:
             raise UsageError(f"--one-set is for {', '.join(PASSES)}. The metric is {self._name}.")
         self._command = command
-        self._parts = scorer.metric.parts(scorer.metric, scorer.settings, _first_reference(command, source))
-        self._pass = PASSES[self._name](self._parts)
         scorer.check_names()
         try:
+            self._parts = scorer.metric.parts(scorer.metric, scorer.settings, _first_reference(command, source))
             self._parts.check()
         except (TypeError, ValueError) as error:
-            raise UsageError(f"--one-set: {error}.") from None
+            raise UsageError(f"--one-set: {error}") from None
+        self._pass = PASSES[self._name](self._parts)
 
     def job(self) -> Job:
         """Return what a process needs to take part."""

@@ -1,4 +1,4 @@
-"""Chamfer diversity of a set without each of its texts, and expected over subsets."""
+"""Nearest neighbours by similarity, and Chamfer diversity of a set without each of its texts and over its subsets."""
 
 from collections.abc import Iterator
 
@@ -31,8 +31,8 @@ def nearest_by_similarity(
     distances = np.empty(len(similarities))
     neighbours = np.empty(len(similarities), dtype=np.int64)
     for _, rows in batches_by_size(similarities.sizes, block_rows):
-        for part, found in _similarities(similarities, rows, device, block_rows):
-            nearest, places = (own.cpu().numpy() for own in found.max(dim=-1))
+        for part, block in _similarities(similarities, rows, device, block_rows):
+            nearest, places = (values.cpu().numpy() for values in block.max(dim=-1))
             distances[part], neighbours[part] = np.clip(1.0 - nearest, 0.0, 2.0), places
     return distances, neighbours
 
@@ -65,8 +65,8 @@ def nearest_without(
         if size < 3:
             continue
         distances, neighbours = _two_nearest(compared, rows, device, block_rows)
-        own = np.ones(rows.shape) if factors is None else factors[rows]
-        first, second = own * distances[:, :, 0], own * distances[:, :, 1]
+        row_factors = np.ones(rows.shape) if factors is None else factors[rows]
+        first, second = row_factors * distances[:, :, 0], row_factors * distances[:, :, 1]
         slots = neighbours + np.arange(len(rows))[:, None] * size
         lost = np.bincount(slots.ravel(), weights=(second - first).ravel(), minlength=rows.size).reshape(rows.shape)
         scores[rows] = (first.sum(axis=1, keepdims=True) - first + lost) / (size - 1)

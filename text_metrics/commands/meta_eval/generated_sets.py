@@ -1,16 +1,17 @@
-"""How often a metric ranks original sets above sets about the same concepts that were made to be poorer."""
+"""The sets of a generator, original and poorer ones about the same concepts, and how often the original ranks above."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.meta_eval.agreement import Draws, Row, compare
+from text_metrics.commands.meta_eval.agreement import Row, compare
+from text_metrics.commands.meta_eval.bootstrap import Draws
 from text_metrics.commands.meta_eval.pairs import Sets
 from text_metrics.commands.shared.files import read_objects, read_texts, read_topic
 
 ORIGINAL = "original"
-# Of which the sets are to be ranked below the original: the file, and how the reports name it.
+# The kinds that should rank below the original: the name of the file, and that in reports.
 POORER = {
     "nonsensical": "nonsensical",
     "shuffle_nouns": "shuffled nouns",
@@ -24,7 +25,7 @@ _SEED = 0
 
 
 class Kinds(NamedTuple):
-    """The sets of one generator, drawn by concept.
+    """The sets of one generator, by kind.
 
     name : the generator
     numbers : for each kind an ndarray of shape (n,), the numbers of its sets, in the order of the concepts
@@ -43,40 +44,42 @@ def read_kinds(folder: Path, most: int, sets: Sets) -> list[Kinds]:
     ----------
     most : how many concepts to draw of each generator
     """
-    found = []
-    for own in sorted(path for path in folder.iterdir() if (path / f"{ORIGINAL}.jsonl").is_file()):
-        names = [ORIGINAL, *(name for name in POORER if (own / f"{name}.jsonl").is_file())]
-        files = {name: list(read_objects(own / f"{name}.jsonl")) for name in names}
+    generators = []
+    for generator in sorted(path for path in folder.iterdir() if (path / f"{ORIGINAL}.jsonl").is_file()):
+        names = [ORIGINAL, *(name for name in POORER if (generator / f"{name}.jsonl").is_file())]
+        files = {name: list(read_objects(generator / f"{name}.jsonl")) for name in names}
         counts = {name: len(lines) for name, lines in files.items()}
         if len(set(counts.values())) > 1:
-            raise ValueError(f"{own}: the files must hold a line for each concept, as many each. Got {counts}.")
+            raise ValueError(
+                f"{generator}: the files must have the same number of lines, one for each concept. Got {counts}."
+            )
         drawn = np.random.default_rng(_SEED).permutation(counts[ORIGINAL])[:most].tolist()
         numbers: dict[str, list[int]] = {name: [] for name in names}
         for i in drawn:
             lines = {name: files[name][i] for name in names}
             topics = {read_topic(record) for _, record in lines.values()}
             if len(topics) > 1:
-                raise ValueError(f"{lines[ORIGINAL][0]}: the other kinds have another src there. Got {sorted(topics)}.")
+                raise ValueError(f"{lines[ORIGINAL][0]}: the other kinds have a different src. Got {sorted(topics)}.")
             texts = {name: read_texts(record, "sentences", where) for name, (where, record) in lines.items()}
             # A Vendi score grows with the size of a set.
             if len({len(members) for members in texts.values()}) == 1:
                 for name, members in texts.items():
                     numbers[name].append(sets.add(members))
-        kept = {name: np.array(own_numbers) for name, own_numbers in numbers.items()}
-        found.append(Kinds(own.name, kept, len(drawn) - len(kept[ORIGINAL])))
-    return found
+        arrays = {name: np.array(members_of_kind) for name, members_of_kind in numbers.items()}
+        generators.append(Kinds(generator.name, arrays, len(drawn) - len(arrays[ORIGINAL])))
+    return generators
 
 
 def originals_above(kinds: Kinds, row: Row) -> dict[str, dict[str, Any]]:
     """Say how often a row ranks the original above each poorer kind of the same concept, ties counting half."""
     draws = Draws(np.arange(len(kinds.numbers[ORIGINAL])))
     original = row.sign * row.scores[kinds.numbers[ORIGINAL]]
-    found = {}
+    shares = {}
     for name, numbers in kinds.numbers.items():
         if name != ORIGINAL:
             wins = 1 - compare(original, row.sign * row.scores[numbers])
-            found[name] = {"share": float(wins.mean()), "interval": draws.interval(draws.means(wins))}
-    return found
+            shares[name] = {"share": float(wins.mean()), "interval": draws.interval(draws.means(wins))}
+    return shares
 
 
 def auc_by_kind(kinds: Kinds, ratings: list[np.ndarray]) -> dict[str, dict[str, Any]]:
@@ -91,7 +94,7 @@ def auc_by_kind(kinds: Kinds, ratings: list[np.ndarray]) -> dict[str, dict[str, 
     for each bad kind `auc`, in [0, 1], 0.5 for chance, and `interval`, with the texts of a concept drawn together
     """
     draws = Draws(np.arange(len(kinds.numbers[ORIGINAL])))
-    found = {}
+    areas = {}
     for name in BAD:
         if name not in kinds.numbers:
             continue
@@ -99,23 +102,23 @@ def auc_by_kind(kinds: Kinds, ratings: list[np.ndarray]) -> dict[str, dict[str, 
         sizes = np.array([len(ratings[i]) for i in kinds.numbers[name]], dtype=float)
         texts = draws.weights @ sizes
         resampled = np.einsum("bi,ij,bj->b", draws.weights, wins, draws.weights, optimize=True) / texts**2
-        found[name] = {"auc": float(wins.sum() / sizes.sum() ** 2), "interval": draws.interval(resampled)}
-    return found
+        areas[name] = {"auc": float(wins.sum() / sizes.sum() ** 2), "interval": draws.interval(resampled)}
+    return areas
 
 
-def _wins(originals: list[np.ndarray], others: list[np.ndarray]) -> np.ndarray:
+def _wins(originals: list[np.ndarray], poorer: list[np.ndarray]) -> np.ndarray:
     """Count over all pairs of texts how often one of concept i's originals is above one of concept j's others; (n, n).
 
     Ties count half.
     """
-    ranked = np.sort(np.concatenate(others))
-    owner = np.repeat(np.arange(len(others)), [len(own) for own in others])
-    by_rank = owner[np.argsort(np.concatenate(others), kind="stable")]
-    one_hot = np.zeros((len(ranked) + 1, len(others)))
+    ranked = np.sort(np.concatenate(poorer))
+    owner = np.repeat(np.arange(len(poorer)), [len(ratings) for ratings in poorer])
+    by_rank = owner[np.argsort(np.concatenate(poorer), kind="stable")]
+    one_hot = np.zeros((len(ranked) + 1, len(poorer)))
     one_hot[np.arange(1, len(ranked) + 1), by_rank] = 1
     below = one_hot.cumsum(axis=0)  # row k: how many of the k lowest texts are each concept's
-    wins = np.empty((len(originals), len(others)))
-    for i, own in enumerate(originals):
-        left, right = np.searchsorted(ranked, own, "left"), np.searchsorted(ranked, own, "right")
+    wins = np.empty((len(originals), len(poorer)))
+    for i, ratings in enumerate(originals):
+        left, right = np.searchsorted(ranked, ratings, "left"), np.searchsorted(ranked, ratings, "right")
         wins[i] = (below[left] + below[right]).sum(axis=0) / 2
     return wins
