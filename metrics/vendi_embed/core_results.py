@@ -73,7 +73,7 @@ def _format_digest(total: int) -> str:
 
 
 def signature(metric: str, **settings: object) -> str:
-    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.3.0`.
+    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.4.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no device.
     """
