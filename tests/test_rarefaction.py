@@ -254,13 +254,12 @@ def test_no_set_is_large_enough():
 
 def test_rarefy_is_checked():
     sizes = np.array([2, 3, 1])
-    assert core_rarefaction.parse_rarefy(None, sizes) is None
     with pytest.warns(UserWarning, match="2 of 3 sets have fewer than rarefy=3 texts"):
-        assert core_rarefaction.parse_rarefy(3, sizes) == 3
+        assert core_rarefaction.large_enough(3, sizes).tolist() == [False, True, False]
     with pytest.raises(ValueError, match=r"rarefy must be at least 2: .* Got 1"):
-        core_rarefaction.parse_rarefy(1, sizes, 2)
+        core_rarefaction.subset_size(2)(1, "rarefy")
     with pytest.raises(TypeError, match="rarefy must be an integer"):
-        core_rarefaction.parse_rarefy(2.5, sizes)
+        core_rarefaction.subset_size()(2.5, "rarefy")
 
 
 def brute_force(metric, settings, k, keys):

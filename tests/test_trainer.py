@@ -318,7 +318,7 @@ def test_what_batches_cannot_give(load, tokenizer):
     assert compute_metrics(parts[2], compute_result=True)["vendi_embed"] > 1
 
     corpus = load("self_bleu").for_trainer(tokenizer, set_size=4, aggregate="corpus")
-    with pytest.raises(ValueError, match="aggregate='corpus' pools"):
+    with pytest.raises(ValueError, match="aggregate='corpus' cannot be scored in batches"):
         corpus(parts[0], compute_result=False)
     uneven = load("self_bleu").for_trainer(tokenizer, set_size=8)
     for part in parts[:2]:
