@@ -300,7 +300,7 @@ def test_not_where_texts_are_not_known(load, name):
     with pytest.raises(ValueError, match="similarity cannot be given to for_trainer"):
         load(name).for_trainer(build_tokenizer(), set_size=3, similarity=GOOD)(EvalPrediction([[1]], None))
     parts = load(name).parts(load(name), {"similarity": GOOD})
-    with pytest.raises(ValueError, match="similarity is not for one set in a file"):
+    with pytest.raises(ValueError, match="similarity cannot be combined with scoring one set in parts"):
         parts.check()
 
 

@@ -70,9 +70,9 @@ def run(command: Command) -> int:
     if (command.reference_key is None) == (scorer.items == QUESTIONS):
         raise UsageError(f"--reference-key is required for probeval, and for no other metric. The metric is {name}.")
     source.check_columns(command.text_key, command.group_key, command.reference_key, command.similarity_key)
-    task = OneSet(command, scorer, source) if command.one_set else ByRow(command, scorer, source)
     out = command.output(name)
     files = Files(out, out if command.one_set else None, command.decisive(name, command.score_key or name), command)
+    task = OneSet(command, scorer, source) if command.one_set else ByRow(command, scorer, source)
     summary = files.finished(command.restart)
     if summary is not None:
         return show(summary)
