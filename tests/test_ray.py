@@ -193,14 +193,14 @@ def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("metric", "more", "message"),
     [
-        ("vendi_embed", ["--set", "kernel=ngram"], "kernel is not for one set in a file"),
+        ("vendi_embed", ["--set", "kernel=ngram"], "kernel cannot be combined with scoring one set in parts"),
         ("self_bleu", ["--set", "aggregate=sentence"], "aggregate='sentence' needs the matches of each text"),
-        ("self_bleu", ["--set", "singletons=skip"], "singletons is not for one set in a file"),
+        ("self_bleu", ["--set", "singletons=skip"], "singletons cannot be combined with scoring one set in parts"),
         ("probeval", ["--set", "parity=true", "--set", "matcher=wordnet"], "parity=True with matcher='wordnet'"),
         ("probeval", ["--set", "debias=true"], "debias leaves out each answer in turn"),
         ("probeval", ["--set", "smoothing=0"], "smoothing=0 makes the score of a part"),
-        ("probeval", ["--set", "rarefy=3"], "rarefy is not for one set in a file"),
-        ("probeval", ["--set", "rarefy_people=3"], "rarefy_people is not for one set in a file"),
+        ("probeval", ["--set", "rarefy=3"], "rarefy cannot be combined with scoring one set in parts"),
+        ("probeval", ["--set", "rarefy_people=3"], "rarefy_people cannot be combined with scoring one set in parts"),
         ("self_bleu", ["--set", "max_order=0"], "max_order must be at least 1"),
         ("vendi_embed", ["--set", "q=-1"], "q must be in"),
         ("gruen", [], "--one-set is for vendi_embed"),

@@ -127,5 +127,5 @@ def test_in_a_trainer_and_not_for_one_set_in_a_file(load):
     named = load("self_bleu").for_trainer(tokenizer, set_size=2, **WITH)(EvalPrediction(ids, None))
     assert named.keys() >= ADDED
     parts = load("self_bleu").parts(load("self_bleu"), WITH)
-    with pytest.raises(ValueError, match="repetition is not for one set in a file"):
+    with pytest.raises(ValueError, match="repetition cannot be combined with scoring one set in parts"):
         parts.check()

@@ -114,9 +114,7 @@ def test_parts_and_batches(load, name, setting):
     if declared.merges_parts(getattr(made, setting)):
         made.check_parts()
     else:
-        with pytest.raises(
-            ValueError, match=rf"^{setting} is not for one set in a file, which is read in parts\. Got "
-        ):
+        with pytest.raises(ValueError, match=rf"^{setting} cannot be combined with scoring one set in parts\. Got "):
             made.check_parts()
     if declared.merges_batches(getattr(made, setting)):
         made.check_batches()
