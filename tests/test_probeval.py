@@ -684,7 +684,7 @@ GOLD = [{"id": "q1", "answers": ["a"]}]
         ([{"id": "q1", "answers": ["a"]}] * 2, GOLD, ValueError, "predictions has question 'q1' twice, at 0 and 1"),
         ([{"id": "q1", "answers": ["a"]}], GOLD * 2, ValueError, "references has question 'q1' twice"),
         ([{"id": "q9", "answers": ["a"]}], GOLD, ValueError, r"predictions\[0\] \(question 'q9'\) has no reference"),
-        ([["a"], ["b"]], GOLD, ValueError, "Got 2 predictions for 1 references"),
+        ([["a"], ["b"]], GOLD, ValueError, "Got 2 predictions and 1 references"),
         (
             [{"id": "q1", "answers": [{"text": "a", "count": 0}]}],
             GOLD,

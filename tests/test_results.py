@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tests.conftest import SET_METRICS, SETS
-from text_metrics.metrics._core.core_results import confidence_interval, jackknife_estimate, parse_confidence
+from text_metrics.metrics._core.core_results import confidence_interval, confidence_level, jackknife_estimate
 
 PEOPLE = [["a kettle"] * 12 + ["a pot"] * 5, ["red"] * 6 + ["blue"] * 6, ["a dog", "a cat", "a cow"]]
 MODELS = [["kettle"] * 10 + ["a spoon"] * 5, ["red"] * 9 + ["green"], ["a dog"] * 4]
@@ -121,7 +121,7 @@ def test_the_score_by_quality_has_an_interval_too(load, name):
 )
 def test_a_level_that_is_none_is_refused(load, value, error, message):
     with pytest.raises(error, match=message):
-        parse_confidence(value)
+        confidence_level(value)
     for name in (*SET_METRICS, "probeval", "gruen"):
         with pytest.raises(error, match=message):
             load(name).compute(**calls(name), confidence=value)

@@ -315,7 +315,7 @@ def test_csv_that_is_no_utf8_in_any_column_is_set_aside(tmp_path, capsys):
         (["--set", "orders=2"], "--setting orders: self_bleu has no such argument. It has max_order, aggregate, "),
         (["--set", "max_order"], "--setting must be NAME=VALUE. Got 'max_order'"),
         (["--set", "max_order=0"], "text-metrics score: max_order must be at least 1. Got 0"),
-        (["--set", "aggregate=corpus"], "aggregate='corpus' pools"),
+        (["--set", "aggregate=corpus"], "aggregate='corpus' cannot be scored in batches"),
         (["--text-key", "generations"], "no row can be scored: has no 'generations'"),
         (["--score-key", "id"], "column 'id' already: pass --score-key"),
         (["--confidence", "95"], "--confidence must be between 0 and 1"),

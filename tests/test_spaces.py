@@ -286,10 +286,9 @@ def test_a_push_makes_the_space_hold_just_the_build(tmp_path):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_TOKEN": "hf_test"}
     environment |= {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_HOME": str(tmp_path / "home")}
-    command = [sys.executable, str(ROOT / "scripts/tooling/push_space.py"), "self_bleu", "--owner", "someone", "--push"]
-    done = subprocess.run(
-        [*command, "--build", str(tmp_path)], env=environment, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "scripts.tooling.push_space", "self_bleu", "--owner", "someone", "--push"]
+    command += ["--build", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     server.shutdown()
     assert done.returncode == 0, done.stderr
     assert received["repo"]["type"] == "space"

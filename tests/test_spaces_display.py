@@ -142,7 +142,7 @@ def test_the_chart_shows_the_shares_as_they_were_counted(page):
 def test_a_page_of_many_answers_stays_short(page):
     words = [f"{first}{second}" for first in ("river", "stone", "cloud", "apple", "horse") for second in "abcdefghij"]
     page.get_by_label("Clusters of people's answers").click()
-    page.get_by_role("option", name="One cluster an answer").click()
+    page.get_by_role("option", name="One cluster for each answer").click()
     people = "\n".join(f"{word} {i}" for word in words for i in ("tea", "car", "moon", "law"))
     score(page, people, "\n".join(words))
     drawn(page)
@@ -321,7 +321,7 @@ def test_hatched_bars_survive_a_new_url(page):
     drawn(page)
     before = page.url
     page.get_by_label("Clusters of people's answers").click()
-    page.get_by_role("option", name="One cluster an answer").click()
+    page.get_by_role("option", name="One cluster for each answer").click()
     page.locator("#answer").get_by_text("clustering:none").wait_for()
     drawn(page)
     assert page.url != before

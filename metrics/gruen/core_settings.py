@@ -105,11 +105,11 @@ class Settings:
         declared = self.declared()
         for name, value in self.passed().items():
             object.__setattr__(self, name, declared[name].check(value, name))
+        self.check()
         for name in self.passed():
             needed = declared[name].needs
             if needed is not None and getattr(self, needed) is None:
-                raise ValueError(f"{name} has no effect without {needed}: pass both, or leave {name} out.")
-        self.check()
+                raise ValueError(f"{name} needs {needed}: pass both, or leave {name} out.")
 
     def check(self) -> None:
         """Raise a TypeError or ValueError for settings that cannot be combined; a metric overrides this."""
