@@ -258,7 +258,7 @@ def test_compute_takes_labels(load, name, settings):
     ):
         with pytest.raises(error, match=message):
             compute(predictions=given, confidence=0.5, confidence_by=labels, **settings)
-    with pytest.raises(ValueError, match="confidence_by has no effect without confidence"):
+    with pytest.raises(ValueError, match="confidence_by needs confidence: pass both"):
         compute(predictions=given, confidence_by=LABELS, **settings)
 
 
