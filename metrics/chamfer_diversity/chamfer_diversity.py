@@ -122,8 +122,8 @@ Returns:
         `neighbours`: the index within the set, from 0, of each text's nearest neighbour. None for a set that is left
         out, and for a text below `min_quality`. With `rarefy`, the distances are expected ones, and there are no
         `neighbours`.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal, and
-        so is an encoder of yours, of which the signature has only the name.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal. Of
+        an encoder object, the signature has only the name: use the same one.
 
 Raises:
     TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.

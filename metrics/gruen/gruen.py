@@ -122,8 +122,8 @@ Returns:
         `flags` and the passages that are `shared` (at most 10 000 pairs; `n_redundant_pairs` is the full count);
         `focus_breaks`, pairs of adjacent sentences with their `similarity`; and `order`, the `probability` that
         adjacent sentences are in the right order.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal, and
-        so is an encoder, or a mapping of word vectors, of yours, of which the signature has only the name.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal. Of
+        an encoder object or a mapping of word vectors, the signature has only the name: use the same one.
 
 Raises:
     TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.

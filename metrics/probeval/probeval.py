@@ -178,8 +178,8 @@ Returns:
     details (`list[dict]`): only with `details=True`. For each question `id`, `score`, `n_answers`, `coverage`,
         `wrong_rate`, `clusters`, `gold_distribution`, `model_distribution`, `smoothing`, what is added to the counts of
         both sides, and `gold_assignments` and `assignments`, the clusters of people's answers and of the model's.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal, and
-        so is an encoder, or a mapping of word vectors, of yours, of which the signature has only the name.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal. Of
+        an encoder object or a mapping of word vectors, the signature has only the name: use the same one.
 
 Raises:
     TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.

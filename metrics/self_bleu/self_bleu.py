@@ -96,8 +96,8 @@ Returns:
     n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
     details (`list[dict]`): only with `details=True`. For each set the values above and, with `aggregate="sentence"`,
         `text_scores`; with `rarefy`, `standard_errors` instead. None for a set that is left out.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal, and
-        so is a tokenizer of yours, of which the signature has only the name.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal. Of
+        a tokenizer function, the signature has only the name: use the same one.
 
 Raises:
     TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.

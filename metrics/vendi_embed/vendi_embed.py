@@ -168,8 +168,8 @@ Returns:
         non-negative, sum to 1 and are sorted in descending order. With `rarefy`, `standard_errors` at each order in
         place of the eigenvalues. With `kernel="classes"`, `classes`: the class of each text, numbered in order of first
         appearance.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal, and
-        so is an encoder or a function of yours, of which the signature has only the name.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal. Of
+        an encoder object or a function, the signature has only the name: use the same one.
 
 Raises:
     TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.

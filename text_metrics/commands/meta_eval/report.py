@@ -260,7 +260,11 @@ def _rater_section(report: dict[str, Any], claims: Claims) -> Section:
         for rater in raters:
             cells = [rater["judge"][name] for name in columns]
             judge.append([shown(rater), *(_interval(cell["spearman"], cell["interval"]) for cell in cells)])
-        tables.append(("Correlation of a set's mean rating with the judge's rating of its quality:", judge))
+        caption = (
+            "Correlation of a set's mean rating with the judge's rating of its quality, with 95 % intervals by the "
+            "jackknife over sets (up to version 0.3.0, by the bootstrap):"
+        )
+        tables.append((caption, judge))
     text = (
         "How well a rating of single texts separates those of the original sets from those of the bad kinds: AUC × "
         f"100, 50 is chance. {_sentence(claims.raters)}`--quality FILE` adds ratings of your own."
