@@ -162,23 +162,24 @@ def partition(kernel: Kernel, grouped: Grouped, permutations: int = 200, rows: n
     of the m sets in which any text takes part
     """
     texts = _select(kernel, grouped, rows)
-    kernel = kernel.of_sets()
-    whole = np.arange(len(texts.sizes))
-    places = np.arange(len(texts.rows))
-    entropies = _entropies(kernel, texts.rows, texts.sizes, None if grouped.weights is None else texts.probabilities)
+    kernel, is_uniform = kernel.of_sets(), grouped.weights is None
+    entropies = _entropies(kernel, texts.rows, texts.sizes, None if is_uniform else texts.probabilities)
     limits = sum_by_set(-texts.group_shares * np.log(texts.group_shares), texts.n_groups)
 
-    def holevo(which: np.ndarray, arranged: np.ndarray) -> np.ndarray:
-        chi = _holevo(kernel, texts, which, arranged, entropies if grouped.weights is None else None)
-        return np.clip(chi, 0.0, limits[which])
+    def chi(which: np.ndarray, arranged: np.ndarray) -> np.ndarray:
+        # Whatever the labels, uniform weights make the same whole.
+        values = _holevo(kernel, texts, which, arranged, entropies if is_uniform else None)
+        return np.clip(values, 0.0, limits[which])
 
-    sums, permuted = np.zeros(len(whole)), np.zeros(permutations)
+    observed = chi(np.arange(len(entropies)), np.arange(len(texts.rows)))
+    sums, permuted = np.zeros(len(entropies)), np.zeros(permutations)
     seeds, firsts = _seeds(texts)
     for which, numbers, arranged in _batches(_draws(texts, seeds, permutations)):
-        drawn = holevo(which, arranged)
+        drawn = chi(which, arranged)
         sums += np.bincount(which, drawn, minlength=len(sums))
         permuted += np.bincount(numbers, drawn, minlength=permutations)
-    return Partition(entropies, holevo(whole, places), sums[firsts] / permutations, limits, permuted / len(whole))
+    # Equal sets have equal expectations, in any company.
+    return Partition(entropies, observed, sums[firsts] / permutations, limits, permuted / len(entropies))
 
 
 class _Texts(NamedTuple):
