@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import SETS, encode
+from tests.conftest import SETS, LargestTensor, encode
 from tests.references import groups as reference
 from text_metrics.metrics._core.core_rarefaction import content_keys
 from text_metrics.metrics.vendi_embed import vendi_embed_groups
@@ -315,6 +315,17 @@ def test_pairs_and_batches_of_any_size(load, monkeypatch, rng, weights):
     ]:
         for a, b in zip(first, second, strict=True):
             np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+def test_memory_is_bounded(rng):
+    n_sets = 60
+    kernel = EmbeddingKernel(np.full(n_sets, 12), "cpu", rng.standard_normal((12 * n_sets, 16)), 1e-4)
+    grouped = Grouped(np.arange(12 * n_sets) % 3, np.arange(12 * n_sets, dtype=np.uint64))
+    with LargestTensor() as largest:
+        partition(kernel, grouped, 200)
+    # 36 000 subsets of four texts, of which 8 192 texts at a time are scored.
+    assert largest.entries <= 2**13 * 4
+    assert largest.decompositions < 36_000 / 1_000
 
 
 BASE = {"predictions": list("abcd"), "embeddings": np.eye(4), "groups": [0, 0, 1, 1]}

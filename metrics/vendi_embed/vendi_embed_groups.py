@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_classes import parse_classes
-from .core_inputs import TextSets, batches_by_size, parse_probabilities, sum_by_set
+from .core_inputs import TextSets, batches_by_size, sum_by_set
 from .core_results import ScoreSummary
 from .core_similarity import Source
 from .vendi_embed_kernels import ClassKernel, Kernel
 from .vendi_embed_rarefied import group_texts
 from .vendi_embed_settings import VendiSettings
+from .vendi_embed_weighting import Weighting
 
 # Texts of subsets scored at a time, and of permuted sets held at a time, to bound the memory.
 _TEXTS_SCORED = 2**13
@@ -115,17 +116,20 @@ def parse_groups(groups: Any, sets: TextSets) -> np.ndarray:
 
 
 def score_groups(
-    kernel: Kernel, sets: TextSets, source: Source, settings: VendiSettings, summary: ScoreSummary
-) -> dict[str, Any]:
-    """Return the results of a call with `groups`: within, pooled and between, chance, p-value and share.
+    kernel: Kernel, sets: TextSets, weighting: Weighting, source: Source, settings: VendiSettings
+) -> Partition:
+    """Partition the diversity of the sets of a call with `groups`."""
+    labels, contents = parse_groups(settings.groups, sets), source.content_keys(sets, weighting.given)
+    return partition(kernel, Grouped(labels, contents, weighting.given), settings.permutations)
+
+
+def group_results(parts: Partition, summary: ScoreSummary) -> dict[str, Any]:
+    """Name the results of a call with `groups`.
 
     Parameters
     ----------
     summary : of scores that are at least 1
     """
-    weights = None if settings.weights is None else parse_probabilities(settings.weights, sets, "weights")
-    grouped = Grouped(parse_groups(settings.groups, sets), source.content_keys(sets, weights), weights)
-    parts = partition(kernel, grouped, settings.permutations)
     return {
         **summary.of("within", parts.within, "within_"),
         **summary.of("pooled", parts.pooled, "pooled_"),
@@ -339,13 +343,17 @@ def _batches(
     draws: Iterator[tuple[int, np.ndarray, np.ndarray]],
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Gather permutations, to score them together: the set, the number and the positions of each."""
-    batch: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    which: list[np.ndarray] = []
+    numbers: list[np.ndarray] = []
+    arranged: list[np.ndarray] = []
     n_texts = 0
-    for i, numbers, arranged in draws:
-        batch.append((np.full(len(numbers), i), numbers, arranged.ravel()))
-        n_texts += arranged.size
+    for i, drawn_numbers, positions in draws:
         if n_texts >= _TEXTS_HELD:
-            yield tuple(map(np.concatenate, zip(*batch, strict=True)))
-            batch, n_texts = [], 0
-    if batch:
-        yield tuple(map(np.concatenate, zip(*batch, strict=True)))
+            yield np.concatenate(which), np.concatenate(numbers), np.concatenate(arranged)
+            which, numbers, arranged, n_texts = [], [], [], 0
+        which.append(np.full(len(drawn_numbers), i))
+        numbers.append(drawn_numbers)
+        arranged.append(positions.ravel())
+        n_texts += positions.size
+    if which:
+        yield np.concatenate(which), np.concatenate(numbers), np.concatenate(arranged)
