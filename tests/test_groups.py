@@ -230,12 +230,12 @@ def test_equal_sets_are_permuted_independently():
 
 
 def test_rounding_does_not_break_ties(rng):
-    # Of the three partitions into pairs, the labels give the one whose groups differ most, as do a third of the draws.
+    # Of the ten partitions into two groups of three, the labels give the one whose groups differ most.
     for _ in range(10):
-        vectors = rng.standard_normal((2, 1, 5)) + 0.1 * rng.standard_normal((2, 2, 5))
-        kernel = EmbeddingKernel(np.array([4]), "cpu", vectors.reshape(4, 5), 1e-4)
-        result = partition(kernel, Grouped(np.array([0, 0, 1, 1]), np.arange(4, dtype=np.uint64)), 600)
-        assert result.p_value == pytest.approx(1 / 3, abs=4 * math.sqrt(2 / 9 / 600))
+        vectors = rng.standard_normal((2, 1, 5)) + 0.1 * rng.standard_normal((2, 3, 5))
+        kernel = EmbeddingKernel(np.array([6]), "cpu", vectors.reshape(6, 5), 1e-4)
+        result = partition(kernel, Grouped(np.repeat([0, 1], 3), np.arange(6, dtype=np.uint64)), 600)
+        assert result.p_value == pytest.approx(1 / 10, abs=4 * math.sqrt(0.09 / 600))
 
 
 ORDERS = [[3, 0, 5, 1, 4, 2], [2, 3, 0, 1], [4, 2, 0, 3, 1]]
