@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from scripts.arguments import make_parser
 from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_objects
-from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval.probeval_formats import Question, parse_rows, read_questions
 from text_metrics.metrics.probeval.probeval_released import from_cfc, parse_target
 from text_metrics.metrics.probeval.probeval_soft import FEATURES, pair_features, words

@@ -18,8 +18,8 @@ from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import read_text, write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.commands.shared.pages import Table, markdown_table
-from text_metrics.metrics.gruen.core_encoder import EncoderSettings
-from text_metrics.metrics.gruen.core_models import DEFAULT_MODEL
+from text_metrics.metrics._core.core_encoder import EncoderSettings
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE
 
 BEGIN, END = "<!-- scripts/training/calibrate_gruen.py -->", "<!-- end of scripts/training/calibrate_gruen.py -->"

@@ -32,8 +32,8 @@ from text_metrics.commands.shared.command import command, drawn
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.commands.shared.pages import markdown_table, save_figure
-from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
-from text_metrics.metrics.probeval.core_models import DEFAULT_MODEL
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 from text_metrics.metrics.probeval.probeval_formats import WRONG
 from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, cluster_maximum
 from text_metrics.metrics.probeval.probeval_pipeline import (

@@ -11,8 +11,8 @@ from torch import nn
 from torch.nn import functional
 
 from scripts.training.gruen.corpus import Corpus
-from text_metrics.metrics.gruen.core_models import DEFAULT_MODEL, find_model
-from text_metrics.metrics.gruen.core_tokens import token_batches
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
+from text_metrics.metrics._core.core_tokens import token_batches
 from text_metrics.metrics.gruen.gruen_backbone import pad
 from text_metrics.metrics.gruen.gruen_compact import CompactModel, sentence_values
 

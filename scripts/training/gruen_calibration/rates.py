@@ -8,7 +8,7 @@ import numpy as np
 
 from scripts.training.gruen_calibration.corpora import SEED, SIZES, Part, Text
 from scripts.training.gruen_calibration.faults import DIGRESSIONS, REPETITIONS, Fault
-from text_metrics.metrics.gruen.core_encoder import EncoderSettings, encode
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.gruen.gruen_focus import focus_margin
 from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE, RepeatRule, find_repeats
 
