@@ -8,7 +8,7 @@ import numpy as np
 
 from .core_classes import GROUPINGS
 from .core_numbers import describe, parse_number
-from .core_rarefaction import check_rarefy, subset_size
+from .core_rarefaction import subset_size, whole_sets_only
 from .core_results import confidence_level
 from .core_settings import SET, TEXT, choice, count, flag, never, number, setting
 from .core_similarity import SourceSettings
@@ -57,7 +57,13 @@ class VendiSettings(SourceSettings):
     contexts: Any = setting(None, given=SET)
     patience: float | None = setting(None, number(0, 1), needs="quality")
     contributions: bool = setting(False, flag, finer=True)
-    rarefy: int | None = setting(None, subset_size(), merges_parts=never, of_mean=True)
+    rarefy: int | None = setting(
+        None,
+        subset_size(),
+        conflicts=whole_sets_only("weights", "contributions", "patience"),
+        merges_parts=never,
+        of_mean=True,
+    )
     confidence: float | None = setting(None, confidence_level, of_mean=True)
     confidence_by: Any = setting(None, given=SET, needs="confidence")
     details: bool = setting(False, flag, finer=True)
@@ -65,7 +71,6 @@ class VendiSettings(SourceSettings):
     def check(self) -> None:
         """Raise an error for settings that do not go together."""
         super().check()
-        check_rarefy(self, "weights", "contributions", "patience")
         if self.kernel == "classes":
             self._check_classes()
             return
