@@ -172,8 +172,8 @@ def run_timing(n_prompts: int, n_tokens: int) -> None:
     print(f"generation: {seconds:.1f} s")
     for name, reward in make_rewards().items():
         reward(prompts=prompts[:_GROUP], completions=texts[:_GROUP])
-        own, _ = fastest(partial(reward, prompts=prompts, completions=texts))
-        print(f"{name}: {own:.2f} s, {own / seconds:.1%} of the generation")
+        taken, _ = fastest(partial(reward, prompts=prompts, completions=texts))
+        print(f"{name}: {taken:.2f} s, {taken / seconds:.1%} of the generation")
 
 
 def fastest(function: Callable[[], Any]) -> tuple[float, Any]:

@@ -24,7 +24,7 @@ from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE
 
 BEGIN, END = "<!-- scripts/training/calibrate_gruen.py -->", "<!-- end of scripts/training/calibrate_gruen.py -->"
 # What is tried of the thresholds of redundancy, at the sizes that decide.
-GRID = {"clause": (7, 8, 9), "passage": (9, 10, 11), "kept": (0.35, 0.4, 0.45)}
+GRID = {"clause": (7, 8, 9), "passage": (9, 10, 11), "in_order": (0.35, 0.4, 0.45)}
 GRID_SIZES = (20, 40)
 LONGEST = max(SIZES)
 # From each half of a corpus: runs of 40 sentences, and texts of each size, at most.
@@ -87,10 +87,10 @@ def main() -> None:
     half = 0 if arguments.choose else 1
     parts = read_parts(folder, RUNS, TEXTS)[half]
     more = read_parts(folder, MORE * RUNS, MORE * TEXTS)[half]
-    found = report(parts, more, EncoderSettings(arguments.model))
+    tables = report(parts, more, EncoderSettings(arguments.model))
     if arguments.choose:
-        found.append(try_rules(more))
-    text = "\n\n".join("\n".join(markdown_table(table)) for table in found)
+        tables.append(try_rules(more))
+    text = "\n\n".join("\n".join(markdown_table(table)) for table in tables)
     print(text)
     if arguments.card and not arguments.choose:
         before, rest = card.split(BEGIN)

@@ -78,13 +78,13 @@ def train_all(trainer: Trainer, teacher: str, seed: int, checkpoints: Path | Non
         return {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
 
     run(0, 0.0, "stage1.pt")
-    kept = checkpoints and checkpoints / "judged.pt"
-    if kept and kept.is_file():
-        trainer.judged = torch.load(kept)
+    judged_file = checkpoints and checkpoints / "judged.pt"
+    if judged_file and judged_file.is_file():
+        trainer.judged = torch.load(judged_file)
     else:
         trainer.judged = teach(trainer, teacher, seed)
-        if kept:
-            save_tensors(trainer.judged, kept)
+        if judged_file:
+            save_tensors(trainer.judged, judged_file)
     for stages in ROUNDS:
         begun, ends = weights(), []
         for made in MADE_NAMES:

@@ -57,7 +57,7 @@ def report(trainer: Trainer, held_out: dict[str, list[list[str]]], corruptor: Se
     """Print the AUC on held-out sentences, by kind of corruption, and on CoLA."""
     for source, sentences in held_out.items():
         for kind in corruptor.kinds:
-            pairs = [(words, found.words) for words in sentences if (found := corruptor.corrupt(words, kind))]
+            pairs = [(words, corrupted.words) for words in sentences if (corrupted := corruptor.corrupt(words, kind))]
             texts = [" ".join(words) for side in zip(*pairs, strict=True) for words in side]
             labels = [1] * len(pairs) + [0] * len(pairs)
             auc = roc_auc_score(labels, soundness(trainer, texts))

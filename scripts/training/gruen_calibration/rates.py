@@ -97,8 +97,8 @@ def _row(
                 corrupted: list[Any] = [text.sentences for text in texts]
             else:
                 draw = random.Random(SEED)
-                others: list[Text] = texts if own_corpus else everywhere
-                corrupted = [fault.insert(text, others, draw) for text in texts]
+                sources: list[Text] = texts if own_corpus else everywhere
+                corrupted = [fault.insert(text, sources, draw) for text in texts]
             judged = [judge(sentences) for sentences in corrupted if sentences is not None]
             values.setdefault(size, {})[part.corpus] = np.array(judged)
     return Row(name, values)
