@@ -18,8 +18,9 @@ class _SharedCore(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        folder, _, name = fullname.removeprefix(f"{__name__}.").partition(".")
-        if folder in ("_core", fullname) or not name.startswith("core_"):
+        folder, _, name = fullname.rpartition(".")
+        package, _, metric = folder.rpartition(".")
+        if package != __name__ or metric == "_core" or not name.startswith("core_"):
             return None
         return ModuleSpec(fullname, self)
 

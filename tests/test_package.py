@@ -57,6 +57,8 @@ def test_the_metrics_of_the_package_share_one_core():
     assert kernels.Similarities is similarity.Similarities
     with pytest.raises(ModuleNotFoundError, match="core_absent"):
         importlib.import_module("text_metrics.metrics.gruen.core_absent")
+    # A module of another package with such a name.
+    assert importlib.import_module("pydantic_core.core_schema").__name__ == "pydantic_core.core_schema"
 
 
 def test_commands_are_run_in_one_way():
