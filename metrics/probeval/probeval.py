@@ -51,7 +51,7 @@ from .probeval_pipeline import (
     summarize,
 )
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
-from .probeval_released import from_cfc, from_protoqa, labels_from_cfc
+from .probeval_released import from_released, labels_from_cfc
 from .probeval_sampling import redrawn as redrawn
 from .probeval_scores import mean
 from .probeval_settings import ProbevalSettings, resolve
@@ -202,8 +202,7 @@ Examples:
 class Probeval(TextMetric, evaluate.Metric):
     """KL divergence of a model's distribution of answers from people's, over clusters of answers."""
 
-    from_cfc = staticmethod(from_cfc)
-    from_protoqa = staticmethod(from_protoqa)
+    from_cfc = from_protoqa = staticmethod(from_released)
     labels_from_cfc = staticmethod(labels_from_cfc)
 
     items = QUESTIONS

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.arguments import data_folder, make_parser
+from scripts.arguments import data_folder
 from text_metrics.commands.choose.greedy import choose, choose_best, subset_score
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_text_lines, read_texts, read_topic
 from text_metrics.metrics._core.core_encoder import encode
 from text_metrics.metrics._core.core_inputs import content_ranks

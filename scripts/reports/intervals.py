@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t
 
-from scripts.arguments import make_parser
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.pages import Table, markdown_table, put_between
 from text_metrics.commands.shared.statistics import mean_p, randomization_p
 from text_metrics.metrics._core.core_results import mean_estimate

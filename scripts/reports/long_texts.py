@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.arguments import data_folder, make_parser
-from text_metrics.commands.shared.command import command
+from scripts.arguments import data_folder
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_archive
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import markdown_table, put_between

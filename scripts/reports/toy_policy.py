@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from scripts.arguments import make_parser
 from text_metrics import load
-from text_metrics.commands.shared.command import command, drawn
+from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.pages import save_figure
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 from text_metrics.metrics._core.core_results import confidence_interval

@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz import fuzz
 
-from scripts.arguments import data_folder, make_parser
-from text_metrics.commands.shared.command import command
+from scripts.arguments import data_folder
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_part, read_texts
 from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode

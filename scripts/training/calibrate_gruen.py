@@ -10,11 +10,11 @@ two parts: thresholds of redundancy and focus are chosen by the first, and the t
 import itertools
 from pathlib import Path
 
-from scripts.arguments import data_folder, make_parser
+from scripts.arguments import data_folder
 from scripts.training.gruen_calibration import tables
 from scripts.training.gruen_calibration.corpora import SIZES, Part, read_parts
 from scripts.training.gruen_calibration.rates import Embeddings, focus_rows, redundancy_rows
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_text, write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.commands.shared.pages import Table, markdown_table

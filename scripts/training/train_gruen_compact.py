@@ -23,12 +23,11 @@ from typing import Any
 import torch
 
 from scripts import ROOT
-from scripts.arguments import make_parser
 from scripts.training.gruen.corpus import read_corpus
 from scripts.training.gruen.finishing import calibrate, count_tokens, fit_log_total, save
 from scripts.training.gruen.judging import teach
 from scripts.training.gruen.trainer import Stage, Trainer
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import written_whole
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.metrics.gruen.gruen_compact import WEIGHTS_FILE

@@ -22,13 +22,12 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from scripts import ROOT
-from scripts.arguments import make_parser
 from scripts.training.gruen.corpora import split_words
 from scripts.training.gruen.corpus import read_corpus
 from scripts.training.gruen.sense import SenseCorruptor, noun_classes
 from scripts.training.gruen.trainer import SCALE, Stage, Trainer
 from text_metrics.commands.rate_quality.main import read_lines
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics.gruen.gruen_compact import ADAPTERS, WEIGHTS_FILE

@@ -27,11 +27,10 @@ from typing import Any
 from tqdm import tqdm
 
 from scripts import ROOT
-from scripts.arguments import make_parser
 from scripts.reports.benchmark import plot, report
 from scripts.reports.benchmark.cases import CASES, Size
 from scripts.reports.benchmark.measure import MAX_TURNS, Measurement, machine, measure
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_json, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import picture_files

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from scripts.arguments import data_folder, make_parser
+from scripts.arguments import data_folder
 from scripts.reports.benchmark.measure import machine
 from scripts.reports.encoders.recipes import ENCODERS
 from text_metrics import load
@@ -29,7 +29,7 @@ from text_metrics.commands.meta_eval.agreement import balanced_accuracy, compare
 from text_metrics.commands.meta_eval.bootstrap import Draws
 from text_metrics.commands.meta_eval.pairs import read_verdict, read_votes
 from text_metrics.commands.meta_eval.rows import rule_rows
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_text_lines, read_texts, read_topic
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import markdown_table, put_between

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
-from scripts.arguments import DATA, make_parser
+from scripts.arguments import DATA
 from scripts.reports.probeval.pools import VIEWS, Pool, read
 from scripts.reports.probeval.schemes import SCHEMES, draw
 from text_metrics.commands.meta_eval.bootstrap import percentile_interval
-from text_metrics.commands.shared.command import command, drawn
+from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.commands.shared.pages import markdown_table, save_figure

@@ -9,7 +9,7 @@ import numpy as np
 
 from text_metrics.commands.shared.files import read_json, read_objects, read_part
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, parse_rows, read_questions
-from text_metrics.metrics.probeval.probeval_released import from_protoqa, parse_target
+from text_metrics.metrics.probeval.probeval_released import from_released, parse_target
 
 GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
 MIN_ANSWERS = 10  # in a pool
@@ -62,7 +62,7 @@ def read(targets: Path, predictions: Path) -> list[tuple[Question, dict[str, lis
     for where, record in records:
         parse_target(record, where)
     try:
-        rows = from_protoqa(
+        rows = from_released(
             [record for _, record in records], {identity: list(answers) for identity, answers in labelled.items()}
         )
         questions = read_questions(rows["predictions"], rows["references"])
