@@ -87,10 +87,10 @@ def main() -> None:
     half = 0 if arguments.choose else 1
     parts = read_parts(folder, RUNS, TEXTS)[half]
     more = read_parts(folder, MORE * RUNS, MORE * TEXTS)[half]
-    tables = report(parts, more, EncoderSettings(arguments.model))
+    page = report(parts, more, EncoderSettings(arguments.model))
     if arguments.choose:
-        tables.append(try_rules(more))
-    text = "\n\n".join("\n".join(markdown_table(table)) for table in tables)
+        page.append(try_rules(more))
+    text = "\n\n".join("\n".join(markdown_table(table)) for table in page)
     print(text)
     if arguments.card and not arguments.choose:
         before, rest = card.split(BEGIN)
