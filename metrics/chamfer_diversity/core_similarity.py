@@ -10,9 +10,9 @@ import torch
 
 from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
 from .core_encoder import EncoderSettings
-from .core_inputs import TextSets, batches_by_size, content_ranks
+from .core_inputs import TextSets, batches_by_size, content_ranks, parse_embeddings
 from .core_numbers import EPSILONS, describe, float_type, parse_matrix
-from .core_rarefaction import to_key
+from .core_rarefaction import content_keys, to_key
 from .core_results import given_digest
 from .core_settings import SET, TEXT, setting
 
@@ -277,6 +277,21 @@ class SourceSettings(EncoderSettings):
 
     embeddings: Any = setting(None, given=TEXT)
     similarity: Any = setting(None, given=SET, conflicts=_in_place_of_encoder)
+
+
+def source_keys(
+    sets: TextSets, similarities: Similarities | None, embeddings: Any, qualities: np.ndarray | None
+) -> np.ndarray:
+    """Digest each text with what the caller gave for it: (n,), as `content_keys` of core_rarefaction.
+
+    Parameters
+    ----------
+    similarities, embeddings : those that the caller gave, or None
+    qualities : ndarray of shape (n,), or None, for the order of texts that similarities do not tell apart
+    """
+    if similarities is not None:
+        return similarities.content_keys(sets.texts, qualities)
+    return content_keys(sets.texts, None if embeddings is None else parse_embeddings(embeddings, sets))
 
 
 def comparison(

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import TextSets, lists_by_set, parse_embeddings, sum_by_set
-from .core_rarefaction import content_keys, large_enough
+from .core_inputs import TextSets, lists_by_set, sum_by_set
+from .core_rarefaction import large_enough
 from .core_results import format_order, rows_of
-from .core_similarity import Similarities
+from .core_similarity import Similarities, source_keys
 from .vendi_embed_kernels import ClassKernel, Kernel
 from .vendi_embed_rarefied import rarefied
 from .vendi_embed_settings import VendiSettings
@@ -47,11 +47,7 @@ def score_sets(
     """Score each set at each order, whole or rarefied."""
     if settings.rarefy is not None:
         large_enough(settings.rarefy, weighting.sizes(sets.sizes))
-        if similarities is not None:
-            contents = similarities.content_keys(sets.texts, weighting.qualities)
-        else:
-            vectors = None if settings.embeddings is None else parse_embeddings(settings.embeddings, sets)
-            contents = content_keys(sets.texts, vectors)
+        contents = source_keys(sets, similarities, settings.embeddings, weighting.qualities)
         expected = rarefied(kernel, settings.orders, settings.rarefy, contents, weighting)
         return Scored(expected.by_order, expected.quality_scores, [], expected.errors, expected.is_exact)
     by_order, eigenvalues = kernel.score(settings.orders, weighting.probabilities, settings.details)
