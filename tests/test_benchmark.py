@@ -33,7 +33,7 @@ def made_report(ours=1.0, peer=2.0, power=1.0):
                 row |= {"peer": figures(peer * size.n**power), "ratio": peer / ours}
             rows.append(row)
         cases.append(
-            {"name": name, "title": case.title, "peer": case.peer_name, "asked": str(case.agreement), "rows": rows}
+            {"name": name, "title": case.title, "peer": case.peer_name, "bound": str(case.agreement), "rows": rows}
         )
     machine = {"Processor": "Abacus <1>, 2 cores; beads", "Memory": "1 GiB", "Date": "2026-01-01"}
     return {"machine": machine, "run": "1 second", "settings": {"turns": 7, "seconds": 10, "scale": 1}, "cases": cases}
@@ -131,8 +131,8 @@ def test_a_side_that_cannot_start_is_named(error, kind, note, monkeypatch, tmp_p
 
 
 def test_a_miss_is_a_failure(monkeypatch, capsys):
-    asked = CASES[FAST].sizes[0]._replace(n=5, ratio=1e9)
-    monkeypatch.setitem(CASES, FAST, CASES[FAST]._replace(sizes=(asked,)))
+    size = CASES[FAST].sizes[0]._replace(n=5, ratio=1e9)
+    monkeypatch.setitem(CASES, FAST, CASES[FAST]._replace(sizes=(size,)))
     assert benchmark.main(["--only", FAST, "--seconds", "0.01", "--check"]) == 1
     assert "times as fast, not 1e+09" in capsys.readouterr().out
 

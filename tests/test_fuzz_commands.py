@@ -29,7 +29,7 @@ from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import main as rate_quality
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
-from text_metrics.metrics.probeval.probeval_released import from_cfc, from_protoqa
+from text_metrics.metrics.probeval.probeval_released import from_released
 
 # Cases of each reader, and of text-metrics score, in the test suite.
 FILES, JOBS = 120, 40
@@ -183,11 +183,11 @@ READERS = {
     "validate_gruen, JSON": ("sfhot_human_ratings.json", whole_or_bytes(HOTELS), read_hotels),
     "from_cfc": (
         *("targets.jsonl", lines(TARGETS)),
-        lambda path: from_cfc(str(path), {"q0": ["dog", "cat"], "q1": ["dog"]}),
+        lambda path: from_released(str(path), {"q0": ["dog", "cat"], "q1": ["dog"]}),
     ),
     "from_protoqa": (
         *("ranked.jsonl", lines([{"question_id": "q0", "ranked_answers": ["dog"]}, {"q1": ["cat"]}])),
-        lambda path: from_protoqa(TARGETS, str(path)),
+        lambda path: from_released(TARGETS, str(path)),
     ),
 }
 

@@ -15,8 +15,8 @@ from tests.conftest import ROOT
 from tests.references import gruen as reference
 from text_metrics.metrics._core.core_encoder import encode
 from text_metrics.metrics._core.core_tokens import token_batches
+from text_metrics.metrics._core.core_vectors import load_vectors
 from text_metrics.metrics.gruen import gruen_focus, gruen_redundancy, gruen_text
-from text_metrics.metrics.gruen.core_vectors import load_vectors
 from text_metrics.metrics.gruen.gruen_backbone import combine_windows, windows
 
 EXAMPLES = json.loads((ROOT / "tests/data/gruen_examples.json").read_text(encoding="utf-8"))

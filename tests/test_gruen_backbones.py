@@ -16,8 +16,8 @@ import torch
 
 from tests.conftest import METRICS
 from tests.references import gruen as reference
+from text_metrics.metrics._core.core_encoder import EncoderSettings
 from text_metrics.metrics.gruen import gruen_redundancy, gruen_text
-from text_metrics.metrics.gruen.core_encoder import EncoderSettings
 from text_metrics.metrics.gruen.gruen import WEIGHTS_SHA256
 from text_metrics.metrics.gruen.gruen_bert import BertBackbone, BertSettings, _frame
 from text_metrics.metrics.gruen.gruen_compact import CompactBackbone

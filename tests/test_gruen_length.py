@@ -126,7 +126,7 @@ def test_each_threshold_decides():
     assert flags(*opening) == []
     assert flags(*opening, rule=RepeatRule(clause=6)) == [] != flags(*opening, rule=RepeatRule(clause=6, content=2))
     near = (STORY[0], "The old ferry leaves the harbour at seven, whatever the weather may be like.")
-    assert flags(*near, rule=RepeatRule(kept=0.6, clause=99)) == []
+    assert flags(*near, rule=RepeatRule(in_order=0.6, clause=99)) == []
     assert flags(*near, rule=RepeatRule(passage=20, clause=99)) == []
     assert flags(*near, rule=RepeatRule(clause=99)) == [["edit_distance"]]
     contained = ("My grandfather kept bees.", "My grandfather kept bees for years.")

@@ -16,7 +16,7 @@ from scripts.training.gruen.lexicon import learn_lexicon
 from scripts.training.gruen.names import Renamer
 from scripts.training.gruen.sense import SenseCorruptor, noun_classes
 from scripts.training.gruen.trainer import Stage, Trainer
-from text_metrics.metrics.gruen.core_encoder import EncoderSettings
+from text_metrics.metrics._core.core_encoder import EncoderSettings
 from text_metrics.metrics.gruen.gruen_compact import CompactBackbone
 
 TAGGED = """

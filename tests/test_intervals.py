@@ -50,10 +50,10 @@ def above(share, samples=SAMPLES):
 @pytest.mark.parametrize(("n", "least"), [(5, 0.88), (10, 0.91), (20, 0.925), (50, 0.945), (200, 0.945)])
 def test_intervals_contain_the_mean_as_often_as_they_say(scores, n, least):
     found = measuring.coverage(scores, n, SAMPLES)
-    assert found.own >= below(least)
+    assert found.skewed >= below(least)
     # What is wider than need be tells less. Few samples with ties have an interval, and then one that is wide.
-    assert found.own <= (above(0.97) if scores.name in ("normal", "lognormal") else 1)
-    assert found.own >= found.student
+    assert found.skewed <= (above(0.97) if scores.name in ("normal", "lognormal") else 1)
+    assert found.skewed >= found.student
 
 
 def test_the_bootstrap_did_not():
@@ -126,7 +126,7 @@ def test_the_page_has_the_measured_numbers(name, n):
     start = [row[0] for row in rows].index(f"**{name}**")
     column = measuring.SIZES.index(n) + 1
     assert [row[column] for row in rows[start : start + 4]] == [
-        *map(measuring.percent, (found.own, found.student, found.bootstrap)),
+        *map(measuring.percent, (found.skewed, found.student, found.bootstrap)),
         f"{found.width:.2f}",
     ]
 

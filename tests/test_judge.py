@@ -309,7 +309,7 @@ def test_killed_at_any_moment_it_goes_on_and_pays_for_nothing_twice(pairs, tmp_p
 
 def test_two_runs_do_not_share_a_journal(run, pairs, tmp_path):
     out = tmp_path / "judged.jsonl"
-    with judge_diversity.Journal(tmp_path / "judged.jsonl.journal"):
+    with Journal(tmp_path / "judged.jsonl.journal"):
         code, shown = run(judge_diversity, pairs, out, "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
     assert code == 2
     assert "judged.jsonl.journal is in use by another run" in shown

@@ -1,11 +1,11 @@
 """The package `text_metrics`: in a checkout, and as a wheel that is built and used in a fresh environment, offline."""
 
+import importlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 import venv
 from pathlib import Path
@@ -38,10 +38,27 @@ def test_the_command_line_lists_its_commands(capsys):
 
 
 def test_the_help_takes_less_than_a_second():
-    began = time.monotonic()
+    before = os.times()
     done = subprocess.run([sys.executable, "-m", "text_metrics", "--help"], cwd=ROOT, capture_output=True, check=True)
-    assert time.monotonic() - began < 1
+    after = os.times()
+    # Processor time, which does not depend on what else the machine does.
+    assert after.children_user + after.children_system - before.children_user - before.children_system < 1
     assert b"text-metrics COMMAND" in done.stdout
+
+
+def test_the_metrics_of_the_package_share_one_core():
+    for module in ("core_numbers", "core_inputs", "core_results"):
+        core = importlib.import_module(f"text_metrics.metrics._core.{module}")
+        for name in text_metrics.METRICS:
+            assert importlib.import_module(f"text_metrics.metrics.{name}.{module}") is core
+        assert core.__name__ == core.__spec__.name == f"text_metrics.metrics._core.{module}"
+    kernels = importlib.import_module("text_metrics.metrics.vendi_embed.vendi_embed_kernels")
+    similarity = importlib.import_module("text_metrics.metrics._core.core_similarity")
+    assert kernels.Similarities is similarity.Similarities
+    with pytest.raises(ModuleNotFoundError, match="core_absent"):
+        importlib.import_module("text_metrics.metrics.gruen.core_absent")
+    # A module of another package with such a name.
+    assert importlib.import_module("pydantic_core.core_schema").__name__ == "pydantic_core.core_schema"
 
 
 def test_commands_are_run_in_one_way():

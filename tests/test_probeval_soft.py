@@ -8,8 +8,8 @@ import pytest
 from scripts.reports.probeval.pools import read as read_pools
 from scripts.training import calibrate_clusters
 from tests.test_probeval import PREDICTIONS, TARGETS, own_cfc, probeval  # noqa: F401
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval import probeval_soft
-from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval.probeval_soft import memberships, pair_features, same_probability, soft_groups, words
 from text_metrics.metrics.probeval.probeval_vectors import Embeddings
 

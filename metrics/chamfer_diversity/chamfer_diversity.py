@@ -10,14 +10,14 @@ from .chamfer_diversity_scores import contributions, count_texts, describe_sets,
 from .chamfer_diversity_settings import ChamferSettings
 from .core_cache import TextCache as TextCache
 from .core_distances import nearest_neighbours as nearest_neighbours
-from .core_encoder import EncoderSettings as EncoderSettings
-from .core_forks import one_thread_in_fork as one_thread_in_fork
+from .core_encoder import embed_sets
+from .core_forks import one_thread as one_thread
 from .core_inputs import parse_sets
 from .core_leave_one_out import nearest_without as nearest_without
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import describe as describe
-from .core_rarefaction import rarefaction_settings
+from .core_rarefaction import large_enough as large_enough
 from .core_results import (
     SETS,
     ScoreSummary,
@@ -29,7 +29,7 @@ from .core_results import (
 )
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
-from .core_similarity import Similarities as Similarities
+from .core_similarity import parse_similarity
 from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
@@ -172,7 +172,12 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
         summary = ScoreSummary(counted.scored, units, settings.confidence, self.bounds)
 
-        compared, signed = settings.source(sets).compared(sets)
+        compared: Any
+        if settings.similarity is None:
+            compared, signed = embed_sets(sets, settings.embeddings, settings)
+        else:
+            compared = parse_similarity(settings.similarity, sets)
+            signed = compared.signed()
         distances = measure(compared, counted, settings)
         scores = score(distances, counted)
 
@@ -197,8 +202,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
             "chamfer_diversity",
             **signed,
             set_size=format_sizes(sets.sizes),
-            **settings.signed("min_quality"),
-            **rarefaction_settings(settings.rarefy, is_exact=True),
+            **settings.signed("min_quality", "rarefy"),
             **confidence_settings(settings.confidence, settings.confidence_by),
         )
         return result

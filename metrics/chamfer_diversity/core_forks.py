@@ -22,18 +22,18 @@ def _process() -> Any:
     return note
 
 
-_PROCESS = _process()
+PROCESS = _process()
 
 
 @contextmanager
-def one_thread_in_fork() -> Iterator[None]:
-    """Compute with one thread in a process that was forked after a metric was loaded.
+def one_thread() -> Iterator[None]:
+    """Compute with one thread, as a process must that was forked after a metric was loaded (`PROCESS.is_forked`).
 
     There, OpenMP waits forever for threads that the fork did not copy, and so do tokenizers if `TOKENIZERS_PARALLELISM`
     is set to true. The settings of torch and of tokenizers are restored.
     """
     torch: Any = sys.modules.get("torch")
-    if not _PROCESS.is_forked or torch is None:
+    if torch is None:
         yield
         return
     n_threads, tokenizers = torch.get_num_threads(), os.environ.get(_TOKENIZERS)

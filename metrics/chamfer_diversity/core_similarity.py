@@ -3,13 +3,13 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
 from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
-from .core_encoder import EncoderSettings, embed_sets
+from .core_encoder import EncoderSettings
 from .core_inputs import TextSets, batches_by_size, content_ranks, parse_embeddings
 from .core_numbers import EPSILONS, describe, float_type, parse_matrix
 from .core_rarefaction import content_keys, to_key
@@ -75,10 +75,10 @@ class Similarities:
             self.sizes,
         )
 
-    def digest(self) -> str:
+    def signed(self) -> dict[str, str]:
         """Return the entry of a signature: a digest of the matrices and of the types in which they were given."""
-        matrices = np.split(self._entries, self._corners[1:])
-        return given_digest(matrix * EPSILONS[kind] for matrix, kind in zip(matrices, self._types, strict=True))
+        matrices = zip(np.split(self._entries, self._corners[1:]), self._types, strict=True)
+        return {"similarity": given_digest(matrix * EPSILONS[kind] for matrix, kind in matrices)}
 
     def mean_pairwise_distances(self) -> np.ndarray:
         """Mean of 1 - similarity over all pairs of different texts of a set: (m,), for sets of at least two."""
@@ -264,29 +264,11 @@ def repair_kernels(kernels: np.ndarray, types: list[str]) -> np.ndarray:
     return np.where(is_noisy[:, None, None], rest, kernels)
 
 
-class Source(NamedTuple):
-    """Where the similarities of texts come from: the caller's matrices, the caller's embeddings, or an encoder."""
-
-    embeddings: Any
-    similarity: Similarities | None
-    encoder: EncoderSettings
-
-    def compared(self, sets: TextSets) -> tuple[np.ndarray | Similarities, dict[str, str]]:
-        """Return the similarities, or else embeddings of shape (n, d); and the entries of a signature."""
-        if self.similarity is not None:
-            return self.similarity, {"similarity": self.similarity.digest()}
-        return embed_sets(sets, self.embeddings, self.encoder)
-
-    def content_keys(self, sets: TextSets, qualities: np.ndarray | None) -> np.ndarray:
-        """Digest each text with what the caller gave for it: (n,), as `content_keys` of core_rarefaction.
-
-        Parameters
-        ----------
-        qualities : ndarray of shape (n,), or None, for the order of texts that similarities do not tell apart
-        """
-        if self.similarity is not None:
-            return self.similarity.content_keys(sets.texts, qualities)
-        return content_keys(sets.texts, None if self.embeddings is None else parse_embeddings(self.embeddings, sets))
+def _in_place_of_encoder(settings: EncoderSettings) -> None:
+    """Raise an error if embeddings or settings of an encoder are given beside similarities."""
+    if settings.passed().get("embeddings") is not None:
+        raise ValueError("embeddings and similarity are both given: pass one of them.")
+    settings.check_unused("similarity is given")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,21 +276,22 @@ class SourceSettings(EncoderSettings):
     """Where similarities come from: an encoder, or embeddings or similarities that the caller gives."""
 
     embeddings: Any = setting(None, given=TEXT)
-    similarity: Any = setting(None, given=SET)
+    similarity: Any = setting(None, given=SET, conflicts=_in_place_of_encoder)
 
-    def check(self) -> None:
-        """Raise an error if embeddings or settings of an encoder are given beside similarities."""
-        super().check()
-        if self.similarity is None:
-            return
-        if self.embeddings is not None:
-            raise ValueError("embeddings and similarity are both given: pass one of them.")
-        self.check_unused("similarity is given")
 
-    def source(self, sets: TextSets) -> Source:
-        """Read `similarity`, if it is given."""
-        matrices = None if self.similarity is None else parse_similarity(self.similarity, sets)
-        return Source(self.embeddings, matrices, self)
+def source_keys(
+    sets: TextSets, similarities: Similarities | None, embeddings: Any, qualities: np.ndarray | None
+) -> np.ndarray:
+    """Digest each text with what the caller gave for it: (n,), as `content_keys` of core_rarefaction.
+
+    Parameters
+    ----------
+    similarities, embeddings : those that the caller gave, or None
+    qualities : ndarray of shape (n,), or None, for the order of texts that similarities do not tell apart
+    """
+    if similarities is not None:
+        return similarities.content_keys(sets.texts, qualities)
+    return content_keys(sets.texts, None if embeddings is None else parse_embeddings(embeddings, sets))
 
 
 def comparison(

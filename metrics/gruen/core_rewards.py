@@ -6,11 +6,12 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_forks import one_thread_in_fork
+from .core_forks import PROCESS, one_thread
 from .core_inputs import as_list
 from .core_numbers import describe, parse_choice, parse_count, parse_number
 from .core_results import TEXTS
@@ -149,7 +150,7 @@ class RewardFunction:
         if not texts:
             return []
         sets = {} if self._set_size is None else {"set_size": self._set_size, "contributions": True}
-        with one_thread_in_fork():
+        with one_thread() if PROCESS.is_forked else nullcontext():
             result = self._metric._compute(predictions=texts, **sets, **self._settings)
         rated = "" if self._quality is None else f"|quality:custom({_name(self._quality)})"
         self.signature = f"{result['signature']}|reward:{self._reward}{rated}"

@@ -27,6 +27,10 @@ def _always(value: Any) -> bool:
     return True
 
 
+def _no_conflict(settings: "Settings") -> None:
+    pass
+
+
 def never(value: Any) -> bool:
     """Return False: scores do not merge under any value of the setting but its default."""
     return False
@@ -39,6 +43,8 @@ class Declared(NamedTuple):
         raises a TypeError or ValueError
     given : what it has a value for: CALL, or each SET, TEXT, QUESTION or ANSWER
     needs : the setting without which it has no effect; None if there is none
+    conflicts : function of the settings of a call in which it is not the default; raises a ValueError if it cannot be
+        combined with the others
     finer : whether it adds results that are not one number for each item
     of_mean : whether it concerns the mean over items or expected scores, and not the score of a single text
     merges_batches : function of a value: whether the score of all items follows from those of batches of items
@@ -48,6 +54,7 @@ class Declared(NamedTuple):
     check: Check
     given: str = CALL
     needs: str | None = None
+    conflicts: Callable[[Any], None] = _no_conflict
     finer: bool = False
     of_mean: bool = False
     merges_batches: Callable[[Any], bool] = _always
@@ -105,6 +112,8 @@ class Settings:
         declared = self.declared()
         for name, value in self.passed().items():
             object.__setattr__(self, name, declared[name].check(value, name))
+        for name in self.passed():
+            declared[name].conflicts(self)
         self.check()
         for name in self.passed():
             needed = declared[name].needs

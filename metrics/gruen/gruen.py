@@ -9,7 +9,7 @@ import numpy as np
 
 from .core_cache import TextCache as TextCache
 from .core_encoder import EncoderSettings as EncoderSettings
-from .core_forks import one_thread_in_fork as one_thread_in_fork
+from .core_forks import one_thread as one_thread
 from .core_inputs import parse_texts
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL

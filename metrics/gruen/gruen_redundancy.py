@@ -64,10 +64,10 @@ class Redundancy(NamedTuple):
     def merged(self) -> "Redundancy":
         """Merge pairs that were found more than once, with different flags."""
         keys = self.first * np.int64(len(self.places)) + self.second
-        _, kept, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        flags = np.zeros(len(kept), dtype=np.int8)
+        _, first_rows, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        flags = np.zeros(len(first_rows), dtype=np.int8)
         np.bitwise_or.at(flags, inverse, self.flags)
-        return Redundancy(self.places, self.first[kept], self.second[kept], flags)
+        return Redundancy(self.places, self.first[first_rows], self.second[first_rows], flags)
 
     def n_flags(self) -> int:
         """Count the flags over all pairs of sentences of the text."""
@@ -131,8 +131,8 @@ def find_redundancy(sentences: list[str], autojunk: bool = False) -> Redundancy:
     refuse_too_many(len(texts))
     again = np.array([u for u, text in enumerate(texts) if len(places[text]) > 1], dtype=np.int64)
     repeated = again, again, np.full(len(again), ALL_FLAGS)
-    others = _Judge(texts, list(places.values()), autojunk).flags() if len(texts) > 1 else ()
-    return Redundancy.of(list(places.values()), itertools.chain([repeated], others)).merged()
+    compared = _Judge(texts, list(places.values()), autojunk).flags() if len(texts) > 1 else ()
+    return Redundancy.of(list(places.values()), itertools.chain([repeated], compared)).merged()
 
 
 def refuse_too_many(n_different: int) -> None:

@@ -60,7 +60,7 @@ class RepeatRule(NamedTuple):
     clause : weight of an opening of both with which a clause of one of them ends
     passage : weight of any other opening, and of what is kept, in a text of `sentences` sentences or fewer
     growth : what is added to that with each doubling of the sentences: of more pairs, more are alike by chance
-    kept : share of the words of the longer that the other has in the same order, in runs of three words or more
+    in_order : share of the words of the longer that the other has in the same order, in runs of three words or more
     contained : share of the longer that another one makes up as a whole
     share : share of the longer that is in one run, of its content words in that run, and of those in any order
     """
@@ -70,7 +70,7 @@ class RepeatRule(NamedTuple):
     passage: float = 10
     sentences: float = 20
     growth: float = 4
-    kept: float = 0.4
+    in_order: float = 0.4
     contained: float = 0.6
     share: float = 0.75
 
@@ -217,7 +217,7 @@ class _Judge:
             flags = np.where(self._same_opening(words, ends, us, vs), EDITS, 0)
             flags |= np.where(common > self.rule.share * longer_content, COMMON, 0)
             # The shorter one has all that is kept.
-            near = np.minimum(self.counts[us], self.counts[vs]) > self.rule.kept * longer
+            near = np.minimum(self.counts[us], self.counts[vs]) > self.rule.in_order * longer
             flags[near] |= self._run_flags(us[near], vs[near])
             raised = flags > 0
             yield us[raised], vs[raised], flags[raised]
@@ -282,7 +282,7 @@ class _Judge:
             flat = place_of[self.triples[np.repeat(starts[partners] - edges[:-1], sizes) + np.arange(edges[-1])]]
             # Each position in common stands for three words at most.
             n_common = np.diff(np.concatenate([[0], np.cumsum(flat > 0)])[edges])
-            enough = n_common * _LEAST_RUN > self.rule.kept * np.maximum(self.counts[u], self.counts[partners])
+            enough = n_common * _LEAST_RUN > self.rule.in_order * np.maximum(self.counts[u], self.counts[partners])
             pattern = place_of[triples].tobytes() + np.diff(self.content_sums[u]).astype(np.int8).tobytes()
             pattern += self.contents[u].tobytes()
             judged = known.setdefault(pattern, {})
@@ -303,7 +303,7 @@ class _Judge:
         sums = self.content_sums[u]
         contents = [sums[start + size] - sums[start] for start, size in runs]
         n_kept, n_content = sum(size for _, size in runs), sum(contents)
-        if n_content < rule.content or n_kept <= rule.kept * longer:
+        if n_content < rule.content or n_kept <= rule.in_order * longer:
             return 0
         run, content = max((size, run_content) for (_, size), run_content in zip(runs, contents, strict=True))
         if run == min(self.counts[u], self.counts[v]) and run > rule.contained * longer:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .core_cache import TextCache as TextCache
 from .core_encoder import EncoderSettings as EncoderSettings
-from .core_forks import one_thread_in_fork as one_thread_in_fork
+from .core_forks import one_thread as one_thread
 from .core_inputs import check_characters as check_characters
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
@@ -51,7 +51,7 @@ from .probeval_pipeline import (
     summarize,
 )
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
-from .probeval_released import from_cfc, from_protoqa, labels_from_cfc
+from .probeval_released import from_released, labels_from_cfc
 from .probeval_sampling import redrawn as redrawn
 from .probeval_scores import mean
 from .probeval_settings import ProbevalSettings, resolve
@@ -202,8 +202,7 @@ Examples:
 class Probeval(TextMetric, evaluate.Metric):
     """KL divergence of a model's distribution of answers from people's, over clusters of answers."""
 
-    from_cfc = staticmethod(from_cfc)
-    from_protoqa = staticmethod(from_protoqa)
+    from_cfc = from_protoqa = staticmethod(from_released)
     labels_from_cfc = staticmethod(labels_from_cfc)
 
     items = QUESTIONS

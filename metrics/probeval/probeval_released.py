@@ -11,17 +11,21 @@ from .core_numbers import describe, parse_choice, show
 from .probeval_formats import UNPAIRED, parse_rows
 
 
-def from_cfc(targets: Any, predictions: Any, unknown: str = "error") -> dict[str, list[dict]]:
-    """Read Commonsense Frame Completion's files, as released with arXiv 2406.04145.
+def from_released(targets: Any, predictions: Any, unknown: str = "error") -> dict[str, list[dict]]:
+    """Read the files of Commonsense Frame Completion (arXiv 2406.04145) or ProtoQA, as released.
 
     Parameters
     ----------
-    targets : path of a JSON Lines file, or its objects: `metadata.id`, `question.normalized`, `answers.raw` and
-        `answers.clusters`. Counts come from `raw`, since those stored with clusters are not always right; an answer in
+    targets : path of a JSON Lines file, or its objects. `metadata.id`, `question.normalized`, `answers.raw` and
+        `answers.clusters`: counts come from `raw`, since those stored with clusters are not always right; an answer in
         two clusters counts in both, as in the original. References keep `question.sentence` and `question.slot`, if
-        there are any, and then `question.question` in place of `question.normalized`.
+        there are any, and then `question.question` in place of `question.normalized`. Or ProtoQA's older form,
+        `questionid`, `normalized-question` and `answers-cleaned`, a list of `{"count", "answers"}`: the answers in
+        `raw` were cleaned before they were clustered, so an answer's count is that in `raw` where it has one, and the
+        rest of its cluster's count is spread evenly over the others, each at least 1.
     predictions : path of a JSON or JSON Lines file, or its objects: `annotated_prediction_data` (id to text to
-        `{"cluster", "count"}`) and `model_answers` (id to texts), or either of them. Counts are used if there are any.
+        `{"cluster", "count"}`), `model_answers` (id to texts), or both; ids to ranked answers; or records
+        `{"question_id", "ranked_answers"}`. Counts are used if there are any.
     unknown : "error", or "skip" to leave out predicted questions that have no target, with a warning that names them
 
     Returns
@@ -33,11 +37,29 @@ def from_cfc(targets: Any, predictions: Any, unknown: str = "error") -> dict[str
     ValueError
         If a record lacks a required field, or a predicted question has no target.
     """
-    return _convert(read_targets(targets), read_answers(predictions), unknown)
+    parse_choice(unknown, "unknown", UNPAIRED)
+    target_of = {reference["id"]: reference for reference in read_targets(targets)}
+    answers_to = read_answers(predictions)
+    absent = [identity for identity in answers_to if identity not in target_of]
+    if absent and (unknown == "error" or len(absent) == len(answers_to)):
+        raise ValueError(
+            f"predictions has question {show(absent[0])}, which is not among the targets. Pass unknown='skip' to "
+            "leave out such questions."
+        )
+    if absent:
+        names = ", ".join(map(repr, absent))
+        warnings.warn(
+            f"{len(absent)} of {len(answers_to)} predicted questions are not among the targets, and are left out: "
+            f"{names}.",
+            stacklevel=2,
+        )
+    known = {identity: answers for identity, answers in answers_to.items() if identity in target_of}
+    rows = parse_rows(known, [target_of[identity] for identity in known])
+    return dict(zip(("predictions", "references"), rows, strict=True))
 
 
 def read_answers(predictions: Any) -> dict[str, Any]:
-    """Read released predictions, in any of the formats of `from_cfc` and `from_protoqa`: question id to answers.
+    """Read released predictions, in any of the formats of `from_released`: question id to answers.
 
     Raises
     ------
@@ -75,7 +97,7 @@ def _counted(answers: Any, where: str) -> Any:
 
 
 def read_targets(targets: Any) -> list[dict]:
-    """Read released questions with people's answers as references, in any of the formats of both converters.
+    """Read released questions with people's answers as references, in any of the formats of `from_released`.
 
     Parameters
     ----------
@@ -110,51 +132,6 @@ def labels_from_cfc(predictions: Any) -> dict[str, dict[str, str]]:
         }
         for identity, answers in annotated.items()
     }
-
-
-def from_protoqa(targets: Any, predictions: Any, unknown: str = "error") -> dict[str, list[dict]]:
-    """Read ProtoQA's files: the answer-cluster format, in its old form too, and ranked predictions.
-
-    Parameters
-    ----------
-    targets : path of a JSON Lines file, or its objects: as for `from_cfc`, or with `questionid`,
-        `normalized-question` and `answers-cleaned`, a list of `{"count", "answers"}`. The answers in `raw` were
-        cleaned before they were clustered, so an answer's count is that in `raw` where it has one, and the rest of its
-        cluster's count is spread evenly over the others, each at least 1.
-    predictions : path of a JSON or JSON Lines file, or its object: ids to ranked answers, or records
-        `{"question_id", "ranked_answers"}`
-    unknown : as for `from_cfc`
-
-    Returns
-    -------
-    dict with "predictions" and "references", for `compute(**from_protoqa(...))`: the questions that have predictions
-
-    Raises
-    ------
-    ValueError
-        If a record lacks a required field, or a predicted question has no target.
-    """
-    return _convert(read_targets(targets), read_answers(predictions), unknown)
-
-
-def _convert(references: list[dict], given: dict[str, Any], unknown: str) -> dict[str, list[dict]]:
-    parse_choice(unknown, "unknown", UNPAIRED)
-    targets = {reference["id"]: reference for reference in references}
-    absent = [identity for identity in given if identity not in targets]
-    if absent and (unknown == "error" or len(absent) == len(given)):
-        raise ValueError(
-            f"predictions has question {show(absent[0])}, which is not among the targets. Pass unknown='skip' to "
-            "leave out such questions."
-        )
-    if absent:
-        names = ", ".join(map(repr, absent))
-        warnings.warn(
-            f"{len(absent)} of {len(given)} predicted questions are not among the targets, and are left out: {names}.",
-            stacklevel=3,
-        )
-    known = {identity: answers for identity, answers in given.items() if identity in targets}
-    predictions, references = parse_rows(known, [targets[identity] for identity in known])
-    return {"predictions": predictions, "references": references}
 
 
 def _mapping(value: Any, where: str) -> Mapping:

@@ -2,11 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import datasets
 
-from .core_forks import one_thread_in_fork
+from .core_forks import PROCESS, one_thread
 from .core_inputs import parse_sets
 from .core_rewards import RewardFunction
 from .core_settings import Settings
@@ -74,7 +75,7 @@ class TextMetric:
         if predictions is None and not stored:
             raise ValueError("predictions is None and nothing was added before: there is no text to score.")
         compared = {"references": references} if "references" in self._feature_names() else {}
-        with one_thread_in_fork():
+        with one_thread() if PROCESS.is_forked else nullcontext():
             if not stored and self.num_process == 1:
                 return self._compute(predictions=predictions, **compared, **kwargs)
             # evaluate discards what was added once it calls `_compute`, also if that fails.

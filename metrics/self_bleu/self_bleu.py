@@ -5,12 +5,12 @@ from typing import Any
 import datasets
 import evaluate
 
-from .core_forks import one_thread_in_fork as one_thread_in_fork
+from .core_forks import one_thread as one_thread
 from .core_inputs import find_scored_sets, parse_sets, select_sets
 from .core_metric import TextMetric
 from .core_ngrams import number_tokens
 from .core_numbers import parse_count as parse_count
-from .core_rarefaction import large_enough, rarefaction_settings
+from .core_rarefaction import DRAWN, large_enough
 from .core_results import SETS, confidence_settings, format_sizes, parse_confidence_by, signature, spread
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
@@ -172,7 +172,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
             tokenizer=tokenizer,
             **({"compression": COMPRESSION} if settings.repetition else {}),
             set_size=format_sizes(sets.sizes),
-            **rarefaction_settings(settings.rarefy),
+            **({} if settings.rarefy is None else {"rarefy": settings.rarefy, **DRAWN}),
             **confidence_settings(settings.confidence, settings.confidence_by),
         )
         return result

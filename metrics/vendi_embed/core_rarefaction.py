@@ -17,8 +17,9 @@ import numpy as np
 from .core_numbers import parse_count
 from .core_settings import Check, Settings
 
-# Subsets drawn if there are more different ones.
+# Subsets drawn if there are more different ones, and the entries of a signature that say so.
 DRAWS = 200
+DRAWN = {"draws": DRAWS, "draw_seed": "content"}
 # Texts of subsets scored at a time, and random numbers drawn at a time, to bound the memory.
 _TEXTS_AT_ONCE = 2**13
 _NUMBERS_AT_ONCE = 2**20
@@ -49,14 +50,18 @@ def subset_size(least: int = 1) -> Check:
     return check
 
 
-def check_rarefy(settings: Settings, *names: str) -> None:
-    """Raise an error if `rarefy` is given with a setting that cannot be combined with it."""
-    passed = settings.passed()
-    for name in names:
-        if "rarefy" in passed and name in passed:
-            raise ValueError(
-                f"{name} cannot be combined with rarefy, which scores subsets drawn at random: leave one out."
-            )
+def whole_sets_only(*names: str) -> Callable[[Settings], None]:
+    """Return the check that none of these settings is given with `rarefy`."""
+
+    def check(settings: Settings) -> None:
+        passed = settings.passed()
+        for name in names:
+            if name in passed:
+                raise ValueError(
+                    f"{name} cannot be combined with rarefy, which scores subsets drawn at random: leave one out."
+                )
+
+    return check
 
 
 def large_enough(k: int, sizes: np.ndarray) -> np.ndarray:
@@ -87,13 +92,6 @@ class _Subsets(NamedTuple):
     rows: np.ndarray
     chances: np.ndarray
     complete: bool
-
-
-def rarefaction_settings(k: int | None, is_exact: bool = False) -> dict[str, object]:
-    """Return the entries of a signature; none for whole sets, and none for draws where a formula is used."""
-    if k is None:
-        return {}
-    return {"rarefy": k} if is_exact else {"rarefy": k, "draws": DRAWS, "draw_seed": "content"}
 
 
 def chance_of_none(holders: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:

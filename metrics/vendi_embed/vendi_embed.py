@@ -12,13 +12,13 @@ from .core_classes import Classes as Classes
 from .core_contributions import embedding_without as embedding_without
 from .core_distances import unit_rows as unit_rows
 from .core_encoder import EncoderSettings as EncoderSettings
-from .core_forks import one_thread_in_fork as one_thread_in_fork
+from .core_forks import one_thread as one_thread
 from .core_inputs import parse_sets
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_ngrams import Tokens as Tokens
 from .core_numbers import describe as describe
-from .core_rarefaction import rarefaction_settings
+from .core_rarefaction import DRAWN
 from .core_regrouping import group_without as group_without
 from .core_results import (
     SETS,
@@ -33,7 +33,7 @@ from .core_results import (
 from .core_rewards import RewardFunction as RewardFunction
 from .core_secular import eigenvalues_without as eigenvalues_without
 from .core_settings import Settings as Settings
-from .core_similarity import Similarities as Similarities
+from .core_similarity import parse_similarity
 from .core_spectra import parse_orders as parse_orders
 from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
@@ -244,9 +244,9 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         weighting = read_weighting(sets, settings)
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
 
-        source = settings.source(sets)
-        kernel, signed = make_kernel(sets, weighting, source, settings)
-        scored = score_sets(kernel, sets, weighting, source, settings)
+        similarities = None if settings.similarity is None else parse_similarity(settings.similarity, sets)
+        kernel, signed = make_kernel(sets, weighting, similarities, settings)
+        scored = score_sets(kernel, sets, weighting, similarities, settings)
 
         from_zero = ScoreSummary(scored.has_score, units, settings.confidence, (0.0, math.inf))
         result = from_zero.within(self.bounds if settings.min_quality is None else from_zero.bounds).of(
@@ -261,7 +261,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             utilities = utility(kernel, weighting, settings.patience)
             result |= from_zero.within((0.0, 1.0)).of("utility", utilities, "utility_")
         if settings.groups is not None:
-            parts = score_groups(kernel, sets, weighting, source, settings)
+            parts = score_groups(kernel, sets, weighting, similarities, settings)
             result |= group_results(parts, from_zero.within(self.bounds))
         if settings.contributions:
             result |= contributions(kernel, scored, weighting, settings.orders[0])
@@ -277,9 +277,9 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             **signed,
             weights="uniform" if settings.weights is None else "given",
             set_size=format_sizes(sets.sizes),
-            **settings.signed("min_quality", "patience"),
+            **settings.signed("min_quality", "patience", "rarefy"),
             **group_settings(settings),
-            **rarefaction_settings(settings.rarefy, scored.is_exact),
+            **({} if scored.is_exact else DRAWN),
             **confidence_settings(settings.confidence, settings.confidence_by),
         )
         return result

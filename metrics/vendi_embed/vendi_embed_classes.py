@@ -18,12 +18,12 @@ from .core_classes import (
     selected_pairs,
     similar_pairs,
 )
-from .core_encoder import EncoderSettings
+from .core_encoder import EncoderSettings, embed_sets
 from .core_inputs import TextSets, check_characters, content_ranks
 from .core_models import matrix_device
 from .core_numbers import describe, to_array
 from .core_results import format_callable
-from .core_similarity import Similarities, Source
+from .core_similarity import Similarities
 from .vendi_embed_nli import mutual_entailment
 from .vendi_embed_settings import DEFAULT_SAME, NLI, VendiSettings
 
@@ -32,14 +32,14 @@ _PAIRS_AT_ONCE = 10_000
 
 
 def make_classes(
-    sets: TextSets, rows: np.ndarray, settings: VendiSettings, source: Source
+    sets: TextSets, rows: np.ndarray, similarities: Similarities | None, settings: VendiSettings
 ) -> tuple[Classes, Relation | None, dict[str, Any]]:
     """Group texts that say the same into classes.
 
     Parameters
     ----------
     rows : ndarray of shape (k,), the texts that take part, in order: the others are as if they were not there
-    source : where the similarities of all texts come from, for a threshold
+    similarities : of all texts, if the caller gave them
 
     Returns
     -------
@@ -56,16 +56,20 @@ def make_classes(
     grouping = settings.grouping or "complete"
     signed: dict[str, Any]
     if settings.by_cosine:
-        compared, encoded = source.compared(sets)
+        compared: np.ndarray | Similarities
+        if similarities is None:
+            compared, encoded = embed_sets(sets, settings.embeddings, settings)
+        else:
+            compared, encoded = similarities, similarities.signed()
         compared = compared[rows] if len(rows) < len(compared) else compared
         if isinstance(compared, Similarities):
             # Texts that are equal need not be alike, so each is an item.
             ranks = compared.ranks(present.texts)
         else:
-            ranks = content_ranks(present.texts, None if source.embeddings is None else compared)
+            ranks = content_ranks(present.texts, None if settings.embeddings is None else compared)
         items = distinct_items(ranks, present.sizes, grouping)
         threshold = DEFAULT_SAME if settings.same is None else settings.same
-        pairs = similar_pairs(compared, items, threshold, device=matrix_device(source.encoder.device))
+        pairs = similar_pairs(compared, items, threshold, device=matrix_device(settings.device))
         signed = {"same": threshold, "grouping": grouping, **encoded}
     else:
         ranks = content_ranks(present.texts)
@@ -74,7 +78,7 @@ def make_classes(
         if settings.contexts is not None:
             contexts = parse_contexts(settings.contexts, sets)
             texts = [f"{contexts[owner]} {text}" for owner, text in zip(owners.tolist(), texts, strict=True)]
-        same_pairs, signed = _judge_pairs(items, ranks, texts, settings.same, source.encoder)
+        same_pairs, signed = _judge_pairs(items, ranks, texts, settings.same, settings)
         pairs = selected_pairs(same_pairs, len(items.first))
         signed = {**signed, "grouping": grouping, **({} if settings.contexts is None else {"contexts": "given"})}
     components = link(pairs)

@@ -22,7 +22,7 @@ import numpy as np
 from .core_classes import parse_classes
 from .core_inputs import TextSets, batches_by_size, sum_by_set
 from .core_results import ScoreSummary
-from .core_similarity import Source
+from .core_similarity import Similarities, source_keys
 from .vendi_embed_kernels import ClassKernel, Kernel
 from .vendi_embed_rarefied import group_texts
 from .vendi_embed_settings import VendiSettings
@@ -116,10 +116,11 @@ def parse_groups(groups: Any, sets: TextSets) -> np.ndarray:
 
 
 def score_groups(
-    kernel: Kernel, sets: TextSets, weighting: Weighting, source: Source, settings: VendiSettings
+    kernel: Kernel, sets: TextSets, weighting: Weighting, similarities: Similarities | None, settings: VendiSettings
 ) -> Partition:
     """Partition the diversity of the sets of a call with `groups`."""
-    labels, contents = parse_groups(settings.groups, sets), source.content_keys(sets, weighting.given)
+    labels = parse_groups(settings.groups, sets)
+    contents = source_keys(sets, similarities, settings.embeddings, weighting.given)
     return partition(kernel, Grouped(labels, contents, weighting.given), settings.permutations)
 
 

@@ -16,7 +16,7 @@ from .core_inputs import TextSets, batches_by_size, lists_by_set
 from .core_models import matrix_device
 from .core_ngrams import NgramTable, ngram_kernels, ngram_tables, number_tokens
 from .core_results import format_callable
-from .core_similarity import Kernels, Similarities, Source
+from .core_similarity import Kernels, Similarities
 from .core_spectra import (
     ROW_ERROR,
     Matrices,
@@ -289,7 +289,7 @@ class ClassKernel(Kernel):
 
 
 def make_kernel(
-    sets: TextSets, weighting: Weighting, source: Source, settings: VendiSettings
+    sets: TextSets, weighting: Weighting, similarities: Similarities | None, settings: VendiSettings
 ) -> tuple[Kernel, dict[str, Any]]:
     """Make the kernel that the settings name; returns the entries of a signature, too."""
     device, kernel = matrix_device(settings.device), settings.kernel
@@ -297,14 +297,14 @@ def make_kernel(
         vectors, signed = embed_sets(sets, settings.embeddings, settings)
         return FunctionKernel(sets.sizes, device, vectors, kernel), {"kernel": format_callable(kernel), **signed}
     if kernel == "embedding":
-        compared, signed = source.compared(sets)
-        if isinstance(compared, Similarities):
-            return GivenKernel(device, compared.repaired()), signed
+        if similarities is not None:
+            return GivenKernel(device, similarities.repaired()), similarities.signed()
+        vectors, signed = embed_sets(sets, settings.embeddings, settings)
         error = row_error(signed.get("precision"))
-        return EmbeddingKernel(sets.sizes, device, compared, error), {"kernel": "embedding", **signed}
+        return EmbeddingKernel(sets.sizes, device, vectors, error), {"kernel": "embedding", **signed}
     if kernel == "classes":
         rows = weighting.present(sets.sizes)
-        classes, relation, signed = make_classes(sets, rows, settings, source)
+        classes, relation, signed = make_classes(sets, rows, similarities, settings)
         return ClassKernel(sets.sizes, rows, classes, relation), {"kernel": "classes", **signed}
     import nltk
 

@@ -7,7 +7,7 @@ import numpy as np
 from .core_inputs import TextSets, lists_by_set, sum_by_set
 from .core_rarefaction import large_enough
 from .core_results import format_order, rows_of
-from .core_similarity import Source
+from .core_similarity import Similarities, source_keys
 from .vendi_embed_kernels import ClassKernel, Kernel
 from .vendi_embed_rarefied import rarefied
 from .vendi_embed_settings import VendiSettings
@@ -41,11 +41,13 @@ class Scored(NamedTuple):
         return ~np.isnan(self.main)
 
 
-def score_sets(kernel: Kernel, sets: TextSets, weighting: Weighting, source: Source, settings: VendiSettings) -> Scored:
+def score_sets(
+    kernel: Kernel, sets: TextSets, weighting: Weighting, similarities: Similarities | None, settings: VendiSettings
+) -> Scored:
     """Score each set at each order, whole or rarefied."""
     if settings.rarefy is not None:
         large_enough(settings.rarefy, weighting.sizes(sets.sizes))
-        contents = source.content_keys(sets, weighting.qualities)
+        contents = source_keys(sets, similarities, settings.embeddings, weighting.qualities)
         expected = rarefied(kernel, settings.orders, settings.rarefy, contents, weighting)
         return Scored(expected.by_order, expected.quality_scores, [], expected.errors, expected.is_exact)
     by_order, eigenvalues = kernel.score(settings.orders, weighting.probabilities, settings.details)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .core_classes import GROUPINGS
 from .core_numbers import describe, parse_number, show
-from .core_rarefaction import check_rarefy, subset_size
+from .core_rarefaction import subset_size, whole_sets_only
 from .core_results import confidence_level
 from .core_settings import SET, TEXT, choice, count, flag, never, number, setting
 from .core_similarity import SourceSettings
@@ -41,6 +41,19 @@ def _same(value: Any, name: str) -> Any:
     return parse_number(value, name, -1, 1)
 
 
+def _at_order_one(settings: Any) -> None:
+    if settings.orders != [1.0]:
+        raise ValueError(
+            "q must be 1 with groups: only at order 1 does the score of a set follow from those within and between its "
+            f"groups. Got {show(settings.q)}."
+        )
+    if settings.quality is not None:
+        raise ValueError(
+            "quality cannot be combined with groups, which compare what the texts say: leave one out, or pass the texts "
+            "of sufficient quality only."
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class VendiSettings(SourceSettings):
     """The settings of a call, as the help explains them."""
@@ -56,10 +69,16 @@ class VendiSettings(SourceSettings):
     grouping: str | None = setting(None, choice(*GROUPINGS))
     contexts: Any = setting(None, given=SET)
     patience: float | None = setting(None, number(0, 1), needs="quality")
-    groups: Any = setting(None, given=TEXT, merges_batches=never)
+    groups: Any = setting(None, given=TEXT, conflicts=_at_order_one, merges_batches=never)
     permutations: int = setting(200, count(), needs="groups")
     contributions: bool = setting(False, flag, finer=True)
-    rarefy: int | None = setting(None, subset_size(), merges_parts=never, of_mean=True)
+    rarefy: int | None = setting(
+        None,
+        subset_size(),
+        conflicts=whole_sets_only("weights", "contributions", "patience", "groups"),
+        merges_parts=never,
+        of_mean=True,
+    )
     confidence: float | None = setting(None, confidence_level, of_mean=True)
     confidence_by: Any = setting(None, given=SET, needs="confidence")
     details: bool = setting(False, flag, finer=True)
@@ -67,8 +86,6 @@ class VendiSettings(SourceSettings):
     def check(self) -> None:
         """Raise an error for settings that do not go together."""
         super().check()
-        check_rarefy(self, "weights", "contributions", "patience", "groups")
-        self._check_groups()
         if self.kernel == "classes":
             self._check_classes()
             return
@@ -86,20 +103,6 @@ class VendiSettings(SourceSettings):
             self.check_unused("kernel='ngram' compares words")
             if self.embeddings is not None:
                 raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
-
-    def _check_groups(self) -> None:
-        if self.groups is None:
-            return
-        if self.orders != [1.0]:
-            raise ValueError(
-                "q must be 1 with groups: only at order 1 does the score of a set follow from those within and between "
-                f"its groups. Got {show(self.q)}."
-            )
-        if self.quality is not None:
-            raise ValueError(
-                "quality cannot be combined with groups, which compare what the texts say: leave one out, or pass the "
-                "texts of sufficient quality only."
-            )
 
     def _check_classes(self) -> None:
         for name in ("same", "grouping"):

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.arguments import data_folder, make_parser
+from scripts.arguments import data_folder
 from text_metrics.commands.choose.greedy import choose, choose_best, subset_score
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_text_lines, read_texts, read_topic
 from text_metrics.metrics._core.core_encoder import encode
 from text_metrics.metrics._core.core_inputs import content_ranks
@@ -42,7 +42,7 @@ def read_groups(folder: Path) -> list[list[str]]:
         topics = {topic for _, topic, _ in row}
         if len(topics) > 1:
             raise ValueError(f"{row[0][0]}: the other files have another src there. Got {sorted(topics)}.")
-        groups.append(list(dict.fromkeys(text for _, _, own in row for text in own)))
+        groups.append(list(dict.fromkeys(text for _, _, texts in row for text in texts)))
     return groups
 
 
@@ -56,8 +56,8 @@ def measure(texts: list[str], quality: np.ndarray, keep: int, try_all: bool) -> 
     drawn = [rng.choice(len(texts), keep, replace=False) for _ in range(20)]
 
     def score(places: np.ndarray) -> float:
-        own = vectors[places]
-        return subset_score(own @ own.T, quality[places])
+        rows = vectors[places]
+        return subset_score(rows @ rows.T, quality[places])
 
     scores = [score(chosen), float(np.mean([score(places) for places in drawn]))]
     if try_all:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from scripts import ROOT
-from scripts.arguments import data_folder, make_parser
+from scripts.arguments import data_folder
 from scripts.tooling import fill_evidence
 from scripts.tooling.blocks import wrap
 from text_metrics.commands.meta_eval.main import parse_arguments, write_report
 from text_metrics.commands.meta_eval.report import Claims, Section
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_text, write_text
 from text_metrics.commands.shared.pages import Table
 

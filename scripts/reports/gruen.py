@@ -16,12 +16,11 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.metrics import matthews_corrcoef
 
-from scripts.arguments import make_parser
 from scripts.training.gruen.corpora import documents
 from scripts.training.gruen.corpus import read_cola, read_corpus
 from text_metrics import load
 from text_metrics.commands.meta_eval.bootstrap import percentile_interval
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_csv, read_json, read_part, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import Table, markdown_table

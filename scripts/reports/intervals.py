@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t
 
-from scripts.arguments import make_parser
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.pages import Table, markdown_table, put_between
 from text_metrics.commands.shared.statistics import mean_p, randomization_p
 from text_metrics.metrics._core.core_results import mean_estimate
@@ -76,7 +75,7 @@ class Coverage(NamedTuple):
     none : share of samples whose scores are all equal, which have no interval
     """
 
-    own: float
+    skewed: float
     student: float
     bootstrap: float
     width: float
@@ -92,18 +91,17 @@ def coverage(scores: Scores, n: int, samples: int = COVERAGE_SAMPLES) -> Coverag
     """Measure the coverage of the intervals of means of n scores."""
     rng = generator(scores, n)
     values = scores.draw(rng, (samples, n))
-    found = [estimate for row in values if (estimate := mean_estimate(row)).error > 0]
+    estimates = [estimate for row in values if (estimate := mean_estimate(row)).error > 0]
     values = values[np.ptp(values, axis=1) > 0]
-    own = np.array([estimate.interval(LEVEL) for estimate in found])
+    skewed = np.array([estimate.interval(LEVEL) for estimate in estimates])
     half = t.ppf((1 + LEVEL) / 2, n - 1) * values.std(axis=1, ddof=1) / np.sqrt(n)
     student = values.mean(axis=1)[:, None] + half[:, None] * [-1, 1]
     drawn = rng.multinomial(n, np.full(n, 1 / n), RESAMPLES) / n
     percentile = np.quantile(values @ drawn.T, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1).T
-    held = [
-        float(((ends[:, 0] <= scores.mean) & (scores.mean <= ends[:, 1])).mean()) for ends in (own, student, percentile)
-    ]
-    width = float(np.median(np.ptp(own, axis=1) / np.ptp(student, axis=1)))
-    return Coverage(held[0], held[1], held[2], width, 1 - len(found) / samples)
+    intervals = (skewed, student, percentile)
+    held = [float(((ends[:, 0] <= scores.mean) & (scores.mean <= ends[:, 1])).mean()) for ends in intervals]
+    width = float(np.median(np.ptp(skewed, axis=1) / np.ptp(student, axis=1)))
+    return Coverage(held[0], held[1], held[2], width, 1 - len(estimates) / samples)
 
 
 def unit_coverage(n: int, by_unit: bool, samples: int = COVERAGE_SAMPLES) -> float:
@@ -136,7 +134,7 @@ def coverage_table() -> Table:
     table = [["coverage of 95 % intervals, %", *(f"n = {n}" for n in SIZES)]]
     for scores in DISTRIBUTIONS:
         cells = [coverage(scores, n) for n in SIZES]
-        table.append([f"**{scores.name}**", *(percent(cell.own) for cell in cells)])
+        table.append([f"**{scores.name}**", *(percent(cell.skewed) for cell in cells)])
         table.append(["Student's t", *(percent(cell.student) for cell in cells)])
         table.append(["percentile bootstrap", *(percent(cell.bootstrap) for cell in cells)])
         table.append(["width, relative to Student's", *(f"{cell.width:.2f}" for cell in cells)])

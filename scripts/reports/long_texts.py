@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.arguments import data_folder, make_parser
-from text_metrics.commands.shared.command import command
+from scripts.arguments import data_folder
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_archive
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import markdown_table, put_between
@@ -35,15 +35,15 @@ def read_zip(path: Path) -> list[str]:
 
 def sections(text: str) -> list[str]:
     """Split a speech at line ends into consecutive sections of at least `SECTION` words; a shorter end is left out."""
-    found: list[list[str]] = [[]]
+    parts: list[list[str]] = [[]]
     n_words = 0
     for line in text.splitlines(keepends=True):
-        found[-1].append(line)
+        parts[-1].append(line)
         n_words += len(line.split())
         if n_words >= SECTION:
-            found.append([])
+            parts.append([])
             n_words = 0
-    return ["".join(lines) for lines in found[:-1]]
+    return ["".join(lines) for lines in parts[:-1]]
 
 
 def halves(text: str) -> tuple[str, str]:
@@ -83,9 +83,9 @@ def measure(name: str, texts: list[str], n_groups: int) -> list[str]:
         raise ValueError(f"{name}: {n_groups * GROUP} texts of {LEAST} words are needed, and there are {len(texts)}.")
     parts = [halves(texts[i]) for i in chosen]
     words = np.median([len(half.split()) for pair in parts for half in pair])
-    found = {way: found_halves(parts, way).astype(float) for way in LONG_TEXTS}
-    more = percent(found["windows"] - found["cut"], "+")
-    cells = [f"{len(parts)} {name}", f"{words:.0f}", percent(found["cut"]), percent(found["windows"]), more]
+    hits = {way: found_halves(parts, way).astype(float) for way in LONG_TEXTS}
+    more = percent(hits["windows"] - hits["cut"], "+")
+    cells = [f"{len(parts)} {name}", f"{words:.0f}", percent(hits["cut"]), percent(hits["windows"]), more]
     return [*cells, f"{100 * nearest_lengths(parts).mean():.1f}"]
 
 

@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from scripts.arguments import make_parser
 from text_metrics import load
-from text_metrics.commands.shared.command import command, drawn
+from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.pages import save_figure
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 from text_metrics.metrics._core.core_results import confidence_interval
@@ -172,8 +171,8 @@ def run_timing(n_prompts: int, n_tokens: int) -> None:
     print(f"generation: {seconds:.1f} s")
     for name, reward in make_rewards().items():
         reward(prompts=prompts[:_GROUP], completions=texts[:_GROUP])
-        own, _ = fastest(partial(reward, prompts=prompts, completions=texts))
-        print(f"{name}: {own:.2f} s, {own / seconds:.1%} of the generation")
+        taken, _ = fastest(partial(reward, prompts=prompts, completions=texts))
+        print(f"{name}: {taken:.2f} s, {taken / seconds:.1%} of the generation")
 
 
 def fastest(function: Callable[[], Any]) -> tuple[float, Any]:

@@ -7,7 +7,6 @@ build. Its README is the front matter for the Hub, followed by the metric card.
     python -m scripts.tooling.build_space --all
 """
 
-import argparse
 import re
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from scripts import ROOT
+from text_metrics.commands.shared.command import make_parser
 
 SPACES = ROOT / "spaces"
 METRICS = ROOT / "metrics"
@@ -115,7 +115,7 @@ def commit() -> str:
 
 def main() -> None:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("names", nargs="*", help=f"of {', '.join(space_names())}")
     parser.add_argument("--all", action="store_true", help="build all demos")
     parser.add_argument("--to", type=Path, default=BUILD, help="the output folder; default build/")

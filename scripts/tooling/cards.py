@@ -8,13 +8,13 @@ lists of the card's sections "Inputs" and "Output Values", between the markers `
     python -m scripts.tooling.cards --check    change nothing; exit with 1 if a card differs from the help
 """
 
-import argparse
 import ast
 import re
 import sys
 from pathlib import Path
 
 from scripts import ROOT
+from text_metrics.commands.shared.command import make_parser
 
 METRICS = ROOT / "metrics"
 HELP = "_KWARGS_DESCRIPTION"
@@ -69,7 +69,7 @@ def fill(card: str, help_text: str) -> str:
 
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a card differs")
     check = parser.parse_args().check
     different = 0

@@ -7,12 +7,11 @@ A page shows a table where it has `<!-- evidence:NAME -->`, and below it `<!-- /
 markers around each table; `make meta-eval` writes it.
 """
 
-import argparse
 from pathlib import Path
 
 from scripts import ROOT
 from scripts.tooling.blocks import fill, read_blocks
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_text, write_text
 
 
@@ -35,7 +34,7 @@ def write(root: Path, check: bool = False) -> int:
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a table differs")
     parser.add_argument("--root", type=Path, default=ROOT, help="folder of EVIDENCE.md, README.md and metrics")
     arguments = parser.parse_args()

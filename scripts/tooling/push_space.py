@@ -4,12 +4,12 @@ python -m scripts.tooling.push_space vendi_embed --owner my-name            list
 python -m scripts.tooling.push_space vendi_embed --owner my-name --push     upload them; needs `hf auth login`
 """
 
-import argparse
 from pathlib import Path
 
 from huggingface_hub import HfApi
 
 from scripts.tooling.build_space import BUILD, COMMIT
+from text_metrics.commands.shared.command import make_parser
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -61,7 +61,7 @@ def push(folder: Path, repo: str, commit: str, private: bool) -> str:
 
 def main() -> None:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("name", help="the demo, built in build/<name>")
     parser.add_argument("--owner", required=True, help="the user or organization on the Hub")
     parser.add_argument("--push", action="store_true", help="upload; without it nothing is sent")

@@ -6,7 +6,6 @@ They are written to build/screenshots, and one of each demo to docs/screenshots,
     python -m scripts.tooling.screenshots [name ...]
 """
 
-import argparse
 import contextlib
 import os
 import shutil
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scripts.tooling.build_space import BUILD, ROOT, build, space_names
+from text_metrics.commands.shared.command import make_parser
 
 CHROMIUM = shutil.which("chromium")
 NO_CHROMIUM = "Chromium is not installed: apt-get install chromium"
@@ -183,7 +183,7 @@ def for_readme(opened: Any, demo: Demo, to: Path) -> None:
 
 def main() -> None:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("names", nargs="*", default=space_names(), help=f"of {', '.join(space_names())}")
     names = parser.parse_args().names
     if CHROMIUM is None:

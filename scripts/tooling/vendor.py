@@ -8,7 +8,6 @@
                                                 needed, or a metric does not load
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import evaluate
 from evaluate.loading import get_imports
 
 from scripts import ROOT
+from text_metrics.commands.shared.command import make_parser
 
 METRICS = ROOT / "metrics"
 CORE = METRICS / "_core"
@@ -66,7 +66,7 @@ def vendor(folder: Path) -> None:
 
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 on any difference")
     check = parser.parse_args().check
     failures = []

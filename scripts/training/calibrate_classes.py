@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz import fuzz
 
-from scripts.arguments import data_folder, make_parser
-from text_metrics.commands.shared.command import command
+from scripts.arguments import data_folder
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_part, read_texts
 from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
@@ -67,9 +67,9 @@ def answer_pairs(path: Path) -> Iterator[Pair]:
                 plain = " ".join(answer.lower().translate(str.maketrans("", "", string.punctuation)).split())
                 if plain:
                     cluster_of.setdefault(plain, name)
-        for one, other in itertools.combinations(sorted(cluster_of), 2):
-            same = cluster_of[one] == cluster_of[other]
-            yield Pair("answers", question, (one, other), same, i % 2 == 0)
+        for answer, other in itertools.combinations(sorted(cluster_of), 2):
+            same = cluster_of[answer] == cluster_of[other]
+            yield Pair("answers", question, (answer, other), same, i % 2 == 0)
 
 
 def sentence_pairs(folder: Path, chosen_by: bool) -> Iterator[Pair]:
@@ -85,17 +85,17 @@ def sentence_pairs(folder: Path, chosen_by: bool) -> Iterator[Pair]:
     if len(counts) > 1 or len(originals) < _PER_GENERATOR:
         raise ValueError(f"{folder}: the files must have as many lines each, at least {_PER_GENERATOR}. Got {counts}.")
     for i in random.Random(_SEED).sample(range(len(originals)), _PER_GENERATOR):
-        group, own = f"{folder.name} {i}", originals[i]
-        for one, other in itertools.combinations(own, 2):
-            yield Pair("sentences", group, (one, other), False, chosen_by)
-        for new in dict.fromkeys(text for sets in changed for text in sets[i] if text not in own):
-            ratios = [fuzz.token_sort_ratio(new, text) for text in own]
+        group, sentences = f"{folder.name} {i}", originals[i]
+        for sentence, other in itertools.combinations(sentences, 2):
+            yield Pair("sentences", group, (sentence, other), False, chosen_by)
+        for new in dict.fromkeys(text for sets in changed for text in sets[i] if text not in sentences):
+            ratios = [fuzz.token_sort_ratio(new, text) for text in sentences]
             first, second = sorted(ratios, reverse=True)[:2]
             if first >= _NEAR and first - second >= _AHEAD:
-                yield Pair("sentences", group, (own[ratios.index(first)], new), True, chosen_by)
-        for one, other in zip(own, shuffled[i], strict=True):
-            if one != other:
-                yield Pair("nouns", group, (one, other), False, chosen_by)
+                yield Pair("sentences", group, (sentences[ratios.index(first)], new), True, chosen_by)
+        for sentence, other in zip(sentences, shuffled[i], strict=True):
+            if sentence != other:
+                yield Pair("nouns", group, (sentence, other), False, chosen_by)
 
 
 def read_pairs(data: Path) -> list[Pair]:
@@ -174,8 +174,8 @@ def main() -> int:
     table = [["source", "pairs", "AUC", "threshold", *kinds, "balanced accuracy"]]
     for source, chosen_by in itertools.product(("answers", "sentences"), (True, False)):
         part = select(pairs, cosines, source, chosen_by)
-        own = float(THRESHOLDS[int(np.argmax([part.balanced_accuracy(t) for t in THRESHOLDS]))])
-        for threshold in dict.fromkeys((best, own)):
+        best_of_part = float(THRESHOLDS[int(np.argmax([part.balanced_accuracy(t) for t in THRESHOLDS]))])
+        for threshold in dict.fromkeys((best, best_of_part)):
             name = f"{source} ({'chosen by' if chosen_by else 'held out'})"
             shares = (f"{share:.3f}" for share in (*part.rates(threshold), part.balanced_accuracy(threshold)))
             table.append([name, str(len(part.same)), f"{part.area():.3f}", f"{threshold:.2f}", *shares])

@@ -18,12 +18,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from scripts.arguments import make_parser
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects
-from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval.probeval_formats import Question, parse_rows, read_questions
-from text_metrics.metrics.probeval.probeval_released import from_cfc, parse_target
+from text_metrics.metrics.probeval.probeval_released import from_released, parse_target
 from text_metrics.metrics.probeval.probeval_soft import FEATURES, pair_features, words
 from text_metrics.metrics.probeval.probeval_vectors import Embeddings
 
@@ -42,13 +41,13 @@ def read(path: Path) -> list[Question]:
     """Read questions whose gold answers people put into clusters."""
     records = list(read_objects(path))
     targets = [parse_target(record, where) for where, record in records]
-    rows = from_cfc([record for _, record in records], {target["id"]: [] for target in targets})
+    rows = from_released([record for _, record in records], {target["id"]: [] for target in targets})
     return read_questions(*parse_rows(rows["predictions"], rows["references"]))
 
 
-def embed(asked: list[Question], model: str) -> Embeddings:
+def embed(questions: list[Question], model: str) -> Embeddings:
     """Embed the gold answers and their content words."""
-    gold = {text for question in asked for text in question.gold}
+    gold = {text for question in questions for text in question.gold}
     texts = sorted(gold | {words(text).content for text in gold})
     return Embeddings(texts, encode(texts, EncoderSettings(model)).embeddings)
 
@@ -75,10 +74,10 @@ def fit(pairs: list[Pairs]) -> tuple[np.ndarray, float]:
 
 def variants_together(pairs: list[Pairs]) -> str:
     """Say how many pairs of answers with the same content words are in one cluster, beside all pairs."""
-    together = np.concatenate([own.together for own in pairs])
-    same = np.concatenate([own.features[:, FEATURES.index("shared words")] for own in pairs]) == 1
-    found = f"{together[same].mean():.1%} of {same.sum()}" if same.any() else "there are none"
-    return f"Pairs with the same content words that are in one cluster: {found}; of all pairs: {together.mean():.1%}."
+    together = np.concatenate([part.together for part in pairs])
+    same = np.concatenate([part.features[:, FEATURES.index("shared words")] for part in pairs]) == 1
+    share = f"{together[same].mean():.1%} of {same.sum()}" if same.any() else "there are none"
+    return f"Pairs with the same content words that are in one cluster: {share}; of all pairs: {together.mean():.1%}."
 
 
 @command
@@ -90,16 +89,16 @@ def main() -> int:
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
     parser.add_argument("--folds", type=int, default=7, help="of the cross-validation; 0 for none")
     arguments = parser.parse_args()
-    asked = [question for question in read(arguments.targets) if len(question.gold) > 1]
-    embeddings = embed(asked, arguments.model)
-    pairs = [pairs_of(question, embeddings) for question in asked]
+    questions = [question for question in read(arguments.targets) if len(question.gold) > 1]
+    embeddings = embed(questions, arguments.model)
+    pairs = [pairs_of(question, embeddings) for question in questions]
     areas = []
     for fold in range(arguments.folds):
-        slopes, _ = fit([own for i, own in enumerate(pairs) if i % arguments.folds != fold])
+        slopes, _ = fit([part for i, part in enumerate(pairs) if i % arguments.folds != fold])
         areas += [
-            roc_auc_score(own.together, own.features @ slopes, sample_weight=own.weights)
-            for own in pairs[fold :: arguments.folds]
-            if 0 < own.together.sum() < len(own.together)
+            roc_auc_score(part.together, part.features @ slopes, sample_weight=part.weights)
+            for part in pairs[fold :: arguments.folds]
+            if 0 < part.together.sum() < len(part.together)
         ]
     slopes, intercept = fit(pairs)
     print(f"WEIGHTS = ({', '.join(f'{slope:.3f}' for slope in slopes)})  # {', '.join(FEATURES)}")

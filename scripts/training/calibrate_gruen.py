@@ -10,21 +10,21 @@ two parts: thresholds of redundancy and focus are chosen by the first, and the t
 import itertools
 from pathlib import Path
 
-from scripts.arguments import data_folder, make_parser
+from scripts.arguments import data_folder
 from scripts.training.gruen_calibration import tables
 from scripts.training.gruen_calibration.corpora import SIZES, Part, read_parts
 from scripts.training.gruen_calibration.rates import Embeddings, focus_rows, redundancy_rows
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_text, write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.commands.shared.pages import Table, markdown_table
-from text_metrics.metrics.gruen.core_encoder import EncoderSettings
-from text_metrics.metrics.gruen.core_models import DEFAULT_MODEL
+from text_metrics.metrics._core.core_encoder import EncoderSettings
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE
 
 BEGIN, END = "<!-- scripts/training/calibrate_gruen.py -->", "<!-- end of scripts/training/calibrate_gruen.py -->"
 # What is tried of the thresholds of redundancy, at the sizes that decide.
-GRID = {"clause": (7, 8, 9), "passage": (9, 10, 11), "kept": (0.35, 0.4, 0.45)}
+GRID = {"clause": (7, 8, 9), "passage": (9, 10, 11), "in_order": (0.35, 0.4, 0.45)}
 GRID_SIZES = (20, 40)
 LONGEST = max(SIZES)
 # From each half of a corpus: runs of 40 sentences, and texts of each size, at most.
@@ -87,10 +87,10 @@ def main() -> None:
     half = 0 if arguments.choose else 1
     parts = read_parts(folder, RUNS, TEXTS)[half]
     more = read_parts(folder, MORE * RUNS, MORE * TEXTS)[half]
-    found = report(parts, more, EncoderSettings(arguments.model))
+    page = report(parts, more, EncoderSettings(arguments.model))
     if arguments.choose:
-        found.append(try_rules(more))
-    text = "\n\n".join("\n".join(markdown_table(table)) for table in found)
+        page.append(try_rules(more))
+    text = "\n\n".join("\n".join(markdown_table(table)) for table in page)
     print(text)
     if arguments.card and not arguments.choose:
         before, rest = card.split(BEGIN)

@@ -23,12 +23,11 @@ from typing import Any
 import torch
 
 from scripts import ROOT
-from scripts.arguments import make_parser
 from scripts.training.gruen.corpus import read_corpus
 from scripts.training.gruen.finishing import calibrate, count_tokens, fit_log_total, save
 from scripts.training.gruen.judging import teach
 from scripts.training.gruen.trainer import Stage, Trainer
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import written_whole
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.metrics.gruen.gruen_compact import WEIGHTS_FILE
@@ -78,13 +77,13 @@ def train_all(trainer: Trainer, teacher: str, seed: int, checkpoints: Path | Non
         return {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
 
     run(0, 0.0, "stage1.pt")
-    kept = checkpoints and checkpoints / "judged.pt"
-    if kept and kept.is_file():
-        trainer.judged = torch.load(kept)
+    judged_file = checkpoints and checkpoints / "judged.pt"
+    if judged_file and judged_file.is_file():
+        trainer.judged = torch.load(judged_file)
     else:
         trainer.judged = teach(trainer, teacher, seed)
-        if kept:
-            save_tensors(trainer.judged, kept)
+        if judged_file:
+            save_tensors(trainer.judged, judged_file)
     for stages in ROUNDS:
         begun, ends = weights(), []
         for made in MADE_NAMES:

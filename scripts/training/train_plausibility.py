@@ -22,13 +22,12 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from scripts import ROOT
-from scripts.arguments import make_parser
 from scripts.training.gruen.corpora import split_words
 from scripts.training.gruen.corpus import read_corpus
 from scripts.training.gruen.sense import SenseCorruptor, noun_classes
 from scripts.training.gruen.trainer import SCALE, Stage, Trainer
 from text_metrics.commands.rate_quality.main import read_lines
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics.gruen.gruen_compact import ADAPTERS, WEIGHTS_FILE
@@ -57,7 +56,7 @@ def report(trainer: Trainer, held_out: dict[str, list[list[str]]], corruptor: Se
     """Print the AUC on held-out sentences, by kind of corruption, and on CoLA."""
     for source, sentences in held_out.items():
         for kind in corruptor.kinds:
-            pairs = [(words, found.words) for words in sentences if (found := corruptor.corrupt(words, kind))]
+            pairs = [(words, corrupted.words) for words in sentences if (corrupted := corruptor.corrupt(words, kind))]
             texts = [" ".join(words) for side in zip(*pairs, strict=True) for words in side]
             labels = [1] * len(pairs) + [0] * len(pairs)
             auc = roc_auc_score(labels, soundness(trainer, texts))

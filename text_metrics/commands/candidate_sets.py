@@ -32,17 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.shared.chat import (
-    Journal,
-    Request,
-    add_arguments,
-    ask_all,
-    journal_files,
-    journal_of,
-    open_endpoint,
-    report,
-)
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_files
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import parse_json, read_objects, read_texts, read_topic, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 
@@ -233,8 +224,7 @@ def generate(arguments: argparse.Namespace) -> int:
     """Run the command `generate`."""
     if arguments.paraphrases < 1:
         raise ValueError(f"--paraphrases must be at least 1. Got {arguments.paraphrases}.")
-    path = journal_of(arguments.output)
-    check_outputs([arguments.input], [arguments.output, *journal_files(path)])
+    check_outputs([arguments.input], [arguments.output, *journal_files(arguments.output)])
     records, requests = [], []
     for where, record in read_objects(arguments.input):
         texts = read_texts(record, "texts", where)
@@ -249,9 +239,8 @@ def generate(arguments: argparse.Namespace) -> int:
         requests.append(
             Request(where, [{"role": "user", "content": prompt}], partial(parse_texts, count=SIZE), len(records))
         )
-    endpoint = open_endpoint(arguments)
-    with Journal(path) as journal:
-        outcome = ask_all(endpoint, requests, journal)
+    with Chat(arguments, arguments.output) as chat:
+        outcome = chat.ask(requests)
     values = iter(outcome.values)
     written = []
     for record, count in records:
@@ -259,13 +248,13 @@ def generate(arguments: argparse.Namespace) -> int:
         rich = {**record, "paraphrases": paraphrases}
         written.append({**rich, "nonsensical": nonsense} if nonsense else rich)
     write_jsonl(arguments.output, written)
-    return report(outcome, path)
+    return chat.report(outcome)
 
 
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("generate", help="add paraphrases and nonsense by a chat model")
     command.add_argument("input", type=Path)

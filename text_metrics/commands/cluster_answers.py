@@ -15,7 +15,6 @@ it comes: after a crash, the same command continues, and asks for none of them a
 it asks only for those that are new.
 """
 
-import argparse
 import json
 import re
 import sys
@@ -26,18 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.probe.files import is_released, parse_references
-from text_metrics.commands.shared.chat import (
-    Endpoint,
-    Journal,
-    Request,
-    add_arguments,
-    ask_all,
-    journal_files,
-    journal_of,
-    open_endpoint,
-    report,
-)
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_files
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import parse_json, read_json_or_lines, read_objects, write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings
@@ -236,9 +225,7 @@ def _has_id(row: dict[str, Any]) -> bool:
     return "id" in row or "answers" not in row
 
 
-def ask_clusters(
-    endpoint: Endpoint, journal: Journal, unclustered: list[Question], texts: list[str]
-) -> tuple[list[Clustered], int]:
+def ask_clusters(chat: Chat, unclustered: list[Question], texts: list[str]) -> tuple[list[Clustered], int]:
     """Ask for the clusters of people's answers; returns the questions that have them, and the exit code."""
     example = cluster_question(EXAMPLE, EXAMPLE_ANSWERS)
     orders, requests = [], []
@@ -249,16 +236,16 @@ def ask_clusters(
         parse = partial(parse_clusters, size=len(order))
         requests.append(Request(f"question {question.name!r}", content, parse))
         orders.append(order)
-    outcome = ask_all(endpoint, requests, journal)
+    outcome = chat.ask(requests)
     clustered = [
         Clustered(question, text, dict(zip(order, names, strict=True)))
         for question, text, order, names in zip(unclustered, texts, orders, outcome.values, strict=True)
         if names is not None
     ]
-    return clustered, report(outcome, journal.path)
+    return clustered, chat.report(outcome)
 
 
-def ask_labels(endpoint: Endpoint, journal: Journal, clustered: list[Clustered]) -> tuple[dict[str, dict], int]:
+def ask_labels(chat: Chat, clustered: list[Clustered]) -> tuple[dict[str, dict], int]:
     """Ask for the clusters of the model's answers; returns the labels of complete questions, and the exit code."""
     example = match_question(EXAMPLE, EXAMPLE_CLUSTERS, EXAMPLE_NEW)
     labels: dict[str, dict[str, str]] = {}
@@ -274,14 +261,14 @@ def ask_labels(endpoint: Endpoint, journal: Journal, clustered: list[Clustered])
             parse = partial(parse_matches, size=len(block), clusters=len(item.names))
             requests.append(Request(f"answers to question {item.question.name!r}", content, parse))
             blocks.append((item, block))
-    outcome = ask_all(endpoint, requests, journal)
+    outcome = chat.ask(requests)
     for (item, block), matches in zip(blocks, outcome.values, strict=True):
         if matches is None:
             labels.pop(item.question.name, None)
         elif item.question.name in labels:
             columns = [WRONG, *item.names]
             labels[item.question.name] |= {text: columns[match] for text, match in zip(block, matches, strict=True)}
-    return labels, report(outcome, journal.path)
+    return labels, chat.report(outcome)
 
 
 def agreement(clustered: list[Clustered]) -> str:
@@ -300,7 +287,7 @@ def agreement(clustered: list[Clustered]) -> str:
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("people", type=Path, help="questions with people's answers, as JSON lines")
     parser.add_argument("clustered", type=Path, help="where to write them with clusters")
     parser.add_argument(
@@ -309,13 +296,12 @@ def main() -> int:
     add_arguments(parser)
     arguments = parser.parse_args()
     answers, labels_file = arguments.answers or (None, None)
-    path = journal_of(arguments.clustered)
-    check_outputs([arguments.people, answers], [arguments.clustered, labels_file, *journal_files(path)])
+    journal = journal_files(arguments.clustered)
+    check_outputs([arguments.people, answers], [arguments.clustered, labels_file, *journal])
 
     questions_read, texts = read(arguments.people, answers)
-    endpoint = open_endpoint(arguments)
-    with Journal(path) as journal:
-        clustered, code = ask_clusters(endpoint, journal, questions_read, texts)
+    with Chat(arguments, arguments.clustered) as chat:
+        clustered, code = ask_clusters(chat, questions_read, texts)
         write_jsonl(arguments.clustered, [item.reference() for item in clustered])
         print(
             f"{arguments.clustered}: {len(clustered)} of {len(questions_read)} questions are clustered.",
@@ -324,7 +310,7 @@ def main() -> int:
         if agreement(clustered):
             print(agreement(clustered), file=sys.stderr)
         if labels_file is not None:
-            labels, again = ask_labels(endpoint, journal, clustered)
+            labels, again = ask_labels(chat, clustered)
             code = max(code, again)
             write_text(labels_file, json.dumps(labels, ensure_ascii=False, indent=1) + "\n")
             print(f"{labels_file}: {len(labels)} of {len(questions_read)} questions are labelled.", file=sys.stderr)

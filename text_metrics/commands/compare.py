@@ -18,7 +18,6 @@ mean difference is 0, by a t test that is corrected for skewness as the interval
 two systems are exchangeable within each item, by a paired approximate randomization test.
 """
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -26,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.command import command, drawn
+from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import read_jsonl, write_text
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.commands.shared.outputs import check_outputs
@@ -267,7 +266,7 @@ def plot(differences: np.ndarray, result: dict[str, Any], path: Path) -> None:
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("a", type=Path)
     parser.add_argument("b", type=Path)
     parser.add_argument("--metric", required=True, help="name of a metric here, or the path of a module")

@@ -7,10 +7,10 @@ metrics compare meanings.
     text-metrics demo
 """
 
-import argparse
 from collections.abc import Sequence
 
 from text_metrics import load
+from text_metrics.commands.shared.command import make_parser
 
 # A set of concepts of the CommonGen task, and sentences of ours that contain them.
 CONCEPTS = ("walk", "dog", "take", "park", "couple")
@@ -31,7 +31,7 @@ SETTINGS: dict[str, dict[str, int]] = {"self_bleu": {"max_order": 3}}
 
 def main(words: Sequence[str] | None = None) -> int:
     """Score both sets and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.parse_args(words)
     sets = [list(DIFFERENT), list(PARAPHRASES)]
     rows = []

@@ -13,7 +13,6 @@ answer is kept in judged.jsonl.journal as it comes: after a crash, the same comm
 them again.
 """
 
-import argparse
 import itertools
 import json
 import re
@@ -24,17 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from text_metrics.commands.meta_eval.pairs import is_vague
-from text_metrics.commands.shared.chat import (
-    Journal,
-    Request,
-    add_arguments,
-    ask_all,
-    journal_files,
-    journal_of,
-    open_endpoint,
-    report,
-)
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_files
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_texts, read_topic, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 
@@ -162,7 +152,7 @@ def _scores(name: str, means: list[float]) -> dict[str, float]:
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("pairs", type=Path, help="pairs of sets, as JSON lines")
     parser.add_argument("judged", type=Path, help="where to write them with their ratings")
     parser.add_argument("--samples", type=int, default=SAMPLES, help="ratings of each pair in each order")
@@ -173,8 +163,7 @@ def main() -> int:
 
     if arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
-    path = journal_of(arguments.judged)
-    check_outputs([arguments.pairs], [arguments.judged, *journal_files(path)])
+    check_outputs([arguments.pairs], [arguments.judged, *journal_files(arguments.judged)])
     keys = QUALITY_KEYS if arguments.quality else KEYS
     parse = partial(parse_ratings, keys=keys)
     records, requests = [], []
@@ -188,9 +177,8 @@ def main() -> int:
             prompt = messages(read_topic(record), first, second, arguments.quality)
             numbers = repeats.setdefault(json.dumps(prompt), itertools.count())
             requests += [Request(where, prompt, parse, next(numbers)) for _ in range(arguments.samples)]
-    endpoint = open_endpoint(arguments)
-    with Journal(path) as journal:
-        outcome = ask_all(endpoint, requests, journal)
+    with Chat(arguments, arguments.judged) as chat:
+        outcome = chat.ask(requests)
 
     each = len(requests) // len(records)
     judged = []
@@ -211,4 +199,4 @@ def main() -> int:
         judged.append({**record, **scores, "judge": judge})
     write_jsonl(arguments.judged, judged)
     print(f"{arguments.judged}: {len(judged)} of {len(records)} pairs are judged.", file=sys.stderr)
-    return report(outcome, path)
+    return chat.report(outcome)

@@ -27,11 +27,10 @@ from typing import Any
 from tqdm import tqdm
 
 from scripts import ROOT
-from scripts.arguments import make_parser
 from scripts.reports.benchmark import plot, report
 from scripts.reports.benchmark.cases import CASES, Size
 from scripts.reports.benchmark.measure import MAX_TURNS, Measurement, machine, measure
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_json, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import picture_files
@@ -88,14 +87,14 @@ def _figures(measured: Measurement) -> dict[str, float | None]:
 
 def chosen(only: str | None, quick: bool, scale: float) -> dict[str, list[Size]]:
     """List the sizes of each case; scaled sizes have no bounds on ratio and memory."""
-    found = {}
+    by_case = {}
     for name in [only] if only else CASES:
         sizes = [size for size in CASES[name].sizes if not (size.long and quick)]
         if scale != 1:
             scaled = {max(round(size.n * scale), _LEAST): size for size in reversed(sizes)}
             sizes = [Size(n, alone=size.alone, long=size.long) for n, size in sorted(scaled.items())]
-        found[name] = sizes
-    return found
+        by_case[name] = sizes
+    return by_case
 
 
 def run_all(sizes: dict[str, list[Size]], budget: float, scale: float, to_json: Path | None) -> dict[str, Any]:
@@ -110,12 +109,12 @@ def run_all(sizes: dict[str, list[Size]], budget: float, scale: float, to_json: 
     print("\n".join(report.head()), flush=True)
     start = time.monotonic()
     with tqdm(total=sum(map(len, sizes.values())), unit="size", file=sys.stderr) as bar:
-        for name, own in sizes.items():
+        for name, case_sizes in sizes.items():
             case = CASES[name]
             rows: list[dict[str, Any]] = []
-            about = {"name": name, "title": case.title, "peer": case.peer_name, "asked": str(case.agreement)}
+            about = {"name": name, "title": case.title, "peer": case.peer_name, "bound": str(case.agreement)}
             measured["cases"].append({**about, "rows": rows})
-            for size in own:
+            for size in case_sizes:
                 bar.set_description(f"{name}, n = {report.number(size.n)}")
                 rows.append(run(name, size, budget))
                 bar.write(report.body(measured["cases"][-1], len(rows) - 1))

@@ -30,8 +30,8 @@ class Cosines(NamedTuple):
 
     def __str__(self) -> str:
         named = {"every one": self.largest, "their mean": self.mean}
-        asked = [f"{name} within {limit:g}" for name, limit in named.items() if limit < math.inf]
-        return f"cosines to the peer's embeddings of 1, {', '.join(asked)}"
+        limits = [f"{name} within {limit:g}" for name, limit in named.items() if limit < math.inf]
+        return f"cosines to the peer's embeddings of 1, {', '.join(limits)}"
 
     def compare(self, ours: np.ndarray, peer: np.ndarray) -> tuple[str, bool]:
         """Return the largest difference, as text, and whether it is within bounds."""
@@ -40,5 +40,5 @@ class Cosines(NamedTuple):
         ours, peer = (side.astype(np.float64) for side in (ours, peer))
         lengths = np.linalg.norm(ours, axis=1) * np.linalg.norm(peer, axis=1)
         apart = np.maximum(1 - (ours * peer).sum(axis=1) / lengths, 0)
-        found = f"cosines {apart.max():.1g} from 1, {apart.mean():.1g} in the mean"
-        return found, bool(apart.max() <= self.largest and apart.mean() <= self.mean)
+        distances = f"cosines {apart.max():.1g} from 1, {apart.mean():.1g} in the mean"
+        return distances, bool(apart.max() <= self.largest and apart.mean() <= self.mean)

@@ -98,9 +98,9 @@ def classes_loop(texts: EmbeddedTexts) -> Any:
         same = vectors @ vectors.T >= _SAME
         classes: list[list[int]] = []
         for i in sorted(range(len(members)), key=members.__getitem__):
-            for own in classes:
-                if all(same[i, j] for j in own):
-                    own.append(i)
+            for members_of_class in classes:
+                if all(same[i, j] for j in members_of_class):
+                    members_of_class.append(i)
                     break
             else:
                 classes.append([i])
@@ -111,22 +111,22 @@ def classes_loop(texts: EmbeddedTexts) -> Any:
 def contributions_compute(texts: EmbeddedTexts, name: str = "vendi_embed") -> Any:
     """Find the contribution of each text with the metric."""
     by_set = metric(name).compute(**texts._asdict(), contributions=True)["contributions"]
-    return [value for own in by_set for value in own]
+    return [value for values in by_set for value in values]
 
 
 def contributions_loop(texts: EmbeddedTexts, name: str = "vendi_embed") -> Any:
     """Score each set, and each set without each text, with the metric, one after another."""
-    found, start = [], 0
+    contributions, start = [], 0
     for members in texts.predictions:
         rows = texts.embeddings[start : start + len(members)]
         start += len(members)
         whole = metric(name).compute(predictions=members, embeddings=rows)[name]
         for i in range(len(members)):
             rest = np.delete(rows, i, axis=0)
-            found.append(
+            contributions.append(
                 whole - metric(name).compute(predictions=members[:i] + members[i + 1 :], embeddings=rest)[name]
             )
-    return found
+    return contributions
 
 
 def chamfer_compute(texts: EmbeddedTexts) -> Any:

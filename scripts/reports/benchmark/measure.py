@@ -151,7 +151,7 @@ def machine() -> dict[str, str]:
         flags = about.get("flags", about.get("Features", ""))
     known = [f"; {name}" for name in INSTRUCTIONS if name in flags.split()]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    installed = {found.name.lower(): found.version for found in importlib.metadata.distributions()}
+    installed = {package.name.lower(): package.version for package in importlib.metadata.distributions()}
     versions = [f"{name} {installed[name]}" for name in PACKAGES if name in installed]
     missing = [name for name in PACKAGES if name not in installed]
     file = captions_file()
@@ -175,6 +175,6 @@ def accelerator() -> str:
     import torch
 
     if torch.cuda.is_available():
-        found = torch.cuda.get_device_properties(0)
-        return f"{found.name}, {found.total_memory / 2**30:.0f} GiB"
+        properties = torch.cuda.get_device_properties(0)
+        return f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB"
     return "Apple GPU" if torch.backends.mps.is_available() else "none"

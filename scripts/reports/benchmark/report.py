@@ -27,8 +27,8 @@ PICTURES = {
 
 def points(case: dict[str, Any], side: str, quantity: str) -> list[tuple[int, float]]:
     """List the sizes of a case with the seconds or megabytes of a side, where these are known."""
-    found = [(row["n"], row[side][quantity]) for row in case["rows"] if row[side]]
-    return [(n, value) for n, value in found if value is not None]
+    values = [(row["n"], row[side][quantity]) for row in case["rows"] if row[side]]
+    return [(n, value) for n, value in values if value is not None]
 
 
 def growth(measured: list[tuple[int, float]]) -> float | None:
@@ -159,7 +159,7 @@ numbers of the two sides; a row is `ok` only if it is within the bound of the ca
 
 {table}
 
-{asked}
+{bounds}
 """
 
 
@@ -188,5 +188,5 @@ def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
         turns=report["settings"]["turns"],
         seconds=report["settings"]["seconds"],
         table="\n".join([*head(), *(body(case, i) for case in report["cases"] for i in range(len(case["rows"])))]),
-        asked="\n".join(f"- `{case['name']}`: {case['title']}. Asked: {case['asked']}." for case in report["cases"]),
+        bounds="\n".join(f"- `{case['name']}`: {case['title']}. Asked: {case['bound']}." for case in report["cases"]),
     )

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from scripts.arguments import data_folder, make_parser
+from scripts.arguments import data_folder
 from scripts.reports.benchmark.measure import machine
 from scripts.reports.encoders.recipes import ENCODERS
 from text_metrics import load
@@ -29,7 +29,7 @@ from text_metrics.commands.meta_eval.agreement import balanced_accuracy, compare
 from text_metrics.commands.meta_eval.bootstrap import Draws
 from text_metrics.commands.meta_eval.pairs import read_verdict, read_votes
 from text_metrics.commands.meta_eval.rows import rule_rows
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_text_lines, read_texts, read_topic
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import markdown_table, put_between
@@ -127,7 +127,7 @@ def ratio_cell(taken: dict[str, list[float]], name: str) -> str:
     """Write the median over the rounds and their range; of the default, its seconds."""
     if name == "default":
         return f"1 ({np.median(taken[name]):.1f} s)"
-    ratios = [first / own for first, own in zip(taken["default"], taken[name], strict=True)]
+    ratios = [first / seconds for first, seconds in zip(taken["default"], taken[name], strict=True)]
     spread = f" ({min(ratios):.2f}–{max(ratios):.2f})" if len(ratios) > 1 else ""
     return f"{np.median(ratios):.2f}{spread}"
 
@@ -138,10 +138,10 @@ def agreement_table(models: dict[str, Any], captions: list[str], folder: Path) -
     data = [read_judged(folder / f"{stem}.jsonl") for stem in PAIRS.values()]
 
     def cells(scores: list[np.ndarray]) -> list[str]:
-        found = [agreement(own, judged) for own, judged in zip(scores, data, strict=True)]
+        agreements = [agreement(values, judged) for values, judged in zip(scores, data, strict=True)]
         return [
             f"{100 * value:.1f} ({'–'.join(f'{100 * bound:.1f}' for bound in interval or [])})"
-            for value, interval in found
+            for value, interval in agreements
         ]
 
     rows = []
@@ -151,7 +151,7 @@ def agreement_table(models: dict[str, Any], captions: list[str], folder: Path) -
         rows.append([ENCODERS[name].title, *shown, f"{batch_dependence(model, captions[: 5 * ALONE]):.0e}"])
         note(f"{name}: {', '.join(shown)}")
     rules = [{row.name: row.scores for row in rule_rows(judged.sets)} for judged in data]
-    rows += [[name, *cells([own[name] for own in rules]), ""] for name in rules[0]]
+    rows += [[name, *cells([shares[name] for shares in rules]), ""] for name in rules[0]]
     return markdown_table([["encoder", *PAIRS, "batch dependence"], *rows])
 
 

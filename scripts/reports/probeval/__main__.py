@@ -24,16 +24,16 @@ from typing import Any
 import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
-from scripts.arguments import DATA, make_parser
+from scripts.arguments import DATA
 from scripts.reports.probeval.pools import VIEWS, Pool, read
 from scripts.reports.probeval.schemes import SCHEMES, draw
 from text_metrics.commands.meta_eval.bootstrap import percentile_interval
-from text_metrics.commands.shared.command import command, drawn
+from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.commands.shared.pages import markdown_table, save_figure
-from text_metrics.metrics.probeval.core_encoder import EncoderSettings, encode
-from text_metrics.metrics.probeval.core_models import DEFAULT_MODEL
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 from text_metrics.metrics.probeval.probeval_formats import WRONG
 from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, cluster_maximum
 from text_metrics.metrics.probeval.probeval_pipeline import (
@@ -81,11 +81,11 @@ def score_sets(
     clusters = cluster(question, human, resources)
     weights = match(question, clusters, human, resources, labels)
     truth = [[score(row, weights, clusters, human).score for row in rows] for rows in sets]
-    found = {}
+    scores = {}
     for name, settings in pipelines.items():
         clusters = cluster(question, settings, resources)
         weights = match(question, clusters, settings, resources)
-        found[name] = [[score(row, weights, clusters, settings).score for row in rows] for rows in sets]
+        scores[name] = [[score(row, weights, clusters, settings).score for row in rows] for rows in sets]
     assert resources.wordnet is not None
     matches = protoqa_matches(question.answers, question.gold, resources.wordnet)
     masses = question.gold_counts.sum(axis=0)
@@ -93,8 +93,8 @@ def score_sets(
         reached = cluster_maximum(matrix, question.gold_counts > 0)
         won = [[ranked_scores(reached[ranking(row)], masses) for row in rows] for rows in sets]
         for rule in PROTOQA_RULES:
-            found[f"ProtoQA {kind}, {rule}"] = [[-one[rule] for one in rows] for rows in won]
-    return np.array(truth), {name: np.array(rows) for name, rows in found.items()}
+            scores[f"ProtoQA {kind}, {rule}"] = [[-ranked[rule] for ranked in rows] for rows in won]
+    return np.array(truth), {name: np.array(rows) for name, rows in scores.items()}
 
 
 def correlations(
@@ -107,10 +107,10 @@ def correlations(
     dict from a pipeline's name to an ndarray with a correlation for each scheme: 0 where its scores do not vary, NaN
     where people's do not
     """
-    truth, found = scored
+    truth, scores = scored
     return {
         name: np.array([correlate(*pair, statistic) for pair in zip(rows, truth, strict=True)])
-        for name, rows in found.items()
+        for name, rows in scores.items()
     }
 
 
@@ -129,17 +129,21 @@ def correlate(ours: np.ndarray, theirs: np.ndarray, statistic: Callable[..., Any
 
 def pool_questions(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Pool the sets of all questions and schemes: a pipeline's name to its scores and people's, each of shape (n,)."""
-    truth = np.concatenate([own.ravel() for own, _ in scored])
-    return {name: (np.concatenate([found[name].ravel() for _, found in scored]), truth) for name in scored[0][1]}
+    truth = np.concatenate([values.ravel() for values, _ in scored])
+    return {name: (np.concatenate([scores[name].ravel() for _, scores in scored]), truth) for name in scored[0][1]}
 
 
-def table(found: dict[str, np.ndarray]) -> list[str]:
+def table(correlated: dict[str, np.ndarray]) -> list[str]:
     """Format correlations, (questions, schemes) for each pipeline, as Markdown."""
-    compared = [BASELINE] if BASELINE in found else []
+    compared = [BASELINE] if BASELINE in correlated else []
     rows = [["pipeline", *(scheme.__name__.replace("_", " ") for scheme in SCHEMES), "mean"]]
     rows[0] += [f"mean, less that of {name}" for name in compared]
-    for name, values in found.items():
-        columns = [*values.T, values.mean(axis=1), *((values - found[other]).mean(axis=1) for other in compared)]
+    for name, values in correlated.items():
+        columns = [
+            *values.T,
+            values.mean(axis=1),
+            *((values - correlated[other]).mean(axis=1) for other in compared),
+        ]
         rows.append([name, *(mean_cell(column) for column in columns)])
     return markdown_table(rows)
 
@@ -156,10 +160,10 @@ def mean_cell(values: np.ndarray) -> str:
 
 def other_table(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> list[str]:
     """Format Pearson's correlation, over the sets of a question, and both correlations over all sets, as Markdown."""
-    by_question = [correlations(one, pearsonr) for one in scored]
+    by_question = [correlations(pair, pearsonr) for pair in scored]
     rows = [["pipeline", "Pearson", "Spearman, pooled", "Pearson, pooled"]]
     for name, pair in pool_questions(scored).items():
-        values = np.array([one[name] for one in by_question]).mean(axis=1)
+        values = np.array([row[name] for row in by_question]).mean(axis=1)
         pooled = (f"{correlate(*pair, statistic):.3f}" for statistic in (spearmanr, pearsonr))
         rows.append([name, mean_cell(values), *pooled])
     return markdown_table(rows)

@@ -9,7 +9,7 @@ import numpy as np
 
 from text_metrics.commands.shared.files import read_json, read_objects, read_part
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, parse_rows, read_questions
-from text_metrics.metrics.probeval.probeval_released import from_protoqa, parse_target
+from text_metrics.metrics.probeval.probeval_released import from_released, parse_target
 
 GOLD_SAMPLE = 50  # gold answers that join the pool, so that it reaches each cluster
 MIN_ANSWERS = 10  # in a pool
@@ -29,8 +29,8 @@ class Pool(NamedTuple):
     def shares(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the add-one-smoothed distributions of the gold answers and of the pool over clusters and `wrong`."""
         gold = np.append(self.question.gold_counts.sum(axis=0), 0.0) + 1
-        own = np.bincount(self.columns, weights=self.question.counts, minlength=len(gold)) + 1
-        return gold / gold.sum(), own / own.sum()
+        answers = np.bincount(self.columns, weights=self.question.counts, minlength=len(gold)) + 1
+        return gold / gold.sum(), answers / answers.sum()
 
 
 def read(targets: Path, predictions: Path) -> list[tuple[Question, dict[str, list]]]:
@@ -62,21 +62,21 @@ def read(targets: Path, predictions: Path) -> list[tuple[Question, dict[str, lis
     for where, record in records:
         parse_target(record, where)
     try:
-        rows = from_protoqa(
+        rows = from_released(
             [record for _, record in records], {identity: list(answers) for identity, answers in labelled.items()}
         )
-        asked = read_questions(rows["predictions"], rows["references"])
+        questions = read_questions(rows["predictions"], rows["references"])
     except (TypeError, ValueError) as error:
         raise ValueError(f"{targets}: {error}") from None
-    for question in asked:
+    for question in questions:
         if question.clusters is None or question.gold_counts.sum() > MOST_ANSWERS:
             raise ValueError(
                 f"{targets}: question {question.name!r} must have a cluster for each answer, and at most "
                 f"{MOST_ANSWERS:,} answers."
             )
     if is_unlabelled:
-        return [(question, _label_equal(question, labelled[question.name])) for question in asked]
-    return [(question, labelled[question.name]) for question in asked]
+        return [(question, _label_equal(question, labelled[question.name])) for question in questions]
+    return [(question, labelled[question.name]) for question in questions]
 
 
 def _label_equal(question: Question, answers: dict[str, list]) -> dict[str, list]:
@@ -102,9 +102,9 @@ def make_pool(question: Question, gold: list[dict], labelled: dict[str, list]) -
     if len(clusters) < 2 or len(reached) < 2 or sum(count for _, count in labelled.values()) < MIN_ANSWERS:
         return None
     rows = parse_rows([{"id": question.name, "answers": answers}], [{"id": question.name, "answers": gold}])
-    (asked,) = read_questions(*rows)
-    own = [columns.get(labelled[text][0], len(clusters)) for text in asked.answers]
-    return Pool(asked, np.array(own))
+    (pooled,) = read_questions(*rows)
+    answer_columns = [columns.get(labelled[text][0], len(clusters)) for text in pooled.answers]
+    return Pool(pooled, np.array(answer_columns))
 
 
 def gold_entries(question: Question) -> list[dict]:
@@ -141,11 +141,11 @@ def held_out_answers(question: Question, labelled: dict[str, list], rng: np.rand
     gold, pool = [], {text: entry for text, entry in labelled.items() if entry[0] == WRONG}
     entries = gold_entries(question)
     for label in sorted({entry["cluster"] for entry in entries}):
-        own = [entry for entry in entries if entry["cluster"] == label]
-        order = rng.permutation(len(own)).tolist()
-        kept = {own[i]["text"] for i in order[: (len(own) + 1) // 2]}
-        gold += [entry for entry in own if entry["text"] in kept]
-        pool |= {entry["text"]: [label, entry["count"]] for entry in own if entry["text"] not in kept}
+        members = [entry for entry in entries if entry["cluster"] == label]
+        order = rng.permutation(len(members)).tolist()
+        gold_texts = {members[i]["text"] for i in order[: (len(members) + 1) // 2]}
+        gold += [entry for entry in members if entry["text"] in gold_texts]
+        pool |= {entry["text"]: [label, entry["count"]] for entry in members if entry["text"] not in gold_texts}
     texts = {entry["text"] for entry in gold}
     return make_pool(question, gold, {text: entry for text, entry in pool.items() if text not in texts})
 

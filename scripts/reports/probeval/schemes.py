@@ -7,27 +7,27 @@ import numpy as np
 from scripts.reports.probeval.pools import Pool
 
 
-def centered(gold: np.ndarray, own: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def centered(gold: np.ndarray, answers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Mix the pool's distribution with people's and the uniform one, at least half of it the pool's."""
     weight = rng.uniform(0.5, 1)
     other = rng.uniform()
-    return weight * own + (1 - weight) * (other * gold + (1 - other) / len(gold))
+    return weight * answers + (1 - weight) * (other * gold + (1 - other) / len(gold))
 
 
-def diverse(gold: np.ndarray, own: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def diverse(gold: np.ndarray, answers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Mix people's distribution with the uniform one."""
     weight = rng.uniform()
     return weight * gold + (1 - weight) / len(gold)
 
 
-def missing_answer(gold: np.ndarray, own: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def missing_answer(gold: np.ndarray, answers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Leave out some clusters, at least one, and keep at least two."""
     share = gold.copy()
     share[rng.choice(len(gold), rng.integers(1, max(len(gold) - 1, 2)), replace=False)] = 0.0
     return share / share.sum()
 
 
-def wrong_ranking(gold: np.ndarray, own: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def wrong_ranking(gold: np.ndarray, answers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Permute people's shares over the clusters."""
     share = rng.permutation(gold)
     while np.ptp(gold) > 0 and (share == gold).all():
@@ -35,7 +35,7 @@ def wrong_ranking(gold: np.ndarray, own: np.ndarray, rng: np.random.Generator) -
     return share
 
 
-def wrong_score(gold: np.ndarray, own: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def wrong_score(gold: np.ndarray, answers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Move each share by up to half of its distance to the next, which keeps the ranking."""
     order = np.argsort(-gold, kind="stable")
     gaps = np.abs(np.diff(gold[order]))
@@ -62,8 +62,8 @@ def draw(pool: Pool, scheme: Callable, rng: np.random.Generator) -> np.ndarray:
     -------
     ndarray of shape (u,), how often each answer is in the set
     """
-    gold, own = pool.shares()
-    share = scheme(gold, own, rng)
+    gold, answers = pool.shares()
+    share = scheme(gold, answers, rng)
     # As in the original, each cluster counts one answer more than it has; drawing that one gives no answer.
     sizes = np.bincount(pool.columns, weights=pool.question.counts, minlength=len(gold)).astype(int) + 1
     wanted = share * sizes.sum()

@@ -65,10 +65,10 @@ def read_corpus(text: Path, cola: Path) -> Corpus:
 
 def read_cola(path: Path) -> list[tuple[str, int]]:
     """Read sentences and labels, 1 if acceptable."""
-    found = []
+    rows = []
     for number, line in enumerate(read_text_lines(path), 1):
         fields = line.split("\t")
         if len(fields) < 4 or fields[1] not in ("0", "1"):
             raise ValueError(f"{path}, line {number} must be source, 0 or 1, a mark and a sentence, between tabs.")
-        found.append((fields[3], int(fields[1])))
-    return found
+        rows.append((fields[3], int(fields[1])))
+    return rows

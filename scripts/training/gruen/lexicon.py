@@ -64,8 +64,8 @@ def learn_lexicon(path: Path) -> Lexicon:
                                 if sure.get(root) == "vb":
                                     agreement[root] = (word,)
     verb_forms: dict[str, tuple[str, ...]] = {}
-    for root, others in forms.items():
-        family = {root, *others}
+    for root, inflected in forms.items():
+        family = {root, *inflected}
         for word in family:
             if sure.get(word, "").startswith("vb"):
                 verb_forms[word] = tuple(sorted(family - {word}))

@@ -71,11 +71,11 @@ class Renamer:
 
 def _names(words: list[str]) -> list[tuple[int, int]]:
     """Find the runs of capitalized words after the first word: start and end of each."""
-    found: list[tuple[int, int]] = []
+    names: list[tuple[int, int]] = []
     for i in range(1, len(words)):
         if words[i][0].isupper() and words[i].isalpha() and words[i] != "I" and words[i].lower() not in FUNCTION_WORDS:
-            if found and found[-1][1] == i:
-                found[-1] = (found[-1][0], i + 1)
+            if names and names[-1][1] == i:
+                names[-1] = (names[-1][0], i + 1)
             else:
-                found.append((i, i + 1))
-    return found
+                names.append((i, i + 1))
+    return names

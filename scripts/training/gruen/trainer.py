@@ -11,8 +11,8 @@ from torch import nn
 from torch.nn import functional
 
 from scripts.training.gruen.corpus import Corpus
-from text_metrics.metrics.gruen.core_models import DEFAULT_MODEL, find_model
-from text_metrics.metrics.gruen.core_tokens import token_batches
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
+from text_metrics.metrics._core.core_tokens import token_batches
 from text_metrics.metrics.gruen.gruen_backbone import pad
 from text_metrics.metrics.gruen.gruen_compact import CompactModel, sentence_values
 
@@ -147,7 +147,7 @@ class Trainer:
         cola_logits = self.logits(model.acceptability, model.pool(cola_hidden.float(), cola_mask))
         labels = torch.tensor([float(label) for _, label in cola + judged])
         cross_entropy = functional.binary_cross_entropy_with_logits
-        others = {
+        auxiliary = {
             "sound": cross_entropy(sound, clean),
             "rank": 0.5 * functional.softplus(sound[half:] - sound[:half]).mean(),
             "words": (fault_losses * inner).sum() / inner.sum(),
@@ -156,7 +156,7 @@ class Trainer:
             # A corrupted sentence is unacceptable, though unlike those in CoLA.
             "corrupted": 0.15 * cross_entropy(self.logits(model.acceptability, pooled), clean),
         }
-        losses = {name: stage.other_weight * loss for name, loss in others.items()}
+        losses = {name: stage.other_weight * loss for name, loss in auxiliary.items()}
         n = len(cola)
         losses["cola"] = stage.cola_weight * cross_entropy(cola_logits[:n], labels[:n])
         if judged:
@@ -225,9 +225,9 @@ class Trainer:
         inputs = ids.clone()
         inputs[chosen & (chance < 0.6)] = self.tokenizer.mask_token_id
         # Drawn from the batch, and so in proportion to their frequency.
-        others = ids[~special][torch.randint(int((~special).sum()), ids.shape)]
+        random_ids = ids[~special][torch.randint(int((~special).sum()), ids.shape)]
         replaced = chosen & (chance >= 0.6) & (chance < 0.85)
-        inputs[replaced] = others[replaced]
+        inputs[replaced] = random_ids[replaced]
         return inputs, mask, ids, chosen
 
     @staticmethod
@@ -250,10 +250,10 @@ class Trainer:
     def predict(self, sentences: list[str]) -> np.ndarray:
         """Return the values of `sentence_values` for all sentences: (n, 4)."""
         self.model.eval()
-        found = np.empty((len(sentences), 4))
+        values = np.empty((len(sentences), 4))
         for batch, ids, mask in self.in_batches(sentences):
-            found[batch] = sentence_values(self.model, ids, mask).numpy()
-        return found
+            values[batch] = sentence_values(self.model, ids, mask).numpy()
+        return values
 
 
 def characters(item: Any) -> int:

@@ -48,8 +48,8 @@ def read_parts(folder: Path, spans: int, per_size: int) -> tuple[list[Part], lis
         draw = random.Random(SEED)
         documents = [(f"{corpus} {i}", text) for i, text in enumerate(read(folder))]
         draw.shuffle(documents)
-        for half, own in zip(halves, (documents[::2], documents[1::2]), strict=True):
-            half.append(Part(corpus, _cut(own, spans, per_size, draw)))
+        for half, part in zip(halves, (documents[::2], documents[1::2]), strict=True):
+            half.append(Part(corpus, _cut(part, spans, per_size, draw)))
     return halves
 
 
@@ -58,24 +58,24 @@ def _cut(documents: list[tuple[str, str]], spans: int, per_size: int, draw: rand
     longest = max(SIZES)
     sentences = split_texts([text for _, text in documents], parity=False)
     runs = [
-        Text(name, own[start : start + longest])
-        for (name, _), own in zip(documents, sentences, strict=True)
-        for start in range(0, len(own), longest)
+        Text(name, text[start : start + longest])
+        for (name, _), text in zip(documents, sentences, strict=True)
+        for start in range(0, len(text), longest)
     ]
     draw.shuffle(runs)
     # Of short documents, such as news, there are few long runs.
     runs.sort(key=lambda run: len(run.sentences), reverse=True)
     ends = np.cumsum([len(run.sentences) for run in runs])
     runs = runs[: int(np.searchsorted(ends, longest * spans, "right"))]
-    found = {}
+    by_size = {}
     for size in SIZES:
         texts = [
             Text(run.document, run.sentences[start : start + size])
             for run in runs
             for start in range(0, len(run.sentences) - size + 1, size)
         ]
-        found[size] = draw.sample(texts, min(per_size, len(texts)))
-    return found
+        by_size[size] = draw.sample(texts, min(per_size, len(texts)))
+    return by_size
 
 
 def _members(archive: Path, pattern: str, encoding: str) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _brown(folder: Path) -> Iterator[str]:
             words = [token.rsplit("/", 1)[0] for token in line.split()]
             text = " ".join(word for word in words if word not in ("``", "''"))
             paragraphs[-1].append(re.sub(r" (?=[.,;:?!])", "", text))
-        yield "\n\n".join(filter(None, (" ".join(filter(None, own)) for own in paragraphs)))
+        yield "\n\n".join(filter(None, (" ".join(filter(None, sentences)) for sentences in paragraphs)))
 
 
 def _abc(folder: Path) -> Iterator[str]:

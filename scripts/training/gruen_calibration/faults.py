@@ -35,8 +35,8 @@ def _clauses(sentence: str) -> list[str]:
     return [clause for part in _CLAUSE.split(sentence) if (clause := part.strip())]
 
 
-def _other_document(text: Text, others: list[Text], draw: random.Random) -> Text:
-    while (other := draw.choice(others)).document == text.document:
+def _other_document(text: Text, sources: list[Text], draw: random.Random) -> Text:
+    while (other := draw.choice(sources)).document == text.document:
         pass
     return other
 
@@ -51,14 +51,14 @@ def _insert(sentences: list[str], place: int, sentence: str) -> list[str]:
     return [*sentences[:place], sentence, *sentences[place:]]
 
 
-def repeat(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+def repeat(text: Text, sources: list[Text], draw: random.Random) -> list[str] | None:
     """Repeat a sentence three positions later."""
     for i in _repeatable(text, draw):
         return _insert(text.sentences, i + _APART, text.sentences[i])
     return None
 
 
-def repeat_changed(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+def repeat_changed(text: Text, sources: list[Text], draw: random.Random) -> list[str] | None:
     """Repeat a sentence three positions later, with a clause of at most half its words from another document."""
     for i in _repeatable(text, draw):
         sentence = text.sentences[i]
@@ -67,14 +67,14 @@ def repeat_changed(text: Text, others: list[Text], draw: random.Random) -> list[
         if short:
             k = draw.choice(short)
             length = _n_words(clauses[k])
-            while not (replacements := _clauses(draw.choice(_other_document(text, others, draw).sentences))):
+            while not (replacements := _clauses(draw.choice(_other_document(text, sources, draw).sentences))):
                 pass
             replacements.sort(key=lambda clause: abs(_n_words(clause) - length))
             return _insert(text.sentences, i + _APART, " ".join([*clauses[:k], replacements[0], *clauses[k + 1 :]]))
     return None
 
 
-def repeat_opening(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+def repeat_opening(text: Text, sources: list[Text], draw: random.Random) -> list[str] | None:
     """Begin the next sentence, too, with the opening clause of a sentence."""
     places = list(range(len(text.sentences) - 1))
     for i in draw.sample(places, len(places)):
@@ -88,32 +88,32 @@ def repeat_opening(text: Text, others: list[Text], draw: random.Random) -> list[
     return None
 
 
-def loop(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+def loop(text: Text, sources: list[Text], draw: random.Random) -> list[str] | None:
     """Repeat two adjacent sentences alternately, up to the length of the text and at least three times."""
     i = draw.randrange(len(text.sentences) - 1)
     return [text.sentences[i + k % 2] for k in range(max(6, len(text.sentences)))]
 
 
-def foreign_sentence(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+def foreign_sentence(text: Text, sources: list[Text], draw: random.Random) -> list[str] | None:
     """Replace an inner sentence with one of another document."""
     i = draw.randrange(1, len(text.sentences) - 1)
-    other = draw.choice(_other_document(text, others, draw).sentences)
+    other = draw.choice(_other_document(text, sources, draw).sentences)
     return [*text.sentences[:i], other, *text.sentences[i + 1 :]]
 
 
-def foreign_paragraph(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+def foreign_paragraph(text: Text, sources: list[Text], draw: random.Random) -> list[str] | None:
     """Replace inner sentences with three consecutive ones of another document; two in a text of fewer than ten."""
     size = 2 if len(text.sentences) < 10 else 3
     i = draw.randrange(1, len(text.sentences) - size)
-    other = _other_document(text, others, draw).sentences
+    other = _other_document(text, sources, draw).sentences
     start = draw.randrange(len(other) - size + 1)
     return [*text.sentences[:i], *other[start : start + size], *text.sentences[i + size :]]
 
 
-def foreign_half(text: Text, others: list[Text], draw: random.Random) -> list[str] | None:
+def foreign_half(text: Text, sources: list[Text], draw: random.Random) -> list[str] | None:
     """Replace the second half with that of another document."""
     middle = len(text.sentences) // 2
-    return [*text.sentences[:middle], *_other_document(text, others, draw).sentences[middle:]]
+    return [*text.sentences[:middle], *_other_document(text, sources, draw).sentences[middle:]]
 
 
 REPETITIONS = (

@@ -8,7 +8,7 @@ import numpy as np
 
 from scripts.training.gruen_calibration.corpora import SEED, SIZES, Part, Text
 from scripts.training.gruen_calibration.faults import DIGRESSIONS, REPETITIONS, Fault
-from text_metrics.metrics.gruen.core_encoder import EncoderSettings, encode
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.gruen.gruen_focus import focus_margin
 from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE, RepeatRule, find_repeats
 
@@ -97,8 +97,8 @@ def _row(
                 corrupted: list[Any] = [text.sentences for text in texts]
             else:
                 draw = random.Random(SEED)
-                others: list[Text] = texts if own_corpus else everywhere
-                corrupted = [fault.insert(text, others, draw) for text in texts]
+                sources: list[Text] = texts if own_corpus else everywhere
+                corrupted = [fault.insert(text, sources, draw) for text in texts]
             judged = [judge(sentences) for sentences in corrupted if sentences is not None]
             values.setdefault(size, {})[part.corpus] = np.array(judged)
     return Row(name, values)

@@ -1,12 +1,12 @@
 """The command line of text-metrics choose as one typed object, parsed and checked once."""
 
-import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from text_metrics.commands.jobs.options import Command, UsageError, add_arguments
+from text_metrics.commands.shared.command import make_parser
 from text_metrics.commands.shared.settings import ENCODER, add_settings, check_names, parse_settings
 from text_metrics.metrics._core.core_encoder import EncoderSettings
 
@@ -72,7 +72,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     UsageError
         As `ChooseCommand` does, or if a setting is invalid.
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(description)
     add_arguments(parser, "group", "chosen")
     parser.add_argument("--keep", type=int, metavar="K", help="choose K texts of each group")
     parser.add_argument("--share", type=float, metavar="S", help="choose this share of each group, rounded up")

@@ -93,15 +93,15 @@ def agreements(
     draws = Draws(pairs.concepts[where])
     second = pairs.verdicts[where].astype(float)
     counts = draws.sums(np.ones(len(second)))
-    agreed = {name: 1 - np.abs(own[where] - second) for name, own in chosen.items()}
-    sums = {name: draws.sums(own) for name, own in agreed.items()}
-    balanced = {name: balanced_accuracy(own, second, draws) for name, own in agreed.items()}
+    agreed = {name: 1 - np.abs(verdicts[where] - second) for name, verdicts in chosen.items()}
+    sums = {name: draws.sums(hits) for name, hits in agreed.items()}
+    balanced = {name: balanced_accuracy(hits, second, draws) for name, hits in agreed.items()}
     metrics = [name for name in chosen if name not in rules]
     best = max(metrics or list(chosen), key=lambda name: float(sums[name].sum()))
     known = [name for name in rules if np.isfinite(balanced[name][0])]
     rule = max(known, key=lambda name: balanced[name][0]) if known else None
     results: dict[str, dict[str, Any]] = {}
-    for name, own in sums.items():
+    for name, total in sums.items():
         point, resampled = balanced[name]
         margin = None
         if rule is not None and name not in rules:
@@ -111,12 +111,12 @@ def agreements(
                 "interval": draws.interval(resampled - balanced[rule][1]),
             }
         results[name] = {
-            "accuracy": float(own.sum() / counts.sum()),
-            "interval": draws.interval(divide(draws.weights @ own, draws.weights @ counts)),
+            "accuracy": float(total.sum() / counts.sum()),
+            "interval": draws.interval(divide(draws.weights @ total, draws.weights @ counts)),
             "balanced": float(point) if np.isfinite(point) else None,
             "balanced_interval": draws.interval(resampled) if np.isfinite(point) else None,
             "ties": int((chosen[name][where] == 0.5).sum()),
-            "p_against_best": None if name == best else randomization_p(sums[best] - own),
+            "p_against_best": None if name == best else randomization_p(sums[best] - total),
             "margin": margin,
         }
     return results

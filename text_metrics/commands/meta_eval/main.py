@@ -38,7 +38,7 @@ from text_metrics.commands.meta_eval.people import people_agreement
 from text_metrics.commands.meta_eval.pooling import POOLINGS
 from text_metrics.commands.meta_eval.raters import rate_raters, shortness_rater
 from text_metrics.commands.meta_eval.rows import Scoring, all_rows
-from text_metrics.commands.shared.command import command, drawn
+from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.commands.shared.outputs import check_outputs, module_files
@@ -50,7 +50,7 @@ CONCEPTS = 300
 
 def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="judged pairs")
     parser.add_argument("--sets", type=Path, metavar="FOLDER", help="sets of different kinds about the same concepts")
     parser.add_argument("--concepts", type=int, default=CONCEPTS, help="number to draw for each generator")

@@ -12,6 +12,7 @@ from text_metrics.commands.probe.output import add_outputs, check_report, write_
 from text_metrics.commands.probe.pictures import draw_annotators
 from text_metrics.commands.probe.report import add_pipeline, parse_pipeline
 from text_metrics.commands.probe.scoring import Scorer
+from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics.probeval.probeval_pipeline import gold_side, model_side
 from text_metrics.metrics.probeval.probeval_sampling import divergences as scores_of
@@ -139,14 +140,9 @@ def divergences(scorer: Scorer, debias: bool, m: int, draws: int, rng: np.random
     return {"mean": float(means.mean()), "low": float(low), "high": float(high)}
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "annotators",
-        help="how many people's answers a question needs",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_command(commands, "annotators", "how many people's answers a question needs", DESCRIPTION)
     parser.add_argument("targets", type=Path, help="questions with people's answers")
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, metavar="M", help="numbers of people")
     parser.add_argument("--divergences", nargs="+", type=float, default=DIVERGENCES, metavar="NATS")

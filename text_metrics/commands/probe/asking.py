@@ -5,22 +5,14 @@ import re
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import read_questions, read_shots
 from text_metrics.commands.probe.local import Sampler, Sampling, check
 from text_metrics.commands.probe.prompts import messages
-from text_metrics.commands.shared.chat import (
-    Journal,
-    Outcome,
-    Request,
-    add_arguments,
-    ask_all,
-    journal_files,
-    journal_of,
-    open_endpoint,
-    report,
-)
+from text_metrics.commands.shared.chat import Chat, Journal, Outcome, Request, add_arguments, journal_files
+from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 
@@ -42,14 +34,9 @@ _UNPAIRED = re.compile("[\ud800-\udfff]")
 _ABOVE_SAMPLES = 1_000_000_000
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "ask",
-        help="have a model answer questions many times over",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_command(commands, "ask", "have a model answer questions many times over", DESCRIPTION)
     parser.add_argument("questions", type=Path, help="questions, as JSON lines")
     parser.add_argument("answers", type=Path, help="where to write the answers")
     parser.add_argument("--samples", type=int, default=100, help="answers to each question")
@@ -69,9 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     if arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
-    path = journal_of(arguments.answers)
+    path, lock = journal_files(arguments.answers)
     reads = [arguments.questions, arguments.shots, *module_files(arguments.model if arguments.local else None)]
-    check_outputs(reads, [arguments.answers, *journal_files(path)])
+    check_outputs(reads, [arguments.answers, path, lock])
     questions = read_questions(arguments.questions)
     shots = read_shots(arguments.shots) if arguments.shots else []
     outcome = None
@@ -83,7 +70,6 @@ def run(arguments: argparse.Namespace) -> int:
             raw_answers = sampler.ask(questions, shots, arguments.samples, journal)
         model = sampler.identity
     else:
-        endpoint = open_endpoint(arguments)
         requests, before = [], Counter[str]()
         for question in questions:
             # Two questions of the same words are asked each for itself.
@@ -93,8 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
                 Request(f"question {question.id!r}", messages(question, shots), str, first + i)
                 for i in range(arguments.samples)
             ]
-        with Journal(path) as journal:
-            outcome = ask_all(endpoint, requests, journal)
+        with Chat(arguments, arguments.answers) as chat:
+            outcome = chat.ask(requests)
         raw_answers, model = _by_question(outcome, arguments.samples), arguments.model
     whole = [[_UNPAIRED.sub("\ufffd", answer) for answer in answers] for answers in raw_answers]
     n_replaced = sum(
@@ -127,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
         file=sys.stderr,
     )
     if outcome is not None:
-        return report(outcome, path)
+        return chat.report(outcome)
     return 0 if complete == len(questions) else 1
 
 

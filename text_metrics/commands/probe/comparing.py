@@ -11,7 +11,7 @@ from scipy.stats import false_discovery_control
 from text_metrics.commands.probe.files import clean_counts
 from text_metrics.commands.probe.scoring import Matched, Scorer, draw, halve
 from text_metrics.commands.shared.statistics import randomization_p
-from text_metrics.metrics.probeval.core_results import confidence_interval
+from text_metrics.metrics._core.core_results import confidence_interval
 from text_metrics.metrics.probeval.probeval_pipeline import Clusters, Scored
 
 PEOPLE, UNIFORM, COMMONEST = "people", "rule: uniform over clusters", "rule: always the commonest"

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.shared.files import read_json_or_lines, read_objects
-from text_metrics.metrics.probeval.core_inputs import check_characters
-from text_metrics.metrics.probeval.core_numbers import parse_count
+from text_metrics.metrics._core.core_inputs import check_characters
+from text_metrics.metrics._core.core_numbers import parse_count
 from text_metrics.metrics.probeval.probeval_formats import parse_reference
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers
 

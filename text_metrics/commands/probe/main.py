@@ -8,16 +8,14 @@
 Each command has its own --help.
 """
 
-import argparse
-
 from text_metrics.commands.probe import annotators, asking, report, sensitivity
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 
 
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for part in (asking, report, annotators, sensitivity):
         part.add_parser(commands)

@@ -16,7 +16,7 @@ from text_metrics.commands.probe.output import add_outputs, check_report, write_
 from text_metrics.commands.probe.pictures import draw_report
 from text_metrics.commands.probe.scoring import Scorer
 from text_metrics.commands.probe.tables import html, markdown
-from text_metrics.commands.shared.command import drawn
+from text_metrics.commands.shared.command import add_command, drawn
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.settings import ENCODER, add_confidence, add_settings, check_names, parse_settings
 from text_metrics.metrics._core.core_results import confidence_level
@@ -49,14 +49,9 @@ others is wrong.
 """
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "report",
-        help="score the answers of models beside people's",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_command(commands, "report", "score the answers of models beside people's", DESCRIPTION)
     parser.add_argument("targets", type=Path, help="questions with people's answers")
     parser.add_argument("answers", nargs="+", metavar="[NAME=]FILE", help="a model's answers")
     parser.add_argument("--people", type=Path, metavar="FILE", help="a second sample of people's answers")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.metrics.probeval.core_results import signature
+from text_metrics.metrics._core.core_results import signature
 from text_metrics.metrics.probeval.probeval_formats import Question, pair_rows, read_questions
 from text_metrics.metrics.probeval.probeval_pipeline import (
     Clusters,

@@ -12,6 +12,7 @@ from text_metrics.commands.probe.output import add_outputs, check_report, write_
 from text_metrics.commands.probe.pictures import draw_sensitivity
 from text_metrics.commands.probe.report import add_pipeline, parse_pipeline
 from text_metrics.commands.probe.scoring import Scorer
+from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics.probeval.probeval_pipeline import Clusters
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
@@ -137,14 +138,9 @@ def _people(clusters: Clusters) -> np.ndarray:
     return np.append(counts / counts.sum(), 0.0)
 
 
-def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "sensitivity",
-        help="how scores respond as answers move away from people's",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = add_command(commands, "sensitivity", "how scores respond as answers move away from people's", DESCRIPTION)
     parser.add_argument("targets", type=Path, help="questions with people's answers")
     add_pipeline(parser)
     add_outputs(parser)

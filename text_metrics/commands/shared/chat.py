@@ -70,14 +70,14 @@ class Outcome(NamedTuple):
     stopped: str | None
 
 
-def journal_of(output: Path) -> Path:
-    """Return the journal of the answers that an output is made of."""
-    return output.with_name(f"{output.name}.journal")
+def journal_files(output: Path) -> tuple[Path, Path]:
+    """Return the journal of the answers that an output is made of, and its lock."""
+    journal = output.with_name(f"{output.name}.journal")
+    return journal, _lock_of(journal)
 
 
-def journal_files(journal: Path) -> tuple[Path, Path]:
-    """List what a journal writes: itself, and its lock."""
-    return journal, journal.with_name(f"{journal.name}.lock")
+def _lock_of(journal: Path) -> Path:
+    return journal.with_name(f"{journal.name}.lock")
 
 
 class Journal:
@@ -89,7 +89,7 @@ class Journal:
         self._guard = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         # Two runs at once would pay for the same answers. The system releases the lock when a process dies.
-        self._lock = FileLock(journal_files(path)[1])
+        self._lock = FileLock(_lock_of(path))
         try:
             self._lock.acquire(blocking=False)
         except Timeout:
@@ -182,7 +182,47 @@ def add_arguments(parser: argparse.ArgumentParser, temperature: float = 1.0) -> 
     )
 
 
-def open_endpoint(arguments: argparse.Namespace) -> Endpoint:
+class Chat:
+    """A chat model with the journal of an output; the journal is locked until the end of a `with`.
+
+    Parameters
+    ----------
+    arguments : those of `add_arguments`
+    output : the file that the answers are made into
+    """
+
+    def __init__(self, arguments: argparse.Namespace, output: Path) -> None:
+        self._endpoint = _open_endpoint(arguments)
+        self._journal = Journal(journal_files(output)[0])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._journal.__exit__(*error)
+
+    def ask(self, requests: list[Request]) -> Outcome:
+        """Get an answer to each request, from the journal or from the endpoint, concurrently.
+
+        Answers received before the endpoint fails, or before an interruption, stay in the journal.
+        """
+        return _ask_all(self._endpoint, requests, self._journal)
+
+    def report(self, outcome: Outcome) -> int:
+        """Print which answers are missing; returns the exit code."""
+        for failure in outcome.failures:
+            print(failure, file=sys.stderr)
+        if outcome.stopped:
+            missing = sum(value is None for value in outcome.values)
+            print(
+                f"{outcome.stopped}\nStopped with {missing} of {len(outcome.values)} answers missing. Received answers "
+                f"are saved in {self._journal.path}: run the same command to continue.",
+                file=sys.stderr,
+            )
+        return 1 if outcome.failures or outcome.stopped else 0
+
+
+def _open_endpoint(arguments: argparse.Namespace) -> Endpoint:
     """Create the client; the key is that of $OPENAI_API_KEY, which a local server may not need."""
     import openai
 
@@ -200,11 +240,7 @@ def open_endpoint(arguments: argparse.Namespace) -> Endpoint:
     return Endpoint(client, arguments.model, arguments.temperature, arguments.workers, arguments.attempts, prices)
 
 
-def ask_all(endpoint: Endpoint, requests: list[Request], journal: Journal) -> Outcome:
-    """Get an answer to each request, from the journal or from the endpoint, concurrently.
-
-    Answers received before the endpoint fails, or before an interruption, stay in the journal.
-    """
+def _ask_all(endpoint: Endpoint, requests: list[Request], journal: Journal) -> Outcome:
     keys = [_key(endpoint, request) for request in requests]
     by_key = dict(zip(keys, requests, strict=True))
     before = {key: len(journal.answers.get(key, ())) for key in by_key}
@@ -243,20 +279,6 @@ def ask_all(endpoint: Endpoint, requests: list[Request], journal: Journal) -> Ou
     new = sum(len(journal.answers.get(key, ())) - before[key] for key in by_key)
     print(f"{_cost(tokens, endpoint.prices)} in all; {new} answers are new in this run.", file=sys.stderr)
     return Outcome([values.get(key) for key in keys], failures, stopped)
-
-
-def report(outcome: Outcome, journal: Path) -> int:
-    """Print which answers are missing; returns the exit code."""
-    for failure in outcome.failures:
-        print(failure, file=sys.stderr)
-    if outcome.stopped:
-        missing = sum(value is None for value in outcome.values)
-        print(
-            f"{outcome.stopped}\nStopped with {missing} of {len(outcome.values)} answers missing. Received answers "
-            f"are saved in {journal}: run the same command to continue.",
-            file=sys.stderr,
-        )
-    return 1 if outcome.failures or outcome.stopped else 0
 
 
 def _key(endpoint: Endpoint, request: Request) -> str:

@@ -1,5 +1,6 @@
 """Exit codes and error messages of commands."""
 
+import argparse
 import errno
 import os
 import sys
@@ -12,6 +13,17 @@ EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 # Libraries that a command imports only if it needs them, and the extras that bring them.
 _EXTRAS = {"matplotlib": "plots", "openai": "judge"}
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
+
+
+def make_parser(description: str | None) -> argparse.ArgumentParser:
+    """Make a parser whose help shows a command's docstring as it stands."""
+    return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def add_command(commands: Any, name: str, help: str, description: str) -> argparse.ArgumentParser:
+    """Add a command to a parser's `add_subparsers()`, with a description that its help shows as it stands."""
+    shown_as_is = argparse.RawDescriptionHelpFormatter
+    return commands.add_parser(name, help=help, description=description, formatter_class=shown_as_is)
 
 
 def command(main: Callable[..., int | None]) -> Callable[..., int]:
