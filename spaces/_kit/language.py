@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from . import work
-
 # Letters of a text whose language is told by itself; shorter ones are judged together.
 LEAST_LETTERS = 20
 # Below this probability of English, a text is in another language.
@@ -15,7 +13,7 @@ _LEAST_ENGLISH = 0.001
 
 
 class OtherLanguageWarning(UserWarning):
-    """Texts are not in English."""
+    """Texts are not in English; `sets.unjudged` asks for it."""
 
 
 @functools.cache
@@ -46,8 +44,3 @@ def check_english(sets: Sequence[Sequence[str]], what: str = "texts", advice: st
             OtherLanguageWarning,
             stacklevel=2,
         )
-
-
-def was_warned() -> bool:
-    """Return whether this run has warned of texts that are not in English."""
-    return work.was_warned(OtherLanguageWarning.__name__)

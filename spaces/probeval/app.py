@@ -193,9 +193,9 @@ def api(
     -------
         The result of the metric: "probeval", 0 if the distributions are the same; "wrong_rate"; "coverage"; "details"
         with the clusters; "equal_numbers", the expected divergence and coverage of equal numbers of answers of the
-        model, and of other people, or None for fewer than 20; and the "signature" to report with the score. If `other` has answers, also "other", the same
-        for that model, and "comparison": its divergence less the first model's, of equal numbers of answers, with a 95%
-        interval, or None for fewer than 10 answers.
+        model and of other people, or None for fewer than 20; and the "signature" to report with the score. If `other`
+        has answers, also "other", the same for that model, and "comparison": its divergence less the first model's, of
+        equal numbers of answers, with a 95% interval, or None for fewer than 10.
 
     """
     settings = {

@@ -6,13 +6,11 @@ from typing import Any
 
 import ground
 import two_models
-from _kit import language, sets
+from _kit import sets
 from _kit.show import panels
 from _kit.show.downloads import Table
 from questions import name_of, sides_of
 
-UNKNOWN = "The embedding model does not know the words of some answers, so the score says little about them."
-OTHER_LANGUAGE = "Some answers are not in English, so the score says little about them."
 # Upper bounds on what is drawn.
 MOST_CLUSTERS = 20
 MOST_CHIPS = 12
@@ -172,14 +170,14 @@ def answer(result: dict[str, Any], signature: str) -> str:
     notes = [
         (f"{name}. " if len(results) > 1 else "") + missing
         for (name, of_model), of_ground in zip(results.items(), grounds, strict=True)
-        if not unjudged() and (missing := ground.missing(of_ground, of_model))
+        if not sets.unjudged("answers") and (missing := ground.missing(of_ground, of_model))
     ]
     if len(results) == 1:
         model = f"{result['semantic_entropy']['model']:.2f}"
         entropy = (f"{model} / {gold}", "Entropy", "model's and people's, in nats.")
         at_equal = ground.facts(grounds[0]) if grounds[0] is not None else []
         facts = panels.tiles([*facts_of(result), *at_equal, clusters, entropy])
-        return panels.answer([card("", result, grounds[0], n)], unjudged(), notes, signature, facts)
+        return panels.answer([card("", result, grounds[0], n)], sets.unjudged("answers"), notes, signature, facts)
     comparison = two_models.Comparison(**result["comparison"])
     cards = [
         card(name, of_model, of_ground, n, series)._replace(
@@ -192,18 +190,11 @@ def answer(result: dict[str, Any], signature: str) -> str:
     ]
     return panels.answer(
         cards,
-        unjudged() or two_models.verdict(comparison, n),
+        sets.unjudged("answers") or two_models.verdict(comparison, n),
         [two_models.caveat(comparison, n), *notes],
         signature,
         panels.tiles([clusters, (gold, "People's entropy", "in nats.")]),
     )
-
-
-def unjudged() -> str:
-    """Say why no verdict is possible, whatever the numbers of answers; "" if it is."""
-    if sets.are_unknown():
-        return UNKNOWN
-    return OTHER_LANGUAGE if language.was_warned() else ""
 
 
 def card(
@@ -211,7 +202,7 @@ def card(
 ) -> panels.Card:
     """Return the card of a model's divergence."""
     value = result["probeval"]
-    words = "" if of_ground is None or unjudged() else ground.verdict(of_ground)
+    words = "" if of_ground is None or sets.unjudged("answers") else ground.verdict(of_ground)
     return panels.Card(
         name,
         value,

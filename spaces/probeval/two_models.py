@@ -44,8 +44,10 @@ def compare(first: Mapping[str, Any], other: Mapping[str, Any], sampling: Module
     """
     questions = list(zip(first["details"], other["details"], strict=True))
     n = [min(detail["n_answers"] for detail in details) for details in questions]
-    scores = [[expected(detail, size, sampling, debias=debias) for detail in details]
-              for details, size in zip(questions, n, strict=True)]
+    scores = [
+        [expected(detail, size, sampling, debias=debias) for detail in details]
+        for details, size in zip(questions, n, strict=True)
+    ]
     difference = float(np.diff(scores).mean())
     people = [sampling.sides(detail)[0] for detail, _ in questions]
     if min(*n, *(side.times.sum() for side in people)) < _FEWEST:
