@@ -37,10 +37,9 @@ def check_english(sets: Sequence[Sequence[str]], what: str = "texts", advice: st
         short = [text for text in texts if sum(map(str.isalpha, text)) < LEAST_LETTERS]
         n_others += sum(map(is_other, texts)) + (len(short) if is_other(" ".join(dict.fromkeys(short))) else 0)
     if n_others:
-        total = sum(map(len, sets))
         warnings.warn(
-            f"{n_others:,} of {total:,} {what} {'are' if total > 1 else 'is'} not in English. The model reads "
-            f"English only, so the score is no judgement of them. {advice}".strip(),
+            f"{n_others:,} of {sum(map(len, sets)):,} {what} are not in English. The model reads English "
+            f"only, so the score is no judgement of them. {advice}".strip(),
             OtherLanguageWarning,
             stacklevel=2,
         )

@@ -103,19 +103,21 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
     """Return the answer: the scores of one or two sets, or the mean of more."""
     scored = [(i, value) for i, value in enumerate(result["scores"]) if value is not None]
     mean, n_sets = result["chamfer_diversity"], len(texts)
-    unit, ends = "apart", ("0: duplicates", "1: unrelated")
+    ends = ("0: duplicates", "1: unrelated")
     notes = []
     if len(scored) < n_sets:
         notes.append(f"{n_sets - len(scored)} of {n_sets} sets contain a single text: not scored.")
     if len(scored) > 2:
-        cards = [panels.Card("", mean, f"{mean:.2f}", f"on average over {len(scored)} sets", meaning(mean), mean, ends)]
+        pairs = [(f"{result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
+        unit = f"on average over {len(scored)} sets"
+        cards = [panels.Card("", mean, f"{mean:.2f}", unit, meaning(mean), mean, ends, facts=pairs)]
     else:
         cards = [
             panels.Card(
                 sets.set_name(i, n_sets),
                 value,
                 f"{value:.2f}",
-                unit,
+                "apart",
                 meaning(value),
                 value,
                 ends,
@@ -140,8 +142,8 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
 def facts_of(detail: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return the extremes of the distances in a set, and the mean of all pairs."""
     return [
-        (f"{min(detail['distances']):.2f}", "Minimum", "of the texts"),
-        (f"{max(detail['distances']):.2f}", "Maximum", "of the texts"),
+        (f"{min(detail['distances']):.2f}", "Minimum", "to the nearest"),
+        (f"{max(detail['distances']):.2f}", "Maximum", "to the nearest"),
         (f"{detail['mean_pairwise_distance']:.2f}", "All pairs", "on average"),
     ]
 

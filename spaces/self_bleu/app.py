@@ -225,7 +225,9 @@ def two_sets(details: list[dict[str, Any]], order: int, unit: str) -> str:
     first = f"Set {more} repeats more {what} than set {3 - more}" if more else f"Both sets repeat {what} equally"
     if more == more_single:
         return f"{first}."
-    return f"{first}, but " + (f"set {more_single} more single {unit}s." if more_single else f"both repeat single {unit}s equally.")
+    return f"{first}, but " + (
+        f"set {more_single} more single {unit}s." if more_single else f"both repeat single {unit}s equally."
+    )
 
 
 def facts_of(scores: dict[str, float], unit: str, longest: int) -> list[tuple[str, str, str]]:
