@@ -117,7 +117,7 @@ def test_repetition_is_told_from_grammar(page):
     assert "coherence" not in lead
     answer = score(page, "The hotel is near the station and has free parking. " * 4)
     assert "Hardly language" not in answer
-    assert "ritten, but the text repeats itself." in answer
+    assert "fluent, but the text repeats itself." in answer
     answer = score(page, " ".join(f"A cat sat on a mat {i % 3}." for i in range(150)))
     assert re.search(r"[\d,]+ signs of repetition, −0\.1 each; the score stops at 0", answer)
     assert not re.search(r"−\d{2,}", answer)

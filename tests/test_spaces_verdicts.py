@@ -234,7 +234,7 @@ def test_one_sentence_in_three_languages_gets_no_verdict(show, name):
     shown = show(name, [MIXED])
     assert "Some texts are not in English" in shown.answer
     assert "2 of 3 texts are not in English" in shown.messages[0]
-    assert not re.search("different things|separated|diverse as|of its own", shown.cards[0])
+    assert not re.search("different|separated|diverse as|of its own", shown.cards[0])
     assert not show(name, [MIXED[:1] * 2]).messages
 
 
@@ -270,13 +270,15 @@ def test_headlines_name_what_repeats(show):
     assert details[0]["self_bleu_4"] > details[1]["self_bleu_4"]
     assert details[0]["self_bleu_1"] < details[1]["self_bleu_1"]
     assert details[0]["distinct_1"] > details[1]["distinct_1"]
-    assert "Set 1 repeats more phrases of up to 4 words than set 2, but set 2 more single words." in shown.answer
+    assert (
+        "Set 1 repeats more phrases of up to 4 words than set 2, but set 2 repeats more single words." in shown.answer
+    )
     assert "Set 2 repeats more words than set 1." in show("self_bleu", sets, max_order=1).answer
     words = "the cat sat on the mat by the door"
     repeat = [words, " ".join(sorted(words.split()))]
     other = ["a dog ran over some green grass in May", "she reads one old book about her ship"]
     assert (
-        "Both sets repeat phrases of up to 4 words equally, but set 1 more single words."
+        "Both sets repeat phrases of up to 4 words equally, but set 1 repeats more single words."
         in show("self_bleu", [repeat, other]).answer
     )
 

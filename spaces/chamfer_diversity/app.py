@@ -99,6 +99,11 @@ def meaning(value: float) -> str:
     return "" if sets.unjudged() else next(words for least, words in WORDS if value >= least)
 
 
+def meter(value: float) -> float | None:
+    """Return the position of a score between its ends; None without a verdict."""
+    return None if sets.unjudged() else value
+
+
 def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
     """Return the answer: the scores of one or two sets, or the mean of more."""
     scored = [(i, value) for i, value in enumerate(result["scores"]) if value is not None]
@@ -110,7 +115,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
     if len(scored) > 2:
         pairs = [(f"{result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
         unit = f"on average over {len(scored)} sets"
-        cards = [panels.Card("", mean, f"{mean:.2f}", unit, meaning(mean), mean, ends, facts=pairs)]
+        cards = [panels.Card("", mean, f"{mean:.2f}", unit, meaning(mean), meter(mean), ends, facts=pairs)]
     else:
         cards = [
             panels.Card(
@@ -119,7 +124,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
                 f"{value:.2f}",
                 "apart",
                 meaning(value),
-                value,
+                meter(value),
                 ends,
                 place,
                 facts_of(result["details"][i]),

@@ -253,7 +253,7 @@ def answer(texts: list[list[str]], result: dict[str, Any], kernel: str) -> str:
             f"{value:.2f}",
             f"of {n}",
             "" if sets.unjudged() else meaning(value, n, kernel),
-            (value - 1) / (n - 1) if n > 1 else 1.0,
+            None if sets.unjudged() or n < 2 else (value - 1) / (n - 1),
             ("1: all the same", f"{n}: all different"),
             i,
         )
@@ -302,7 +302,8 @@ def api(
 SPACE = Space(
     name="vendi_embed",
     title="How many different things do these texts say?",
-    lead="Four sentences can say four things, or one thing four times. The Vendi score counts meanings, not words.",
+    lead="Four sentences can say four things, or one thing four times. The Vendi score counts meanings, not words. "
+    "English only, unless you choose the model of 50 languages.",
     limits=sets.LIMITS,
     boxes=(sets.BOX,),
     roles=sets.ROLES,
