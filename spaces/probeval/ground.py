@@ -12,9 +12,10 @@ LEAST = 20
 _MOST = 100
 _DRAWS = 200
 _SEED = 0
-# A verdict takes people who agree with each other more than this with answers that nobody gave.
+# No verdict if the divergence of other people exceeds this share of the largest one.
 _LARGEST_NOISE = 0.5
 # Upper bounds of how far a model is from people, and of the coverage that it lacks, each as a share of the possible.
+# Chosen by hand, so that small samples of people's own distribution are mostly in the first.
 _BANDS = (
     (0.05, 0.15, "The model answers much as people do."),
     (0.15, 0.35, "The model answers somewhat differently from people."),
