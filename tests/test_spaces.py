@@ -148,7 +148,11 @@ def test_requirements_are_pinned_and_whole(built, name):
     lines = (built / name / "requirements.txt").read_text(encoding="utf-8").split("\n")[:-1]
     pinned = [line for line in lines if not line.startswith("--")]
     assert all(line.count("==") == 1 for line in pinned)
-    wanted = [*(ROOT / f"metrics/{name}/requirements.txt").read_text().split(), "gradio", "plotly"]
+    wanted = [
+        line
+        for room in ("metrics", "spaces")
+        for line in (ROOT / f"{room}/{name}/requirements.txt").read_text().split()
+    ]
     found = {line.split("==")[0].split("[")[0] for line in pinned}
     assert found == {line.split(">")[0].split("[")[0].lower() for line in wanted}
     assert (built / name / "COMMIT").read_text().strip()

@@ -75,7 +75,6 @@ def file_of(folder, name, content):
 @pytest.mark.parametrize(
     ("name", "content", "columns", "rows"),
     [
-        ("a.txt", "a\nb\n\nc", ["set", "text"], [["1", "a"], ["1", "b"], ["2", "c"]]),
         ("a.csv", '\ufefftext,set\n"a, b",1\nc\n', ["text", "set"], [["a, b", "1"], ["c"]]),
         ("a.csv", "text;n\na,b;1\n", ["text", "n"], [["a,b", "1"]]),
         ("a.CSV", "x,,x\na,b,c\n", ["x", "column 2", "x (3)"], [["a", "b", "c"]]),
@@ -97,9 +96,9 @@ def test_files_are_tables(tmp_path, name, content, columns, rows):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.exe", "a", r"must end in \.txt, \.csv, \.jsonl\. Got \.exe"),
-        ("a.txt", "a" * 61, "too large: 61 bytes, the limit here is 60"),
-        ("a.txt", b"caf\xe9", "must be UTF-8 text, and byte 3 is not"),
+        ("a.exe", "a", r"must end in \.csv, \.jsonl\. Got \.exe"),
+        ("a.csv", "a" * 61, "too large: 61 bytes, the limit here is 60"),
+        ("a.csv", b"caf\xe9", "must be UTF-8 text, and byte 3 is not"),
         ("a.csv", 'a\n"b', "not valid CSV"),
         ("a.csv", "", "contains no text"),
         ("a.csv", "text\n", "contains no text"),

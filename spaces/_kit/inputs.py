@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-SUFFIXES = (".txt", ".csv", ".jsonl")
+PLAIN = ".txt"
+TABLES = (".csv", ".jsonl")
 
 
 class InputError(ValueError):
@@ -153,14 +154,11 @@ def check_texts(texts: Sequence[str], limits: Limits, place: Callable[[int], str
         )
 
 
-def read_table(path: str | Path, limits: Limits) -> Table:
-    """Read a .txt, .csv or .jsonl file.
-
-    A .txt file contains one text a line and a blank line between sets; its columns are "set" and "text".
-    """
+def read_text(path: str | Path, limits: Limits, suffixes: Sequence[str] = (PLAIN,)) -> str:
+    """Read a file with one of these endings."""
     path = Path(path)
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"The file name must end in {', '.join(SUFFIXES)}. Got {path.suffix or 'no ending'}.")
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"The file name must end in {', '.join(suffixes)}. Got {path.suffix or 'no ending'}.")
     size = path.stat().st_size
     if size > limits.file_bytes:
         raise InputError(f"The file is too large: {size:,} bytes, the limit here is {limits.file_bytes:,}.")
@@ -168,13 +166,18 @@ def read_table(path: str | Path, limits: Limits) -> Table:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"The file must be UTF-8 text, and byte {error.start:,} is not. Save it as UTF-8.") from None
-    if path.suffix.lower() == ".csv":
-        table = _read_csv(text, limits)
-    elif path.suffix.lower() == ".jsonl":
-        table = _read_jsonl(text, limits)
-    else:
-        sets = sets_from_text(text)
-        table = Table(["set", "text"], [{"set": str(i), "text": t} for i, ts in enumerate(sets, 1) for t in ts])
+    if not text.strip():
+        raise InputError("The file contains no text.")
+    return text
+
+
+def read_table(path: str | Path, limits: Limits, suffixes: Sequence[str] = TABLES) -> Table:
+    """Read a .csv or .jsonl file.
+
+    suffixes : what an error about another file names
+    """
+    text = read_text(path, limits, suffixes)
+    table = _read_csv(text, limits) if Path(path).suffix.lower() == ".csv" else _read_jsonl(text, limits)
     if len(table.rows) > limits.rows:
         raise InputError(f"The file has too many rows: {len(table.rows):,}, the limit here is {limits.rows:,}.")
     if not table.rows:

@@ -29,7 +29,8 @@ STEPS = (
     "Leave a blank line between two sets to compare them.",
     "Press Score.",
 )
-UNKNOWN = "The model does not know the words of some texts, so the score says little about them."
+MULTILINGUAL = "For other languages, choose the model of 50 languages."
+NO_QUALITY = "The score counts differences, not sense: shuffled words or nonsense can score higher than good texts."
 # Figures of more texts are slow and illegible.
 MOST_IN_MATRIX = 60
 MOST_IN_MAP = 75
@@ -68,9 +69,13 @@ def check_model(model: str) -> None:
     check_choice("model", model, MODELS)
 
 
-def are_unknown() -> bool:
-    """Return whether the metric has warned of texts that the model does not know."""
-    return work.was_warned("UnknownWordsWarning")
+def unjudged(what: str = "texts") -> str:
+    """Say why a run can give no verdict, because the model does not read the texts; "" if it does."""
+    if work.was_warned("UnknownWordsWarning"):
+        return f"The model does not know the words of some {what}, so the score says little about them."
+    if work.was_warned("OtherLanguageWarning"):
+        return f"Some {what} are not in English, so the score says little about them."
+    return ""
 
 
 def set_name(i: int, n_sets: int) -> str:

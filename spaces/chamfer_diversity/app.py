@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from _kit import inputs, metric, sets
+from _kit import inputs, language, metric, sets
 from _kit.page import Picture, Result, Space, build, launch
 from _kit.show import panels, plots
 
@@ -25,6 +25,8 @@ def score_sets(texts: Any, model: str) -> dict[str, Any]:
     given = inputs.check_sets(texts, sets.LIMITS)
     if all(len(members) < 2 for members in given):
         raise inputs.InputError("A single text has no neighbour: a set needs at least two. Write one text a line.")
+    if model == sets.DEFAULT_MODEL:
+        language.check_english(given, advice=sets.MULTILINGUAL)
     return chamfer_diversity.compute(
         predictions=given, model=model, singletons="skip", contributions=True, details=True, progress=True
     )
@@ -94,24 +96,39 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
 
 def meaning(value: float) -> str:
     """Return the interpretation of a score."""
-    if sets.are_unknown():
-        return ""
-    return next(words for least, words in WORDS if value >= least)
+    return "" if sets.unjudged() else next(words for least, words in WORDS if value >= least)
+
+
+def meter(value: float) -> float | None:
+    """Return the position of a score between its ends; None without a verdict."""
+    return None if sets.unjudged() else value
 
 
 def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
     """Return the answer: the scores of one or two sets, or the mean of more."""
     scored = [(i, value) for i, value in enumerate(result["scores"]) if value is not None]
     mean, n_sets = result["chamfer_diversity"], len(texts)
-    unit, ends = "apart", ("0: duplicates", "1: unrelated")
+    ends = ("0: duplicates", "1: unrelated")
     notes = []
     if len(scored) < n_sets:
         notes.append(f"{n_sets - len(scored)} of {n_sets} sets contain a single text: not scored.")
     if len(scored) > 2:
-        cards = [panels.Card("", mean, f"{mean:.2f}", f"on average over {len(scored)} sets", meaning(mean), mean, ends)]
+        pairs = [(f"{result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
+        unit = f"on average over {len(scored)} sets"
+        cards = [panels.Card("", mean, f"{mean:.2f}", unit, meaning(mean), meter(mean), ends, facts=pairs)]
     else:
         cards = [
-            panels.Card(sets.set_name(i, n_sets), value, f"{value:.2f}", unit, meaning(value), value, ends, place)
+            panels.Card(
+                sets.set_name(i, n_sets),
+                value,
+                f"{value:.2f}",
+                "apart",
+                meaning(value),
+                meter(value),
+                ends,
+                place,
+                facts_of(result["details"][i]),
+            )
             for place, (i, value) in enumerate(scored)
         ]
     verdict = ""
@@ -121,20 +138,19 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
         verdict = (
             "The texts of both sets are equally far apart." if close else f"Set {more}: its texts are further apart."
         )
+        notes.append(sets.NO_QUALITY)
         if len(texts[0]) != len(texts[1]):
             notes.append("The sets differ in size: distances tend to be smaller in a larger set.")
-    if sets.are_unknown():
-        verdict = sets.UNKNOWN
-    pairwise = result["mean_pairwise_distance"]
-    distances = [distance for detail in result["details"] if detail is not None for distance in detail["distances"]]
-    facts = panels.tiles(
-        [
-            (f"{min(distances):.2f}", "Minimum", "distance of a text to its nearest neighbour."),
-            (f"{max(distances):.2f}", "Maximum", "distance of a text to its nearest neighbour."),
-            (f"{pairwise:.2f}", "Mean of all pairs", "distance between two texts of a set."),
-        ]
-    )
-    return panels.answer(cards, verdict, notes, result["signature"], facts)
+    return panels.answer(cards, sets.unjudged() or verdict, notes, result["signature"])
+
+
+def facts_of(detail: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the extremes of the distances in a set, and the mean of all pairs."""
+    return [
+        (f"{min(detail['distances']):.2f}", "Minimum", "to the nearest"),
+        (f"{max(detail['distances']):.2f}", "Maximum", "to the nearest"),
+        (f"{detail['mean_pairwise_distance']:.2f}", "All pairs", "on average"),
+    ]
 
 
 def api(
@@ -163,7 +179,7 @@ SPACE = Space(
     name="chamfer_diversity",
     title="How far is each text from its nearest neighbour?",
     lead="A set is diverse if no text has a near duplicate. Chamfer diversity is the mean distance of the texts, in "
-    "meaning, to their nearest neighbours.",
+    "meaning, to their nearest neighbours. English only, unless you choose the model of 50 languages.",
     limits=sets.LIMITS,
     boxes=(sets.BOX,),
     roles=sets.ROLES,

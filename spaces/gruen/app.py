@@ -1,10 +1,12 @@
 """Demo of gruen: the linguistic quality of a text, sentence by sentence."""
 
+import re
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import gradio as gr
-from _kit import inputs, metric, sets
+from _kit import inputs, language, metric, sets, work
 from _kit.page import Box, Example, Picture, Result, Space, build, launch
 from _kit.show import panels, plots
 from _kit.show.downloads import Table
@@ -15,17 +17,22 @@ LIMITS = inputs.Limits(sets=1, texts=100, text_characters=8_000, characters=60_0
 ROLES = (inputs.Role("text", "Text", True, ("text", "texts", "summary", "output", "prediction", "response")),)
 COMPONENTS = {"grammaticality": "Grammar", "non_redundancy": "Repetition", "focus": "Focus"}
 DEDUCTIONS = {"non_redundancy": "repeats itself", "focus": "changes its subject"}
-_READABLE = 0.4
 FOREIGN = "The model reads English only, so this is not a judgement of the text."
+NO_SENTENCE = "GRUEN is for sentences, so this is not a judgement of the text."
+# Above it, repetition and lost focus contrast with the grammar.
+_FLUENT = 0.4
 THRESHOLD = metric.part(gruen, "gruen_focus").FOCUS_THRESHOLD
 # The lower bound of each interpretation.
 WORDS = (
-    (0.75, "Well written."),
-    (0.6, "Mostly well written."),
-    (0.4, "Readable, with faults."),
-    (0.2, "Badly written."),
-    (0.0, "Hardly language."),
+    (0.75, "The model finds the sentences fluent."),
+    (0.6, "The model finds the sentences mostly fluent."),
+    (0.4, "The model has doubts about the sentences."),
+    (0.2, "The model finds the sentences hardly fluent."),
+    (0.0, "The model does not find the sentences fluent."),
 )
+# Without a mark at its end, a line of fewer words is taken for a title or an item of a list.
+_SENTENCE_WORDS = 6
+_END = re.compile(r"""[.!?…]["'”’)\]]*$""")
 SENTENCE_SCORES = ("grammaticality", "likelihood", "acceptability")
 # Upper bounds on what is drawn.
 MOST_SENTENCES = 60
@@ -73,6 +80,10 @@ _EXAMPLES = (
 )
 
 
+class NoSentenceWarning(UserWarning):
+    """Texts contain no full sentence."""
+
+
 def texts_from_box(box: str) -> list[str]:
     """Parse texts with a blank line between them; consecutive lines are one text."""
     return ["\n".join(lines) for lines in inputs.sets_from_text(box)]
@@ -94,13 +105,30 @@ def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, m
     (given,) = inputs.check_sets([texts], LIMITS)
     inputs.check_number("focus_threshold", focus_threshold, -1, 1)
     settings = {"focus_threshold": focus_threshold, "model": model} if "focus" in components else {}
+    language.check_english([[text] for text in given])
     result = gruen.compute(predictions=given, components=list(components), details=True, progress=True, **settings)
+    check_sentences(result["details"])
     most = max(_MOST_LISTED, _MOST_PAIRS // len(given))
     for detail in result["details"]:
         if detail.get("redundant_pairs"):
             # Their number, which the result states, may be the square of the number of sentences.
             detail["redundant_pairs"] = detail["redundant_pairs"][:most]
     return result
+
+
+def check_sentences(details: list[dict[str, Any]]) -> None:
+    """Warn of texts without a full sentence, such as a title, a list or a URL."""
+    n_without = sum(
+        not any(_END.search(text) or len(text.split()) >= _SENTENCE_WORDS for text in said)
+        for said in ([sentence["text"] for sentence in detail["sentences"]] for detail in details)
+    )
+    if n_without:
+        warnings.warn(
+            f"{n_without:,} of {len(details):,} texts have no full sentence. GRUEN "
+            "says nothing about titles, lists and links.",
+            NoSentenceWarning,
+            stacklevel=2,
+        )
 
 
 def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) -> Result:
@@ -116,7 +144,7 @@ def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) ->
         pictures=[
             (
                 marked(detail),
-                "A stronger colour marks a worse sentence. Point at one to see why."
+                "A stronger colour marks a lower score. Point at one to see why."
                 + sets.first_of(min(n_sentences, MOST_SENTENCES), n_sentences, "sentences"),
             )
             if n_sentences
@@ -175,7 +203,7 @@ def marked(detail: dict[str, Any]) -> str:
         pieces.append(
             panels.sentence(i, sentence["text"], tip, 1 - sentence["grammaticality"], twins.get(i, ())[:3], i in lost)
         )
-    return panels.passage(pieces, [("good", 0.05), ("doubtful", 0.5), ("bad", 0.95)])
+    return panels.passage(pieces, [("high score", 0.05), ("doubtful", 0.5), ("low score", 0.95)])
 
 
 def taken_off(detail: dict[str, Any]) -> str:
@@ -204,20 +232,15 @@ def taken_off(detail: dict[str, Any]) -> str:
 
 
 def meaning(result: dict[str, Any]) -> str:
-    """Return the interpretation of a score, with what lowered it."""
-
-    def band(value: float) -> str:
-        return next(words for least, words in WORDS if value >= least)
-
-    value, grammar = result["gruen"], result["grammaticality"]
-    lowered = [words for name, words in DEDUCTIONS.items() if (result[name] or 0.0) <= -0.05]
+    """Return the interpretation of a score: the grammar, and what was deducted."""
+    grammar = result["grammaticality"]
+    lowered = " and ".join(words for name, words in DEDUCTIONS.items() if (result[name] or 0.0) <= -0.05)
     if grammar is None:
-        return f"The text {' and '.join(lowered)}." if lowered else "No deductions."
-    if lowered and band(grammar) != band(value):
-        # Repetition and lost focus say nothing about the grammar.
-        joint = "but" if grammar >= _READABLE else "and"
-        return f"{band(grammar).rstrip('.')}, {joint} the text {' and '.join(lowered)}."
-    return band(value)
+        return f"The text {lowered}." if lowered else "No deductions."
+    fluent = next(words for least, words in WORDS if grammar >= least)
+    if not lowered:
+        return fluent
+    return f"{fluent.rstrip('.')}, {'but' if grammar >= _FLUENT else 'and'} the text {lowered}."
 
 
 def deduction(name: str, value: float) -> tuple[str, str]:
@@ -247,24 +270,33 @@ def scores_table(texts: list[str], result: dict[str, Any]) -> Table | None:
 
 def answer(texts: list[str], result: dict[str, Any]) -> str:
     """Return the answer: the score and its components."""
-    is_foreign = metric.part(gruen, "gruen_text").is_mostly_other_script
-    # Emoji, for example, have no letters.
-    n_foreign = sum(is_foreign(text) or not any(map(str.isalpha, text)) for text in texts)
-    words = FOREIGN if 2 * n_foreign >= len(texts) else meaning(result)
     value, n = result["gruen"], len(texts)
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
-    card = panels.Card("", value, f"{value:.2f}", unit, words, value, ("0: worst", "1: flawless"))
+    why_not = unjudged(texts)
+    words, meter = ("", None) if why_not else (meaning(result), value)
+    card = panels.Card("", value, f"{value:.2f}", unit, words, meter, ("0: lowest", "1: highest"))
     facts = []
     for name, label in COMPONENTS.items():
         score = result[name]
         if score is None:
             facts.append(("–", label, "Not selected."))
         elif name == "grammaticality":
-            facts.append((f"{score:.2f}", label, "0 to 1: are the sentences likely and grammatical?"))
+            facts.append((f"{score:.2f}", label, "0 to 1: are the sentences likely and acceptable?"))
         else:
             shown_value, text = deduction(name, score)
             facts.append((shown_value, label, text))
-    return panels.answer([card], "", (), result["signature"], panels.tiles(facts))
+    return panels.answer([card], why_not, (), result["signature"], panels.tiles(facts))
+
+
+def unjudged(texts: list[str]) -> str:
+    """Say why no verdict is possible; "" if it is."""
+    is_foreign = metric.part(gruen, "gruen_text").is_mostly_other_script
+    # Emoji, for example, have no letters.
+    if work.was_warned(language.OtherLanguageWarning.__name__) or any(
+        is_foreign(text) or not any(map(str.isalpha, text)) for text in texts
+    ):
+        return FOREIGN
+    return NO_SENTENCE if work.was_warned(NoSentenceWarning.__name__) else ""
 
 
 def api(
@@ -296,7 +328,8 @@ def api(
 SPACE = Space(
     name="gruen",
     title="How well is this text written?",
-    lead="GRUEN scores grammar, repetition and focus, sentence by sentence, without a reference text.",
+    lead="GRUEN scores grammar, repetition and focus, sentence by sentence, without a reference text. It reads English "
+    "only, and does not notice every error.",
     limits=LIMITS,
     boxes=(
         Box(

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import gradio as gr
+import ground
 import showing
 import two_models
-from _kit import inputs, metric, sets
+from _kit import inputs, language, metric, sets
 from _kit.page import Box, Example, Picture, Result, Space, build, launch
 from _kit.show import panels, plots
 from _kit.show.downloads import Table
@@ -58,6 +59,10 @@ def compute(questions: list[dict[str, Any]], settings: dict[str, Any]) -> dict[s
     """Check the input and compute the metric; with "other" and "comparison" if another model answers."""
     settings = checked(settings)
     check(questions)
+    sides = sides_of(questions)
+    language.check_english(
+        [[answer["text"] for question in questions for answer in question[side]] for side in sides], "answers"
+    )
     results = [
         probeval.compute(
             predictions=[{"id": str(i), "answers": question[side]} for i, question in enumerate(questions)],
@@ -69,8 +74,11 @@ def compute(questions: list[dict[str, Any]], settings: dict[str, Any]) -> dict[s
             progress=True,
             **settings,
         )
-        for side in sides_of(questions)[1:]
+        for side in sides[1:]
     ]
+    for result in results:
+        found = ground.find(probeval, result)
+        result["equal_numbers"] = None if found is None else found._asdict()
     if len(results) == 1:
         return results[0]
     sampling = metric.part(probeval, "probeval_sampling")
@@ -125,7 +133,7 @@ def score(questions: list[dict[str, Any]], chosen: Sequence[int | None], setting
     before = " before Debias" if settings["debias"] else ""
     most_of = " An answer is listed where it belongs the most." if "|clustering:soft|" in signature else ""
     return Result(
-        answer=showing.answer(result, signature, is_debiased=settings["debias"]),
+        answer=showing.answer(result, signature),
         pictures=[
             (
                 plots.paired_bars(showing.by_name(shares, labels), shown_names, "share of the answers", members),
@@ -184,9 +192,10 @@ def api(
     Returns
     -------
         The result of the metric: "probeval", 0 if the distributions are the same; "wrong_rate"; "coverage"; "details"
-        with the clusters; and the "signature" to report with the score. If `other` has answers, also "other", the same
-        for that model, and "comparison": its divergence less the first model's, with a 95% interval,
-        or None for fewer than 10 answers.
+        with the clusters; "equal_numbers", the expected divergence and coverage of equal numbers of answers of the
+        model and of other people, or None for fewer than 20; and the "signature" to report with the score. If `other`
+        has answers, also "other", the same for that model, and "comparison": its divergence less the first model's, of
+        equal numbers of answers, with a 95% interval, or None for fewer than 10.
 
     """
     settings = {
@@ -208,7 +217,7 @@ SPACE = Space(
     name="probeval",
     title="Does a model answer as people do?",
     lead="A question of common sense has many right answers, some more common than others. ProbEval compares the "
-    "distribution of a model's answers with that of people's.",
+    "distribution of a model's answers with that of people's. English only.",
     limits=LIMITS,
     boxes=(
         Box("People's answers", "One a line, with an optional count: kettle × 42", "kettle × 42\npot × 21\ncup", 6),

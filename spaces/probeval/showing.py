@@ -4,25 +4,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import ground
 import two_models
 from _kit import sets
 from _kit.show import panels
 from _kit.show.downloads import Table
 from questions import name_of, sides_of
 
-# The lower bound of each interpretation.
-WORDS = (
-    (0.8, "The model answers very differently from people."),
-    (0.3, "The model answers differently from people."),
-    (0.1, "The model answers somewhat differently from people."),
-    (0.02, "The model answers much as people do."),
-    (0.0, "The model answers almost exactly as people do."),
-)
-UNKNOWN = "The embedding model does not know the words of some answers, so the score says little about them."
 # Upper bounds on what is drawn.
 MOST_CLUSTERS = 20
 MOST_CHIPS = 12
-_FEW = 20
 _WRONG = "wrong"
 # Of the facts of a card, which is narrow.
 _SHORT = ("in no cluster", "of people's answers")
@@ -170,53 +161,56 @@ def detail_rows(question: str, results: dict[str, dict[str, Any]], i: int) -> li
     ]
 
 
-def answer(result: dict[str, Any], signature: str, *, is_debiased: bool) -> str:
+def answer(result: dict[str, Any], signature: str) -> str:
     """Return the answer: for each model the divergence in nats, wrong answers and coverage, and which is closer."""
     results, n = results_by_name(result), len(result["scores"])
+    grounds = [ground.of_result(of_model) for of_model in results.values()]
     gold = f"{result['semantic_entropy']['gold']:.2f}"
     clusters = (f"{result['n_clusters']:.3g}", "Clusters", "of people's answers.")
+    notes = [
+        (f"{name}. " if len(results) > 1 else "") + missing
+        for (name, of_model), of_ground in zip(results.items(), grounds, strict=True)
+        if not sets.unjudged("answers") and (missing := ground.missing(of_ground, of_model))
+    ]
     if len(results) == 1:
         model = f"{result['semantic_entropy']['model']:.2f}"
         entropy = (f"{model} / {gold}", "Entropy", "model's and people's, in nats.")
-        facts = panels.tiles([*facts_of(result), clusters, entropy])
-        notes = too_few("The model", result) if not is_debiased else []
-        return panels.answer([card("", result, n)], UNKNOWN if sets.are_unknown() else "", notes, signature, facts)
+        at_equal = ground.facts(grounds[0]) if grounds[0] is not None else []
+        facts = panels.tiles([*facts_of(result), *at_equal, clusters, entropy])
+        return panels.answer([card("", result, grounds[0], n)], sets.unjudged("answers"), notes, signature, facts)
     comparison = two_models.Comparison(**result["comparison"])
     cards = [
-        card(name, model_result, n, series)._replace(
+        card(name, of_model, of_ground, n, series)._replace(
             facts=[
-                *((value, name, short) for (value, name, _), short in zip(facts_of(model_result), _SHORT, strict=True)),
-                (f"{model_result['semantic_entropy']['model']:.2f}", "Entropy", "in nats"),
+                *((value, name, short) for (value, name, _), short in zip(facts_of(of_model), _SHORT, strict=True)),
+                (f"{of_model['semantic_entropy']['model']:.2f}", "Entropy", "in nats"),
             ]
         )
-        for series, (name, model_result) in enumerate(results.items(), 1)
+        for series, ((name, of_model), of_ground) in enumerate(zip(results.items(), grounds, strict=True), 1)
     ]
-    notes = [two_models.caveat(comparison, n)]
-    if not is_debiased:
-        notes += [text for name, model_result in results.items() for text in too_few(name, model_result)]
-    if result["n_answers"] != result["other"]["n_answers"]:
-        notes.append("The models gave different numbers of answers, which changes the divergence: give equal numbers.")
     return panels.answer(
         cards,
-        UNKNOWN if sets.are_unknown() else two_models.verdict(comparison, n),
-        notes,
+        sets.unjudged("answers") or two_models.verdict(comparison, n),
+        [two_models.caveat(comparison, n), *notes],
         signature,
         panels.tiles([clusters, (gold, "People's entropy", "in nats.")]),
     )
 
 
-def card(name: str, result: dict[str, Any], n: int, series: int = 0) -> panels.Card:
+def card(
+    name: str, result: dict[str, Any], of_ground: ground.Ground | None, n_questions: int, series: int = 0
+) -> panels.Card:
     """Return the card of a model's divergence."""
     value = result["probeval"]
+    words = "" if of_ground is None or sets.unjudged("answers") else ground.verdict(of_ground)
     return panels.Card(
         name,
         value,
         f"{value:.2f}".replace("-", "−"),
-        "nats apart" if n == 1 else f"nats apart, mean of {n} questions",
-        # With Debias, the divergence of models that answer as people do is around 0, on both sides.
-        "" if sets.are_unknown() else next(words for least, words in WORDS if max(value, 0.0) >= least),
-        1 - math.exp(-max(value, 0.0)),
-        ("0: like people", "unlike people"),
+        "nats apart" if n_questions == 1 else f"nats apart, mean of {n_questions} questions",
+        f"{words} It covers {result['coverage']:.0%} of their answers." if words else "",
+        ground.distance(of_ground) if of_ground is not None and words else None,
+        ("like people", "unlike people"),
         series,
     )
 
@@ -228,10 +222,3 @@ def facts_of(result: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("–" if wrong is None else f"{wrong:.0%}", "Wrong", "of the model's answers match no cluster."),
         (f"{result['coverage']:.0%}", "Covered", "of people's answers are in a cluster that the model matches."),
     ]
-
-
-def too_few(who: str, result: dict[str, Any]) -> list[str]:
-    """Return a caveat if a model gave few answers to a question."""
-    if min(result["n_answers"]) >= _FEW:
-        return []
-    return [f"{who} gave fewer than {_FEW} answers, which inflates the divergence. Debias removes part of that."]

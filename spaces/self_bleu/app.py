@@ -9,6 +9,7 @@ from _kit import inputs, metric, sets
 from _kit.page import Picture, Result, Space, build, launch
 from _kit.show import panels, plots
 from _kit.show.downloads import Table
+from words import compared, facts_of, meaning, two_sets
 
 self_bleu = metric.load(__file__, "self_bleu")
 
@@ -24,16 +25,12 @@ UNITS = {name: "character" if name in ("char", "zh") else "word" for name in TOK
 AGGREGATES = {"set": "Pool each set", "corpus": "Pool all sets", "sentence": "Average single texts"}
 SMOOTHINGS = {"default": "As usual", "nlg-eval": "nlg-eval", "method1": "Method 1", "none": "None"}
 MOST_ORDERS = 5
-# The lower bound of each interpretation.
-WORDS = (
-    (0.8, "They nearly copy each other."),
-    (0.5, "They repeat each other a lot."),
-    (0.2, "They repeat each other here and there."),
-    (0.02, "They repeat each other little."),
-    (0.0, "They hardly share a phrase as long as that."),
-)
-# Smaller differences are not named.
-_EQUAL = 0.005
+# Title of the axis and caption of each measure that is drawn by order.
+MEASURES = {
+    "self_bleu": ("self-BLEU", "Higher is less diverse."),
+    "distinct": ("Distinct-n", "Share of distinct n-grams. Higher is more diverse."),
+    "entropy": ("Entropy-n, nats", "Evenness of the n-gram counts. Higher is more diverse."),
+}
 # Upper bounds on what is drawn: a browser is slow with more.
 _MOST_PHRASES = 200
 _MOST_LINES = 30
@@ -74,16 +71,6 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     shown = selected[0] if selected else next(i for i, members in enumerate(texts) if len(members) > 1)
 
     repeated, shuffled_repeated = (phrases(members[shown], tokenizer, order) for members in (texts, shuffled_texts))
-    pair = {"As written": result, "Shuffled": shuffled}
-    orders = [str(n) for n in range(1, order + 1)]
-    by_order = {
-        measure: plots.bars(
-            {name: [scores[f"{measure}_{n}"] for n in orders] for name, scores in pair.items()},
-            [f"{n}-grams" for n in orders],
-            title,
-        )
-        for measure, title in (("self_bleu", "self-BLEU"), ("distinct", "Distinct-n"), ("entropy", "Entropy-n, nats"))
-    }
     html, cut = marked(texts[shown], repeated, tokenizer, order)
     shuffled_html, shuffled_cut = marked(shuffled_texts[shown], shuffled_repeated, tokenizer, order)
     scores = result["scores"][shown], shuffled["scores"][shown]
@@ -94,9 +81,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
         pictures=[
             (html, f"Point at a phrase to see which other texts contain it.{cut}"),
             (shuffled_html, f"The same {units} in random order are nonsense.{against}{shuffled_cut}"),
-            (by_order["self_bleu"], "Higher is less diverse."),
-            (by_order["distinct"], "Share of distinct n-grams. Higher is more diverse."),
-            (by_order["entropy"], "Evenness of the n-gram counts. Higher is more diverse."),
+            *by_order(texts, shown, (result, shuffled), tokenizer),
         ],
         details=Table(
             ("Phrase", units.capitalize(), "Texts", "In texts no."),
@@ -110,6 +95,32 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
         choices=sets.choices(texts),
         chosen=[shown],
     )
+
+
+def by_order(
+    texts: list[list[str]], shown: int, results: tuple[dict[str, Any], dict[str, Any]], tokenizer: str
+) -> list[tuple[Any, str] | None]:
+    """Draw the scores of one set by order, as written and shuffled, with captions; None if it is not scored."""
+    pair = dict(zip(("As written", "Shuffled"), (result["details"][shown] for result in results), strict=True))
+    if None in pair.values():
+        return [None] * len(MEASURES)
+    longest = longest_text(texts[shown], tokenizer)
+    name = sets.set_name(shown, len(texts))
+    pictures: list[tuple[Any, str] | None] = []
+    for measure, (title, caption) in MEASURES.items():
+        orders = [n for n in range(1, MOST_ORDERS + 1) if f"{measure}_{n}" in pair["As written"]]
+        groups = {
+            who: [scores[f"{measure}_{n}"] if n <= longest else None for n in orders] for who, scores in pair.items()
+        }
+        absent = f" There are no {longest + 1}-grams." if longest < orders[-1] else ""
+        figure = plots.bars(groups, [f"{n}-grams" for n in orders], title)
+        pictures.append((figure, (f"{name}. " if name else "") + caption + absent))
+    return pictures
+
+
+def longest_text(texts: list[str], tokenizer: str) -> int:
+    """Return the number of tokens of the longest text."""
+    return max(len(split(text, tokenizer)) for text in texts)
 
 
 def split(text: str, tokenizer: str) -> list[str]:
@@ -186,18 +197,6 @@ def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenize
     return panels.texts(lines, key), remark
 
 
-def meaning(value: float) -> str:
-    """Return the interpretation of a score."""
-    return next(words for least, words in WORDS if value >= least)
-
-
-def compared(written: float, shuffled: float) -> str:
-    """Compare the diversity of shuffled texts with that of the texts; both are self-BLEU."""
-    if abs(written - shuffled) < _EQUAL:
-        return "equally diverse"
-    return "more diverse" if shuffled < written else "less diverse"
-
-
 def short_verdict(texts: list[list[str]], settings: dict[str, Any]) -> tuple[str, list[str]]:
     """Return a verdict if no text is long enough for the order, and caveats about short and identical texts."""
     order, unit = int(settings["max_order"]), UNITS[settings["tokenizer"]]
@@ -221,12 +220,16 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
     """Return the answer: self-BLEU of the texts, and of the same texts shuffled."""
     order = int(settings["max_order"])
     too_short, notes = short_verdict(texts, settings)
-    say = (lambda value: "No phrase is that long.") if too_short else meaning
     n_scored = sum(value is not None for value in result["scores"])
     if n_scored < len(texts):
         notes.append(f"{len(texts) - n_scored} of {len(texts)} sets contain a single text: not scored.")
     measure, ends = f"self-BLEU-{order}", ("0: nothing repeated", "1: copies")
     unit = UNITS[settings["tokenizer"]]
+    longest = [longest_text(members, settings["tokenizer"]) for members in texts]
+
+    def say(value: float) -> str:
+        return "No phrase is that long." if too_short else meaning(value, order, unit)
+
     compares = f"Self-BLEU compares {unit}s, not meanings."
     if len(texts) == n_scored == 2:
         pairs = zip(result["scores"], shuffled["scores"], strict=True)
@@ -240,16 +243,11 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
                 value,
                 ends,
                 i,
+                facts_of(result["details"][i], unit, longest[i]),
             )
             for i, (value, baseline) in enumerate(pairs)
         ]
-        more, less = (1, 2) if result["scores"][0] >= result["scores"][1] else (2, 1)
-        close = abs(result["scores"][0] - result["scores"][1]) < _EQUAL
-        verdict = (
-            f"Both sets repeat {unit}s equally."
-            if close
-            else f"Set {more} repeats more {unit}s than set {less}. {compares}"
-        )
+        verdict, facts = f"{two_sets(result['details'], order, unit)} {compares}", ""
     else:
         of = f"On average over {n_scored} sets. " if n_scored > 1 else ""
         value, baseline = result["self_bleu"], shuffled["self_bleu"]
@@ -267,15 +265,11 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
             ),
         ]
         verdict = f"Shuffled into nonsense, these texts score as {compared(value, baseline)}. {compares}"
-    facts = panels.tiles(
-        [
-            (f"{result['distinct_1']:.0%}", "Distinct-1", f"of the {unit}s are distinct."),
-            (f"{result['distinct_2']:.0%}", "Distinct-2", f"of the pairs of {unit}s are distinct.")
-            if order > 1
-            else ("–", "Distinct-2", "needs order 2 or more."),
-            (f"{result['entropy_1']:.2f}", "Entropy-1", f"nats: evenness of the {unit} counts."),
-        ]
-    )
+        scored = [length for length, score in zip(longest, result["scores"], strict=True) if score is not None]
+        facts = panels.tiles(facts_of(result, unit, max(scored)))
+        n_unpaired = sum(length < 2 for length in scored)
+        if order > 1 and 0 < n_unpaired < n_scored:
+            notes.append(f"{n_unpaired} of {n_scored} sets have no pairs of {unit}s: 0 in the mean of Distinct-2.")
     return panels.answer(cards, too_short or verdict, notes, result["signature"], facts)
 
 

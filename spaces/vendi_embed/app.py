@@ -1,14 +1,15 @@
 """Demo of vendi_embed: the effective number of different texts in a set."""
 
-import math
 from typing import Any, Literal
 
 import gradio as gr
 import numpy as np
 import torch
-from _kit import inputs, metric, sets
+from _kit import inputs, language, metric, sets
 from _kit.page import Picture, Result, Space, build, launch
 from _kit.show import panels, plots
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
 
 vendi_embed = metric.load(__file__, "vendi_embed")
 SAME = metric.part(vendi_embed, "vendi_embed_classes").DEFAULT_SAME
@@ -21,6 +22,9 @@ ORDERS = {
     "inf": "∞: only the largest",
 }
 CURVE = [0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0]
+_ROUNDING = 1e-9
+# Smaller differences of scores are not named.
+_EQUAL = 0.05
 # Groups of a set, and texts of a group, that are listed.
 MOST_GROUPS, MOST_CHIPS = 12, 5
 KERNELS = {"embedding": "Meaning (a model's embeddings)", "ngram": "Words (n-grams)"}
@@ -32,6 +36,8 @@ def score_sets(texts: Any, q: str, kernel: str, model: str) -> dict[str, Any]:
     inputs.check_choice("q", q, ORDERS)
     inputs.check_choice("kernel", kernel, KERNELS)
     given = inputs.check_sets(texts, sets.LIMITS)
+    if kernel == "embedding" and model == sets.DEFAULT_MODEL:
+        language.check_english(given, advice=sets.MULTILINGUAL)
     settings = {"model": model} if kernel == "embedding" else {"kernel": kernel}
     return vendi_embed.compute(
         predictions=given, q="inf" if q == "inf" else float(q), details=True, progress=True, **settings
@@ -53,21 +59,19 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     spectra = {name: result["details"][i]["eigenvalues"] for name, i in zip(names, shown, strict=True)}
     # The threshold of the classes is for cosines of the default model.
     has_threshold = settings["model"] == sets.DEFAULT_MODEL
-    classes = [] if vectors is None or not has_threshold else find_classes([texts[i] for i in shown], vectors)
+    classes = [find_groups(matrix) for matrix in matrices] if vectors is not None and has_threshold else []
     credits = find_credits([texts[i] for i in shown], vectors, settings["q"])
     bars = sets.credit_bars(texts, shown, credits)
     return Result(
-        answer=answer(texts, result),
+        answer=answer(texts, result, settings["kernel"]),
         pictures=[
             *similarity_maps(texts, shown, matrices),
-            same_groups([texts[i] for i in shown], names, classes) if classes else None,
+            same_groups([texts[i] for i in shown], names, classes, [result["scores"][i] for i in shown])
+            if classes
+            else None,
             (bars, "The score of the set less the score without the text. Below 0: the set is better off without it.")
             if bars
             else None,
-            (
-                draw_spectra(spectra, max(len(texts[i]) for i in shown)),
-                "Each bar is one direction of meaning and its share of the set. Equal bars: a diverse set.",
-            ),
             (
                 draw_curves(spectra),
                 "A larger order gives more weight to common meanings, and less to rare ones.",
@@ -103,14 +107,6 @@ def similarity_maps(
     return maps + [None] * (2 - len(maps))
 
 
-def draw_spectra(spectra: dict[str, list[float]], most: int) -> Any:
-    """Draw the largest eigenvalues of each set of at most `most` texts."""
-    longest = min(most, 12)
-    padded = {name: [*values, *[0.0] * longest][:longest] for name, values in spectra.items()}
-    numbers = [str(i + 1) for i in range(longest)]
-    return plots.bars(padded, numbers, "share", "%{y:.1%}<extra>%{fullData.name}</extra>")
-
-
 def draw_curves(spectra: dict[str, list[float]]) -> Any:
     """Draw the score of each set at each order."""
     return plots.curves(
@@ -139,10 +135,17 @@ def map_of_texts(texts: list[list[str]], shown: list[int], names: list[str], who
     return plane, caption + sets.first_of(len(drawn), len(whole))
 
 
-def find_classes(members: list[list[str]], vectors: np.ndarray) -> list[list[int]]:
-    """Return the class of each text of the sets, by the default model: those of one class say the same."""
-    result = vendi_embed.compute(predictions=members, embeddings=vectors, kernel="classes", same=SAME, details=True)
-    return [row["classes"] for row in result["details"]]
+def find_groups(matrix: np.ndarray) -> list[int]:
+    """Return the group of each text: all pairs of a group have at least the similarity SAME.
+
+    Complete linkage begins with the closest pair, which `kernel="classes"` of the metric may divide.
+    """
+    if len(matrix) < 2:
+        return [0] * len(matrix)
+    distances = squareform(np.maximum(1.0 - matrix, 0.0), checks=False)
+    # Rounding keeps equal texts together.
+    labels = fcluster(linkage(distances, "complete"), 1.0 - SAME + _ROUNDING, "distance").tolist()
+    return [list(dict.fromkeys(labels)).index(label) for label in labels]
 
 
 def find_credits(members: list[list[str]], vectors: np.ndarray | None, q: str) -> list[list[float | None]]:
@@ -154,10 +157,12 @@ def find_credits(members: list[list[str]], vectors: np.ndarray | None, q: str) -
     return vendi_embed.compute(predictions=members, q=order, contributions=True, **settings)["contributions"]
 
 
-def same_groups(members: list[list[str]], names: list[str], classes: list[list[int]]) -> tuple[str, str]:
+def same_groups(
+    members: list[list[str]], names: list[str], classes: list[list[int]], scores: list[float]
+) -> tuple[str, str]:
     """Return the texts of each set, group by group, the largest first, and a caption."""
     blocks, most = [], MOST_GROUPS // len(members)
-    judged = "that the model does not tell apart" if sets.are_unknown() else "that say the same"
+    judged = "that the model does not tell apart" if sets.unjudged() else "that say the same"
     for place, (texts, name, labels) in enumerate(zip(members, names, classes, strict=True)):
         groups = [
             [text for text, label in zip(texts, labels, strict=True) if label == i] for i in range(max(labels) + 1)
@@ -165,16 +170,27 @@ def same_groups(members: list[list[str]], names: list[str], classes: list[list[i
         for group in sorted(groups, key=len, reverse=True)[:most]:
             title = "1 text" if len(group) == 1 else f"{len(group)} texts {judged}"
             blocks.append((title, [(name, [(text, None) for text in group], place)]))
-    n_groups = sum(max(labels) + 1 for labels in classes)
-    left_out = sets.first_of(len(blocks), n_groups, "groups").replace("first", "largest")
-    caption = f"Texts of one group have cosines of at least {SAME} with each other.{left_out}"
+    counts = [max(labels) + 1 for labels in classes]
+    left_out = sets.first_of(len(blocks), sum(counts), "groups").replace("first", "largest")
+    related = " ".join(map(reconciled, names, counts, scores))
+    caption = f"Texts of one group have cosines of at least {SAME} with each other. {related}{left_out}"
     return panels.groups(blocks, MOST_CHIPS), caption
+
+
+def reconciled(name: str, n_groups: int, value: float) -> str:
+    """Say why the number of groups of a set differs from its score."""
+    groups = f"{name}: {n_groups:,} group{'s' if n_groups > 1 else ''}, score {value:.2f}"
+    if value < n_groups - _EQUAL:
+        return f"{groups}, which is less because the groups are partly alike."
+    if value > n_groups + _EQUAL:
+        return f"{groups}, which is more because the texts of a group differ a little."
+    return f"{groups}."
 
 
 def word_similarity(texts: list[str]) -> np.ndarray:
     """Return the similarity matrix of the n-grams, whose eigenvalues determine the score."""
-    core = metric.part(vendi_embed, "vendi_embed")
-    ((_, kernels),) = core.word_kernels(core.parse_sets([texts]))
+    sets_of_one = metric.part(vendi_embed, "core_inputs").parse_sets([texts])
+    ((_, kernels),) = metric.part(vendi_embed, "vendi_embed_kernels").word_kernels(sets_of_one)
     return kernels[0]
 
 
@@ -205,22 +221,20 @@ def nearest_rows(number: int, texts: list[str], matrix: np.ndarray) -> list[list
     ]
 
 
-def meaning(value: float, n: int) -> str:
+def meaning(value: float, n: int, kernel: str) -> str:
     """Return the interpretation of a score."""
     if n == 1:
-        return "A single text says one thing."
+        return "A single text: there is nothing to compare."
     if value < 1.15:
-        return f"{'Both' if n == 2 else f'All {panels.in_words(n)}'} say nearly the same thing."
+        all_of = "Both" if n == 2 else f"All {panels.in_words(n)}"
+        return f"{all_of} say nearly the same." if kernel == "embedding" else f"{all_of} use nearly the same words."
     if value > n - 0.15:
-        return f"Each of the {panels.in_words(n)} says something of its own."
-    low = math.floor(value)
-    if value - low > 0.35 and value - low < 0.65:
-        return f"These say between {panels.in_words(low)} and {panels.in_words(low + 1)} different things."
-    count = round(value)
-    return f"These say about {panels.in_words(count)} different thing{'s' if count > 1 else ''}."
+        of_its_own = "says something" if kernel == "embedding" else "has words"
+        return f"Each of the {panels.in_words(n)} {of_its_own} of its own."
+    return f"As diverse as {value:.2f} texts that have no {'meaning' if kernel == 'embedding' else 'words'} in common."
 
 
-def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
+def answer(texts: list[list[str]], result: dict[str, Any], kernel: str) -> str:
     """Return the answer: the scores of one or two sets, or the mean of more."""
     scores, sizes = result["scores"], [len(members) for members in texts]
     if len(scores) > 2:
@@ -231,15 +245,15 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
             f"on average over {len(scores)} sets",
             f"The scores of the sets range from {min(scores):.2f} to {max(scores):.2f}.",
         )
-        return panels.answer([card], signature=result["signature"])
+        return panels.answer([card], sets.unjudged(), signature=result["signature"])
     cards = [
         panels.Card(
             sets.set_name(i, len(scores)),
             value,
             f"{value:.2f}",
             f"of {n}",
-            "" if sets.are_unknown() else meaning(value, n),
-            (value - 1) / (n - 1) if n > 1 else 1.0,
+            "" if sets.unjudged() else meaning(value, n, kernel),
+            None if sets.unjudged() or n < 2 else (value - 1) / (n - 1),
             ("1: all the same", f"{n}: all different"),
             i,
         )
@@ -249,12 +263,15 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
     if len(scores) == 2:
         more, less = (1, 2) if scores[0] >= scores[1] else (2, 1)
         gap = abs(scores[0] - scores[1])
-        verdict = "Both sets are equally diverse." if gap < 0.05 else f"Set {more} says more than set {less}."
+        verdict = (
+            "Both sets are equally diverse."
+            if gap < _EQUAL
+            else f"The texts of set {more} differ more from each other than those of set {less}."
+        )
+        notes.append(sets.NO_QUALITY)
         if sizes[0] != sizes[1]:
             notes.append("The sets differ in size: a larger set can reach a larger score.")
-    if sets.are_unknown():
-        verdict = sets.UNKNOWN
-    return panels.answer(cards, verdict, notes, result["signature"])
+    return panels.answer(cards, sets.unjudged() or verdict, notes, result["signature"])
 
 
 def api(
@@ -285,7 +302,8 @@ def api(
 SPACE = Space(
     name="vendi_embed",
     title="How many different things do these texts say?",
-    lead="Four sentences can say four things, or one thing four times. The Vendi score counts meanings, not words.",
+    lead="Four sentences can say four things, or one thing four times. The Vendi score counts meanings, not words. "
+    "English only, unless you choose the model of 50 languages.",
     limits=sets.LIMITS,
     boxes=(sets.BOX,),
     roles=sets.ROLES,
@@ -311,7 +329,6 @@ SPACE = Space(
         Picture("Similarity of the texts"),
         Picture("Texts that say the same", is_figure=False, is_wide=True),
         Picture("What each text adds"),
-        Picture("Parts of the score"),
         Picture("Score by order"),
         Picture("Map of the texts"),
     ),

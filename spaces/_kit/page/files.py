@@ -18,7 +18,10 @@ def wire(space: Space, side: Side) -> None:
         if path is None:
             return [*hidden, "", gr.update(interactive=False)]
         try:
-            table = inputs.read_table(path, space.limits)
+            if space.is_typed(path):
+                inputs.read_text(path, space.limits)
+                return [*hidden, panels.note(space.boxes[0].info), gr.update(interactive=True)]
+            table = inputs.read_table(path, space.limits, space.suffixes())
         except inputs.InputError as error:
             return [*hidden, panels.note(str(error)), gr.update(interactive=False)]
         guesses = inputs.guess_columns(table, space.roles)

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from .. import inputs
 from ..show import downloads, panels
 from .space import Result, Space
 
@@ -81,8 +80,8 @@ def input_side(space: Space) -> Side:
             buttons.append(gr.Button("Score the table", variant="primary"))
         with gr.Tab("File"):
             file = gr.File(
-                label=f"{', '.join(inputs.SUFFIXES)}, up to {space.limits.file_bytes / 2**20:g} MB",
-                file_types=list(inputs.SUFFIXES),
+                label=f"{', '.join(space.suffixes())}, up to {space.limits.file_bytes / 2**20:g} MB",
+                file_types=list(space.suffixes()),
                 height=150,
             )
             file_note = gr.HTML(padding=False)

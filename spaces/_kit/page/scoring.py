@@ -62,10 +62,12 @@ def _wire_buttons(page: Page) -> list[Any]:
         inputs.check_typed((str(cell) for line in grid for cell in line), space.limits)
         return space.from_rows(inputs.rows_from_grid(grid, space.roles)), []
 
-    def from_file(path: str | None, *columns: Any) -> tuple[Any, list[None]]:
+    def from_file(path: str | None, *columns: Any) -> tuple[Any, Sequence[int | None]]:
         if not path:
             raise inputs.InputError("Choose a file first.")
-        table = inputs.read_table(path, space.limits)
+        if space.is_typed(path):
+            return _from_boxes(space)(inputs.read_text(path, space.limits))
+        table = inputs.read_table(path, space.limits, space.suffixes())
         return space.from_rows(inputs.pick_columns(table, space.roles, columns)), []
 
     sources: list[tuple[Reader, list[Any]]] = [

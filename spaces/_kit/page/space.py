@@ -77,3 +77,11 @@ class Space(NamedTuple):
     score: Callable[[Any, Sequence[int | None], dict[str, Any]], Result]
     api: Callable[..., dict[str, Any]]
     steps: Sequence[str]
+
+    def suffixes(self) -> tuple[str, ...]:
+        """List the endings of the files that the demo reads."""
+        return (*([inputs.PLAIN] if len(self.boxes) == 1 else []), *inputs.TABLES)
+
+    def is_typed(self, path: str) -> bool:
+        """Return whether a file is read as if its text were typed into the only box."""
+        return len(self.boxes) == 1 and path.lower().endswith(inputs.PLAIN)
