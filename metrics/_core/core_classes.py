@@ -329,7 +329,7 @@ def number_classes(ids: np.ndarray, sizes: np.ndarray) -> Classes:
     return Classes(numbers - (np.cumsum(counts) - counts)[set_of], counts)
 
 
-def parse_classes(labels: Any, sets: TextSets) -> Classes:
+def parse_classes(labels: Any, sets: TextSets, name: str = "classes") -> Classes:
     """Read a label for each text, shaped like the predictions: strings or integers, by people or a judge.
 
     Raises
@@ -339,9 +339,9 @@ def parse_classes(labels: Any, sets: TextSets) -> Classes:
     ValueError
         If its shape is not that of the predictions.
     """
-    flat = flatten(labels, sets, "classes", "label")
+    flat = flatten(labels, sets, name, "label")
     for i, label in enumerate(flat):
         if isinstance(label, (bool, np.bool_)) or not isinstance(label, (str, int, np.integer)):
-            raise TypeError(f"classes ({sets.where(i)}) must be a string or an integer. Got {describe(label)}.")
+            raise TypeError(f"{name} ({sets.where(i)}) must be a string or an integer. Got {describe(label)}.")
     numbers = {label: i for i, label in enumerate(dict.fromkeys(flat))}
     return number_classes(np.array([numbers[label] for label in flat], dtype=np.int64), sets.sizes)

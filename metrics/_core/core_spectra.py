@@ -118,19 +118,20 @@ def kernel_matrices(
     weights: np.ndarray | None = None,
     *,
     device: str = "cpu",
+    error: float = ROW_ERROR,
 ) -> Iterator[Matrices]:
     """Make the matrices of sets from their kernels.
 
     Parameters
     ----------
     batches : pairs of the indices (b,) of sets of equal size k, and their kernels (b, k, k)
-    sizes, weights : as for `embedding_matrices`
+    sizes, weights, error : as for `embedding_matrices`
     """
     starts = np.cumsum(sizes) - sizes
     for members, kernels in batches:
         size = kernels.shape[-1]
         roots = _root_weights(weights, starts[members, None] + np.arange(size), device)
-        yield Matrices(members, size, to_tensor(kernels, device) * roots * roots.mT)
+        yield Matrices(members, size, to_tensor(kernels, device) * roots * roots.mT, error)
 
 
 def vendi_scores(batches: Iterable[Matrices], n_sets: int, orders: list[float]) -> np.ndarray:

@@ -40,6 +40,7 @@ from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows
 from .vendi_embed_classes import make_classes as make_classes
+from .vendi_embed_groups import group_settings, score_groups
 from .vendi_embed_kernels import make_kernel
 from .vendi_embed_nli import LoadedNli as LoadedNli
 from .vendi_embed_parts import VendiParts
@@ -237,6 +238,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         if settings.patience is not None:
             utilities = utility(kernel, weighting, settings.patience)
             result |= from_zero.within((0.0, 1.0)).of("utility", utilities, "utility_")
+        if settings.groups is not None:
+            result |= score_groups(kernel, sets, source, settings, from_zero.within((1.0, math.inf)))
         if settings.contributions:
             result |= contributions(kernel, scored, weighting, settings.orders[0])
         if settings.min_quality is not None:
@@ -252,6 +255,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             weights="uniform" if settings.weights is None else "given",
             set_size=format_sizes(sets.sizes),
             **settings.signed("min_quality", "patience"),
+            **group_settings(settings),
             **rarefaction_settings(settings.rarefy, scored.is_exact),
             **confidence_settings(settings.confidence, settings.confidence_by),
         )

@@ -10,14 +10,15 @@ import numpy as np
 from .core_class_scores import Relation, class_shares, classes_without, utility, vendi_from_classes
 from .core_classes import Classes, number_classes
 from .core_contributions import embedding_without, function_without, kernel_without
-from .core_distances import BLOCK_ROWS
+from .core_distances import BLOCK_ROWS, unit_rows
 from .core_encoder import embed_sets
-from .core_inputs import TextSets, lists_by_set
+from .core_inputs import TextSets, batches_by_size, lists_by_set
 from .core_models import matrix_device
 from .core_ngrams import NgramTable, ngram_kernels, ngram_tables, number_tokens
 from .core_results import format_callable
 from .core_similarity import Kernels, Similarities, Source
 from .core_spectra import (
+    ROW_ERROR,
     Matrices,
     embedding_matrices,
     kernel_matrices,
@@ -55,8 +56,12 @@ class Kernel(ABC):
         """Score the set of each text without it: (n,); NaN if no probability is left."""
 
     @abstractmethod
-    def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
-        """Score subsets (b, k), each of texts of one set: (b, len(orders))."""
+    def score_subsets(self, rows: np.ndarray, orders: list[float], weights: np.ndarray | None = None) -> np.ndarray:
+        """Score subsets (b, k), each of texts of one set, with probabilities (b, k): (b, len(orders))."""
+
+    def of_sets(self) -> "Kernel":
+        """Return the kernel under which the similarity of two texts is the same in each subset of their set."""
+        return self
 
 
 class MatrixKernel(Kernel):
@@ -90,11 +95,28 @@ class EmbeddingKernel(MatrixKernel):
         """Remove each text from the kernel, or from the second moments, of its set."""
         return embedding_without(self._vectors, self.sizes, order, weights, device=self.device, error=self._error)
 
-    def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
-        """Score the subsets as sets."""
-        sizes = np.full(len(rows), rows.shape[1])
-        batches = embedding_matrices(self._vectors[rows.ravel()], sizes, device=self.device, error=self._error)
-        return vendi_scores(batches, len(rows), orders)
+    def score_subsets(self, rows: np.ndarray, orders: list[float], weights: np.ndarray | None = None) -> np.ndarray:
+        """Select the subsets from the cosines of their sets; for large sets, score them as sets."""
+        if self._cosines is not None:
+            return score_selected(self._cosines, rows, orders, weights, device=self.device, error=self._error)
+        sizes, flat = np.full(len(rows), rows.shape[1]), None if weights is None else weights.ravel()
+        vectors = self._vectors[rows.ravel()]
+        return vendi_scores(
+            embedding_matrices(vectors, sizes, flat, device=self.device, error=self._error), len(rows), orders
+        )
+
+    @cached_property
+    def _cosines(self) -> Similarities | None:
+        """The cosines within each set; None if they are more numbers than the embeddings."""
+        if (self.sizes**2).sum() > self._vectors.size:
+            return None
+
+        def kernels() -> Kernels:
+            for members, rows in batches_by_size(self.sizes, BLOCK_ROWS):
+                vectors = unit_rows(self._vectors, rows, self.device)
+                yield members, (vectors @ vectors.mT).cpu().numpy()
+
+        return Similarities(kernels(), self.sizes)
 
 
 class FunctionKernel(MatrixKernel):
@@ -112,11 +134,16 @@ class FunctionKernel(MatrixKernel):
         """Call the function on each set without a text."""
         return function_without(self._function, self._vectors, self.sizes, order, weights, device=self.device)
 
-    def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
+    def score_subsets(self, rows: np.ndarray, orders: list[float], weights: np.ndarray | None = None) -> np.ndarray:
         """Call the function on each subset."""
-        sizes = np.full(len(rows), rows.shape[1])
+        sizes, flat = np.full(len(rows), rows.shape[1]), None if weights is None else weights.ravel()
         kernels = kernels_from_function(self._function, self._vectors[rows.ravel()], sizes)
-        return vendi_scores(kernel_matrices(kernels, sizes, device=self.device), len(rows), orders)
+        return vendi_scores(kernel_matrices(kernels, sizes, flat, device=self.device), len(rows), orders)
+
+    def of_sets(self) -> Kernel:
+        """Call the function on each set once."""
+        kernels = kernels_from_function(self._function, self._vectors, self.sizes)
+        return GivenKernel(self.device, Similarities(kernels, self.sizes))
 
 
 class KnownKernel(MatrixKernel):
@@ -138,11 +165,9 @@ class KnownKernel(MatrixKernel):
         """Remove each text from the kernel of its set."""
         return kernel_without(self._kernels(), self.sizes, order, weights, device=self.device)
 
-    def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
+    def score_subsets(self, rows: np.ndarray, orders: list[float], weights: np.ndarray | None = None) -> np.ndarray:
         """Select the subsets from the kernels of their sets."""
-        sizes = np.full(len(rows), rows.shape[1])
-        batch = [(np.arange(len(rows)), self.similarities.between(rows, rows))]
-        return vendi_scores(kernel_matrices(batch, sizes, device=self.device), len(rows), orders)
+        return score_selected(self.similarities, rows, orders, weights, device=self.device)
 
 
 class GivenKernel(KnownKernel):
@@ -172,6 +197,21 @@ class NgramKernel(KnownKernel):
     def similarities(self) -> Similarities:
         """The matrices of all sets, kept once they are needed together."""
         return Similarities(self._kernels(), self.sizes)
+
+
+def score_selected(
+    similarities: Similarities,
+    rows: np.ndarray,
+    orders: list[float],
+    weights: np.ndarray | None,
+    *,
+    device: str,
+    error: float = ROW_ERROR,
+) -> np.ndarray:
+    """Score subsets (b, k) of sets, with probabilities (b, k), from the similarities within the sets."""
+    sizes, flat = np.full(len(rows), rows.shape[1]), None if weights is None else weights.ravel()
+    batch = [(np.arange(len(rows)), similarities.between(rows, rows))]
+    return vendi_scores(kernel_matrices(batch, sizes, flat, device=device, error=error), len(rows), orders)
 
 
 def word_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -225,12 +265,17 @@ class ClassKernel(Kernel):
         scores[self._rows] = classes_without(self.classes, self._present_sizes, order, present_weights, self._relation)
         return scores
 
-    def score_subsets(self, rows: np.ndarray, orders: list[float]) -> np.ndarray:
+    def score_subsets(self, rows: np.ndarray, orders: list[float], weights: np.ndarray | None = None) -> np.ndarray:
         """Score the classes of the whole set."""
+        sizes, flat = np.full(len(rows), rows.shape[1]), None if weights is None else weights.ravel()
+        return vendi_from_classes(number_classes(self.of_text[rows.ravel()], sizes), sizes, orders, flat)
+
+    @cached_property
+    def of_text(self) -> np.ndarray:
+        """The class of each text, numbered within its set: (n,); 0 for a text that does not take part."""
         of_text = np.zeros(int(self.sizes.sum()), dtype=np.int64)
         of_text[self._rows] = self.classes.of_text
-        sizes = np.full(len(rows), rows.shape[1])
-        return vendi_from_classes(number_classes(of_text[rows.ravel()], sizes), sizes, orders)
+        return of_text
 
     def utility(self, quality: np.ndarray, patience: float) -> np.ndarray:
         """Compute the utility of each set to a reader of this patience: (m,); 0 if no text takes part."""

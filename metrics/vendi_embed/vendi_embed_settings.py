@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .core_classes import GROUPINGS
-from .core_numbers import describe, parse_number
+from .core_numbers import describe, parse_number, show
 from .core_rarefaction import check_rarefy, subset_size
 from .core_results import confidence_level
 from .core_settings import SET, TEXT, choice, count, flag, never, number, setting
@@ -56,6 +56,8 @@ class VendiSettings(SourceSettings):
     grouping: str | None = setting(None, choice(*GROUPINGS))
     contexts: Any = setting(None, given=SET)
     patience: float | None = setting(None, number(0, 1), needs="quality")
+    groups: Any = setting(None, given=TEXT, merges_batches=never)
+    permutations: int = setting(200, count(), needs="groups")
     contributions: bool = setting(False, flag, finer=True)
     rarefy: int | None = setting(None, subset_size(), merges_parts=never, of_mean=True)
     confidence: float | None = setting(None, confidence_level, of_mean=True)
@@ -65,7 +67,8 @@ class VendiSettings(SourceSettings):
     def check(self) -> None:
         """Raise an error for settings that do not go together."""
         super().check()
-        check_rarefy(self, "weights", "contributions", "patience")
+        check_rarefy(self, "weights", "contributions", "patience", "groups")
+        self._check_groups()
         if self.kernel == "classes":
             self._check_classes()
             return
@@ -83,6 +86,20 @@ class VendiSettings(SourceSettings):
             self.check_unused("kernel='ngram' compares words")
             if self.embeddings is not None:
                 raise ValueError("embeddings are given, but kernel='ngram' compares words: pass one or the other.")
+
+    def _check_groups(self) -> None:
+        if self.groups is None:
+            return
+        if self.has_orders or self.orders != [1.0]:
+            raise ValueError(
+                "q must be 1 with groups: only at order 1 does the score of a set follow from those within and between "
+                f"its groups. Got {show(self.q)}."
+            )
+        if self.quality is not None:
+            raise ValueError(
+                "quality cannot be combined with groups, which compare what the texts say: leave one out, or pass the "
+                "texts of sufficient quality only."
+            )
 
     def _check_classes(self) -> None:
         for name in ("same", "grouping"):
