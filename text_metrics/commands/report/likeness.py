@@ -105,7 +105,7 @@ def partitions(sets: Sets, encoder: Encoder, level: float) -> dict[str, Any]:
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
         row["p_holm"] = p
     rows.sort(key=lambda row: -math.inf if row["share"] is None else row["share"], reverse=True)
-    return {"partition": whole, "pairs": rows}
+    return {"partition": whole, "pairs": rows, "pairs_permutations": permutations}
 
 
 def partition(sets: Sets, encoder: Encoder, level: float, permutations: int = PERMUTATIONS) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from text_metrics.commands.report.embedding import Embedded, Encoder
 from text_metrics.commands.report.likeness import PERMUTATIONS, partition
 from text_metrics.commands.report.scores import count_words
-from text_metrics.metrics._core.core_results import Estimate, jackknife_estimate, mean_estimate
+from text_metrics.metrics._core.core_results import jackknife_estimate, mean_estimate
 
 NEIGHBOURS = 5
 # Standard deviations by which lengths must differ to explain the other numbers.
@@ -206,8 +206,9 @@ def kernel(cosines: np.ndarray) -> np.ndarray:
 def distance(people: np.ndarray, side: np.ndarray, counts: np.ndarray, level: float) -> dict[str, Any]:
     """Estimate the squared maximum mean discrepancy of n texts and n of people's, with a permutation test.
 
-    The estimate is unbiased, so it may be negative. Its interval is by the jackknife over prompts. The test permutes
-    which side a text is from, within each prompt.
+    Both samples have the same prompts, so the estimate is unbiased if sums over pairs on one prompt are scaled to leave
+    out a text with itself; it may be negative. A prompt with one text of each side only adds pairs with other prompts.
+    The interval is by the jackknife over prompts. The test permutes which side a text is from, within each prompt.
 
     Parameters
     ----------
@@ -219,72 +220,61 @@ def distance(people: np.ndarray, side: np.ndarray, counts: np.ndarray, level: fl
     Gretton, A., et al. (2012). A kernel two-sample test. JMLR 13, 723-773, equation 3.
     """
     n = len(people)
-    if n < 2:
-        return {"mmd2": {"value": None, "interval": None}, "mmd2_p": None}
-    both = np.concatenate([people, side])
-    ends = np.cumsum(counts)
-    signs = _permuted_signs(ends - counts, ends, n)
-    # Sums of the kernel of each text with the texts of each side, and of the permuted signs.
-    sums, products = np.empty((2 * n, 2)), np.zeros(signs.shape[1])
+    # Prompt by prompt, people's texts before the others.
+    both = np.empty((2 * n, people.shape[1]))
+    is_people = np.concatenate([np.arange(2 * count) < count for count in counts])
+    both[is_people], both[~is_people] = people, side
+    sizes = 2 * counts
+    starts = np.cumsum(sizes) - sizes
+    signs = _permuted_signs(counts)
+    forms = np.empty_like(signs)
     for part in _blocks(2 * n, 2 * n):
-        block = kernel(both[part] @ both.T)
-        sums[part] = np.stack([block[:, :n].sum(axis=1), block[:, n:].sum(axis=1)], axis=1)
-        products += (signs[part] * (block @ signs)).sum(axis=0)
-    # A text with itself does not count.
-    sums[:n, 0] -= 1
-    sums[n:, 1] -= 1
-    inner, outer, cross = sums[:n, 0], sums[n:, 1], sums[:n, 1]
-    value = _mmd2(inner.sum(), outer.sum(), cross.sum(), n)
-    # With equal numbers, the statistic grows with the quadratic form of the signs; rounding must not decide.
-    observed = products[0]
-    reached = products[1:] >= observed - 1e-9 * max(1.0, abs(float(observed)))
-    estimate = _without_prompts(value, people, side, counts, sums)
+        forms[part] = signs[part] * (kernel(both[part] @ both.T) @ signs)
+    of_prompts = np.add.reduceat(forms, starts, axis=0)
+    within, unbiased = _same_prompt(both, signs, starts, sizes)
+    across = of_prompts.sum(axis=0) - within.sum(axis=0)
+    values = (across + unbiased.sum(axis=0)) / n**2
+    # Rounding must not decide.
+    reached = int((values[1:] >= values[0] - _ROUNDING).sum())
+    interval = None
+    if len(counts) > 1:
+        left = across[0] - 2 * (of_prompts - within)[:, 0] + unbiased[:, 0].sum() - unbiased[:, 0]
+        interval = jackknife_estimate(float(values[0]), left / (n - counts) ** 2).interval(level)
     return {
-        "mmd2": {"value": value, "interval": None if estimate is None else estimate.interval(level)},
-        "mmd2_p": float((1 + reached.sum()) / (1 + PERMUTATIONS)),
+        "mmd2": {"value": float(values[0]), "interval": interval},
+        "mmd2_p": (1 + reached) / (1 + PERMUTATIONS),
     }
 
 
-def _mmd2(inner: Any, outer: Any, cross: Any, n: Any) -> Any:
-    """Combine sums of the kernel over pairs of different texts of each side, and of both, into the unbiased estimate."""
-    return (inner + outer) / (n * (n - 1)) - 2 * cross / n**2
-
-
-def _permuted_signs(starts: np.ndarray, ends: np.ndarray, n: int) -> np.ndarray:
-    """Return the sign of each text's side, observed and then permuted within each prompt: (2 n, permutations + 1)."""
+def _permuted_signs(counts: np.ndarray) -> np.ndarray:
+    """Return the sign of each text's side, observed and then permuted within prompts: (2 n, permutations + 1)."""
     rng = np.random.default_rng(_SEED)
-    signs = np.ones((2 * n, PERMUTATIONS + 1))
-    signs[n:] = -1
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        rows = np.concatenate([np.arange(start, end), np.arange(n + start, n + end)])
-        order = rng.permuted(np.tile(np.arange(len(rows))[:, None], (1, PERMUTATIONS)), axis=0)
-        signs[rows, 1:] = np.where(order < end - start, 1.0, -1.0)
-    return signs
+    parts = []
+    for count in counts.tolist():
+        signs = np.repeat([1.0, -1.0], count)
+        permuted = rng.permuted(np.tile(signs[:, None], (1, PERMUTATIONS)), axis=0)
+        parts.append(np.concatenate([signs[:, None], permuted], axis=1))
+    return np.concatenate(parts)
 
 
-def _without_prompts(
-    value: float, people: np.ndarray, side: np.ndarray, counts: np.ndarray, sums: np.ndarray
-) -> Estimate | None:
-    """Estimate the discrepancy by its values without each prompt in turn; None for fewer than three prompts."""
-    n = len(people)
-    if len(counts) < 3 or (n - counts < 2).any():
-        return None
-    starts = np.cumsum(counts) - counts
-    inner = np.add.reduceat(sums[:n, 0], starts)
-    outer = np.add.reduceat(sums[n:, 1], starts)
-    cross, turned = np.add.reduceat(sums[:n, 1], starts), np.add.reduceat(sums[n:, 0], starts)
-    own = np.empty((3, len(counts)))
-    for p, (start, count) in enumerate(zip(starts.tolist(), counts.tolist(), strict=True)):
-        first, second = people[start : start + count], side[start : start + count]
-        own[:, p] = (
-            kernel(first @ first.T).sum() - count,
-            kernel(second @ second.T).sum() - count,
-            kernel(first @ second.T).sum(),
-        )
-    left = _mmd2(
-        inner.sum() - 2 * inner + own[0],
-        outer.sum() - 2 * outer + own[1],
-        cross.sum() - cross - turned + own[2],
-        n - counts,
-    )
-    return jackknife_estimate(value, left)
+def _same_prompt(
+    both: np.ndarray, signs: np.ndarray, starts: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sum the kernel over pairs on the same prompt, for each prompt and permutation: (p, permutations + 1).
+
+    Returns
+    -------
+    within : pairs of one side less pairs of two, with each text itself
+    unbiased : the same without each text itself, those of one side scaled to the number of those of two; 0 for a
+        prompt with one text of each side
+    """
+    within, unbiased = np.empty((2, len(sizes), signs.shape[1]))
+    for p, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
+        rows = slice(start, start + size)
+        matrix = kernel(both[rows] @ both[rows].T)
+        within[p] = (signs[rows] * (matrix @ signs[rows])).sum(axis=0)
+        total, itself, count = matrix.sum(), np.trace(matrix), size // 2
+        one_side = (total + within[p]) / 2 - itself
+        two_sides = (total - within[p]) / 2
+        unbiased[p] = one_side * count / (count - 1) - two_sides if count > 1 else 0.0
+    return within, unbiased

@@ -14,12 +14,14 @@ from text_metrics.commands.report.command import GRUEN, ReportCommand
 from text_metrics.commands.report.embedding import Encoder
 from text_metrics.commands.report.systems import Prompts
 from text_metrics.commands.shared.metrics import load_metric
-from text_metrics.commands.shared.statistics import holm, smallest_difference, mean_test
+from text_metrics.commands.shared.statistics import holm, mean_test, smallest_difference
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import UNBOUNDED, mean_estimate, signature
 
 # What spaces separate; each character of Chinese and Japanese, which are written without spaces.
-_WORDS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_WORDS = re.compile(
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
+)
 # Texts by which the time of gruen is estimated, and texts that are rated at a time.
 _TIMED, _RATED_AT_ONCE = 64, 512
 # Settings of the encoder that concern gruen, whose models are its own.
@@ -125,7 +127,9 @@ class Scorer:
         if name is not None:
             members = [members for sets in self._prompts.sets for members in sets]
             values = np.array([value for texts in members for value in texts.quality or []])
-            metric = Metric("quality", name, "quality of a text", "higher", "quality", f"The column {name!r}.", UNBOUNDED)
+            metric = Metric(
+                "quality", name, "quality of a text", "higher", "quality", f"The column {name!r}.", UNBOUNDED
+            )
             return Quality(metric, values, signature("quality", column=name))
         if self._command.quality != GRUEN:
             return None

@@ -130,11 +130,13 @@ def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[Re
             if system is not None and prompt is not None:
                 incomplete.setdefault((system, prompt), bad[-1])
         else:
-            assert system is not None and prompt is not None and row.values is not None
+            assert system is not None
+            assert prompt is not None
+            assert row.values is not None
             if columns.id is None and unit.is_single:
                 raise UsageError(
-                    f"{file.path}, row {row.number}: {columns.text!r} is one text: pass --id-key, so that the rows with "
-                    "one value make a set."
+                    f"{file.path}, row {row.number}: {columns.text!r} is one text: pass --id-key, so that the rows "
+                    "with one value make a set."
                 )
             parts.append(_Part(system, prompt, unit.texts, quality, row.number, row.values))
     good = [part for part in parts if (part.system, part.prompt) not in incomplete]
@@ -204,7 +206,10 @@ def _check_row(
     given = row.values.get(columns.quality)
     numbers = given if isinstance(given, list) else [given]
     if len(numbers) != len(unit.texts):
-        return None, f"{columns.quality!r} must have a number for each of the {len(unit.texts)} texts. Got {len(numbers)}"
+        return (
+            None,
+            f"{columns.quality!r} must have a number for each of the {len(unit.texts)} texts. Got {len(numbers)}",
+        )
     try:
         quality = [to_float(number) for number in numbers]
     except TypeError:
