@@ -51,10 +51,8 @@ def run(command: ReportCommand) -> int:
     _show_problems(bad, reading.notes)
     # Imports torch.
     from text_metrics.commands.report.building import build
-    try:
-        from text_metrics.commands.report.page import write_pages
-    except ImportError:
-        write_pages = lambda *a: None  # SEAM
+
+    from text_metrics.commands.report.page import write_pages
 
     try:
         report = build(command, reading, people, prompts)
