@@ -1,0 +1,200 @@
+"""The sentence in words that heads each section of a report. It claims no more than a test shows."""
+
+from typing import Any
+
+from text_metrics.commands.report.formats import (
+    count,
+    decimals,
+    interval,
+    level,
+    listed,
+    number,
+    percent,
+    percent_interval,
+    with_p,
+)
+
+# The share of the prompts, those of least diversity, that the sentence on collapse is about.
+_LEAST = 0.05
+Report = dict[str, Any]
+
+
+def sentences(report: Report) -> dict[str, str]:
+    """Answer the question of each section from the numbers of the report.
+
+    Parameters
+    ----------
+    report : as in `report.json`, without its sentences
+
+    Returns
+    -------
+    dict : `diversity`, `quality`, `likeness`, `people`, `collapse` and `caveats`, each plain text
+    """
+    return {
+        "diversity": _diversity(report),
+        "quality": _quality(report),
+        "likeness": _likeness(report),
+        "people": _people(report),
+        "collapse": _collapse(report),
+        "caveats": _caveats(report),
+    }
+
+
+def comparison(metric: dict[str, Any], first: int, second: int) -> dict[str, Any] | None:
+    """Return the test of two systems in either order, its difference as first - second; None if there is none."""
+    for test in metric["tests"]:
+        if (test["a"], test["b"]) == (first, second):
+            return test
+        if (test["b"], test["a"]) == (first, second):
+            ends = test["interval"]
+            turned = None if test["difference"] is None else -test["difference"]
+            return {**test, "difference": turned, "interval": ends and [-ends[1], -ends[0]]}
+    return None
+
+
+def in_section(report: Report, section: str) -> list[dict[str, Any]]:
+    """Return the metrics of a section, `diversity` or `quality`, in the order of display."""
+    return [metric for metric in report["metrics"] if metric["section"] == section]
+
+
+def _first(report: Report, metric: dict[str, Any], what: str) -> str:
+    """Say which system is first by a metric, and whether a test shows it."""
+    systems, values, order = report["systems"], metric["values"], metric["order"]
+    digits = decimals((value["mean"], value["interval"]) for value in values)
+    if not order:
+        return f"{metric['title']} is undefined for every system."
+    leader = order[0]
+    score = f"{number(values[leader]['mean'], digits)} {interval(values[leader]['interval'], digits)}".strip()
+    if len(order) == 1:
+        alone = "" if len(systems) == 1 else " No other system has a score."
+        return f"{systems[leader]} has {what} of {score} ({level(report)} interval).{alone}"
+    runner = order[1]
+    test = comparison(metric, leader, runner)
+    second = f"{systems[runner]}, the next, has {number(values[runner]['mean'], digits)}"
+    if test is None or test["p_holm"] is None:
+        return f"{systems[leader]} has {what} of {score} and {second}; the difference cannot be tested."
+    adjusted = f"{with_p(test['p_holm'])} after Holm's adjustment"
+    if metric["best"] is not None:
+        difference = f"{number(test['difference'], digits, signed=True)} {interval(test['interval'], digits)}".strip()
+        return (
+            f"{systems[leader]} is first, with {what} of {score}. {second}: a difference of {difference}, {adjusted}."
+        )
+    return (
+        f"No system is shown to be first. {systems[leader]} has {what} of {score} and {second}: "
+        f"no difference is shown ({adjusted})."
+    )
+
+
+def _diversity(report: Report) -> str:
+    main, *rest = in_section(report, "diversity")
+    answer = _first(report, main, f"a mean {main['title']}")
+    rest = [metric for metric in rest if metric["better"] is not None]
+    if main["best"] is None or not rest:
+        return answer
+    leader = main["best"]
+    agreeing = [metric for metric in rest if metric["best"] == leader]
+    against = [metric for metric in rest if metric["best"] not in (leader, None)]
+    undecided = len(rest) - len(agreeing) - len(against)
+    parts = []
+    if agreeing:
+        parts.append(f"{len(agreeing)} also {'shows' if len(agreeing) == 1 else 'show'} it as the first")
+    parts += [f"{metric['title']} shows {report['systems'][metric['best']]} as the first" for metric in against]
+    if undecided:
+        parts.append(f"{undecided} {'shows' if undecided == 1 else 'show'} no system as the first")
+    return f"{answer} Of {count(len(rest), 'other metric')}, {'; '.join(parts)}."
+
+
+def _quality(report: Report) -> str:
+    metrics = in_section(report, "quality")
+    if not metrics:
+        return "Quality was not measured, so that diversity that comes from bad texts cannot be told from any other."
+    answer = _first(report, metrics[0], f"a mean quality ({metrics[0]['title']})")
+    if len(metrics) == 1 or len(report["systems"]) == 1:
+        return answer
+    weighted = metrics[1]
+    if weighted["best"] is None:
+        return f"{answer} Of diversity weighted by quality, no system is shown to have most."
+    leader = report["systems"][weighted["best"]]
+    return f"{answer} Of diversity weighted by quality, {leader} has most."
+
+
+def _likeness(report: Report) -> str:
+    likeness = report["likeness"]
+    if likeness is None:
+        return "There is one system, so that nothing can be compared."
+    partition = likeness["partition"]
+    digits = decimals([(partition["between"], partition["intervals"].get("between"))])
+    ends = interval(partition["intervals"].get("between"), digits)
+    answer = (
+        f"These {partition['n_groups']} systems are effectively {number(partition['between'], digits)} {ends}".strip()
+        + f"; texts of a single one, by chance, would give {number(partition['between_expected'], digits)}. "
+    )
+    if partition["p"] is None:
+        return f"{answer}It cannot be tested."
+    if partition["p"] >= 1 - report["confidence"]:
+        return f"{answer}No difference between the systems is shown (permutation test, {with_p(partition['p'])})."
+    return (
+        f"{answer}They differ (permutation test, {with_p(partition['p'])}), by {percent(partition['share'])} of what "
+        f"is possible beyond chance."
+    )
+
+
+def _people(report: Report) -> str:
+    people = report["people"]
+    if people is None:
+        return "No answers of people were given (--people)."
+    rows = sorted((row for row in people["rows"] if row["system"] is not None), key=lambda row: row["system"])
+    scale = [row for row in people["rows"] if row["system"] is None]
+    names, alpha = report["systems"], 1 - report["confidence"]
+    apart = [names[row["system"]] for row in rows if row["p"] is not None and row["p"] < alpha]
+    rest = [names[row["system"]] for row in rows if row["p"] is None or row["p"] >= alpha]
+    parts = []
+    if apart:
+        largest = max(row["p"] for row in rows if names[row["system"]] in apart)
+        bound = with_p(largest) if len(apart) == 1 else f"each {with_p(largest).replace('=', '≤')}"
+        verb = "differs" if len(apart) == 1 else "differ"
+        parts.append(f"{listed(apart)} {verb} from people (permutation test, {bound}, not adjusted)")
+    if rest:
+        parts.append(f"{'no' if parts else 'No'} difference between people and {listed(rest)} is shown")
+    answer = f"{'; '.join(parts)}."
+    covered = [row for row in rows if row["recall"]["value"] is not None]
+    if covered:
+        most = max(covered, key=lambda row: row["recall"]["value"])
+        recall = f"{percent(most['recall']['value'])} {percent_interval(most['recall']['interval'])}".strip()
+        answer += f" {names[most['system']]} comes near most of people's texts, {recall}"
+        if scale and scale[0]["recall"]["value"] is not None:
+            answer += f"; other people come near {percent(scale[0]['recall']['value'])}"
+        answer += "."
+    return answer
+
+
+def _collapse(report: Report) -> str:
+    metric = in_section(report, "diversity")[0]
+    lowest = []
+    for system, value in zip(report["systems"], metric["values"], strict=True):
+        scores = sorted(score for score in value["scores"] if score is not None)
+        if scores:
+            lowest.append((scores[round(_LEAST * (len(scores) - 1))], system))
+    if not lowest:
+        return "No prompt has a score."
+    lowest.sort(key=lambda pair: pair[0])
+    n = report["prompts"]["n"]
+    extent = f"the 5 % of prompts with the lowest {metric['title']}" if n >= 1 / _LEAST else "the least diverse prompt"
+    answer = f"On {extent}, {lowest[0][1]} scores at most {number(lowest[0][0], 2)}"
+    if len(lowest) > 1:
+        answer += f" and {lowest[-1][1]} at most {number(lowest[-1][0], 2)}"
+        answer += "" if len(lowest) == 2 else "; the other systems are between them"
+    return f"{answer} ({metric['unit']}). This describes the prompts and tests nothing."
+
+
+def _caveats(report: Report) -> str:
+    caveats = report["caveats"]
+    answer = f"{count(len(caveats), 'thing')} could mislead." if caveats else "No fault was found in the texts."
+    main = in_section(report, "diversity")[0]
+    power = next((row for row in report["power"] if row["metric"] == main["name"]), None)
+    if power is None or power["difference"] is None:
+        return answer
+    return (
+        f"{answer} With {count(report['prompts']['n'], 'prompt')}, a test at 80 % power finds differences in mean "
+        f"{main['title']} from {number(power['difference'], 3)}; smaller ones may be missed."
+    )
