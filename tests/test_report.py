@@ -54,6 +54,7 @@ def run(folder, *words, quality=("--quality", "none")):
     keys = () if "--text-key" in words else ("--text-key", "texts", "--id-key", "prompt")
     code = main(["report", *map(str, words), *keys, *quality, "--out", str(out), "--quiet"])
     path = out / "report.json"
+    assert code in (0, 3) or not path.exists()
     return code, json.loads(path.read_text(encoding="utf-8"), parse_constant=pytest.fail) if path.exists() else None
 
 
@@ -304,7 +305,7 @@ def test_people_are_compared_at_equal_numbers(whole, load, unit_vectors):
     texts = [list(map(list, ordered(sets))) for sets in SYSTEMS.values()]
     sample = draw(sorted(PLACES), texts, PEOPLE)
     # Four texts of people make two halves of two, with which two of each system are compared.
-    assert (section["n_texts"], section["n_prompts"], section["k"]) == (12, 6, 5)
+    assert (section["n_texts"], section["n_prompts"], section["k"]) == (12, 6, 1)
     assert [row["system"] for row in section["rows"]] == [0, 1, 2, None]
     for half, other, prompt in zip(sample.people, sample.others, sample.prompts, strict=True):
         assert sorted(half + other) == sorted(PEOPLE[prompt])
@@ -592,6 +593,7 @@ ERRORS = {
     "confidence": (["a.jsonl", "--confidence", "2"], "--confidence must be between 0 and 1"),
     "setting": (["a.jsonl", "--setting", "q=2"], "--setting q: the report has no such setting. It has model,"),
     "people key": (["a.jsonl", "--people-key", "t"], "--people-key requires --people"),
+    "folder": (["a.jsonl", "--out", "b.jsonl"], "--out must be a folder. Got b.jsonl, which is a file"),
     "output": (["a.jsonl", "--cache-dir", "a.jsonl"], "a.jsonl cannot be written, because it is the same file"),
     "quality": (["a.jsonl", "--quality-key", "r"], "a.jsonl: no row can be used: has no 'r'"),
     "many": ([f"{i}=a.jsonl" for i in range(21)], "at most 20 systems can be compared. Got 21"),

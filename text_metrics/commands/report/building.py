@@ -14,7 +14,6 @@ from text_metrics.commands.report.embedding import Embedded, Encoder, embed, rea
 from text_metrics.commands.report.likeness import likeness
 from text_metrics.commands.report.people import compare_with_people, draw
 from text_metrics.commands.report.scores import Quality, Scorer, power
-
 from text_metrics.commands.report.sentences import sentences
 from text_metrics.commands.report.systems import Prompts, Reading, describe_source
 from text_metrics.metrics._core.core_results import VERSION

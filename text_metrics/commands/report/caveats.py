@@ -162,7 +162,12 @@ def add_people(caveats: Caveats, people: System | None, section: dict[str, Any] 
             "people", f"People and systems are compared on {section['n_prompts']:,} of {n_prompts:,} prompts.", []
         )
     if all(row["system"] is not None for row in section["rows"]):
-        caveats.add("people", "People have one text for each prompt: there is no comparison with other people.", [])
+        caveats.add(
+            "people",
+            "People have one text for each prompt: there is no comparison with other people, and the neighbours of "
+            "their texts are on other prompts, so precision, recall, density and coverage tell little.",
+            [],
+        )
     apart = [
         caveats.names[row["system"]] for row in section["rows"] if row["system"] is not None and row["length_warning"]
     ]

@@ -51,7 +51,6 @@ def run(command: ReportCommand) -> int:
     _show_problems(bad, reading.notes)
     # Imports torch.
     from text_metrics.commands.report.building import build
-
     from text_metrics.commands.report.page import write_pages
 
     try:
@@ -70,8 +69,6 @@ def run(command: ReportCommand) -> int:
 
 def _check_outputs(command: ReportCommand) -> None:
     """Raise an error if an output is what is read, or if the folder is a file."""
-    if command.out.exists() and not command.out.is_dir():
-        raise UsageError(f"--out must be a folder. Got {command.out}, which is a file.")
     reads: list[str | Path | None] = [file.path for file in command.files]
     reads += [command.people, *paths_of(command.settings)]
     writes: list[Path | None] = [command.out / name for name in FILES]
@@ -81,6 +78,8 @@ def _check_outputs(command: ReportCommand) -> None:
         check_outputs(reads, [command.out, *writes], folders)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    if command.out.exists() and not command.out.is_dir():
+        raise UsageError(f"--out must be a folder. Got {command.out}, which is a file.")
 
 
 def _show_problems(bad: Sequence[BadRow], notes: Sequence[str]) -> None:

@@ -87,7 +87,8 @@ def compare_with_people(sample: Sample, embedded: Embedded, encoder: Encoder, le
     """Compare each system, and other people, with people."""
     counts = sample.counts
     n = int(counts.sum())
-    k = min(NEIGHBOURS, n - 1)
+    # No more than a text has neighbours on its own prompt, where there are few.
+    k = min(max(1, min(NEIGHBOURS, int(np.median(counts)) - 1)), n - 1)
     vectors = embedded.of([text for texts in sample.people for text in texts])
     reach = nearest_cosines(vectors, k) if k else None
     lengths = word_counts(sample.people)
