@@ -528,6 +528,19 @@ def test_one_system_has_no_comparisons(tmp_path, cache):
     assert all(metric["tests"] == [] and metric["best"] is None for metric in report["metrics"])
 
 
+def test_one_prompt_is_enough(tmp_path, cache):
+    """There are means, but no intervals and no tests."""
+    systems = {name: {"the park": SYSTEMS[name]["the park"][:3]} for name in ("wide", "narrow")}
+    human = write_jsonl(tmp_path / "human.jsonl", [{"prompt": "the park", "texts": PEOPLE["the park"][:1]}])
+    code, report = run(tmp_path, *write_systems(tmp_path, systems), "--people", human, "--cache-dir", cache)
+    assert code == 0
+    assert {test["p"] for metric in report["metrics"] for test in metric["tests"]} == {None}
+    assert report["likeness"]["cosine"]["other_prompts"][0][1] == {"mean": None, "interval": None}
+    assert report["likeness"]["partition"]["between"] > 1
+    assert report["people"]["rows"][0]["mmd2"] == report["people"]["rows"][0]["recall"]
+    assert {entry["kind"] for entry in report["caveats"]} == {"quality", "few", "people"}
+
+
 def test_no_texts_leaves_all_of_them_out(tmp_path, cache):
     secret = {prompt: [f"{text} Xylophone {i}." for i, text in enumerate(texts)] for prompt, texts in PEOPLE.items()}
     rows = rows_of(secret)
@@ -596,6 +609,7 @@ ERRORS = {
     "folder": (["a.jsonl", "--out", "b.jsonl"], "--out must be a folder. Got b.jsonl, which is a file"),
     "output": (["a.jsonl", "--cache-dir", "a.jsonl"], "a.jsonl cannot be written, because it is the same file"),
     "quality": (["a.jsonl", "--quality-key", "r"], "a.jsonl: no row can be used: has no 'r'"),
+    "split": (["a.jsonl", "--split", "test"], "--split is for a folder"),
     "many": ([f"{i}=a.jsonl" for i in range(21)], "at most 20 systems can be compared. Got 21"),
     "model": (["a.jsonl", "b.jsonl", "--setting", "model=./nowhere"], "nowhere"),
 }

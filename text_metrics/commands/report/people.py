@@ -221,6 +221,8 @@ def distance(people: np.ndarray, side: np.ndarray, counts: np.ndarray, level: fl
     Gretton, A., et al. (2012). A kernel two-sample test. JMLR 13, 723-773, equation 3.
     """
     n = len(people)
+    if n < 2:
+        return {"mmd2": {"value": None, "interval": None}, "mmd2_p": None}
     # Prompt by prompt, people's texts before the others.
     both = np.empty((2 * n, people.shape[1]))
     is_people = np.concatenate([np.arange(2 * count) < count for count in counts])

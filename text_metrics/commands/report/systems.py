@@ -90,6 +90,9 @@ def read_systems(command: ReportCommand) -> Reading:
         If a file cannot be read or holds no good row, if there are too many systems, or if rows that are paired by
         their order are not in the same order.
     """
+    paths = [file.path for file in command.files] + ([command.people] if command.people else [])
+    if command.split is not None and not any(path.is_dir() for path in paths):
+        raise UsageError("--split is for a folder of `datasets`.")
     columns = Columns(command.text_key, command.id_key, command.system_key, command.quality_key)
     parts = [_read_file(file, columns, command.split) for file in command.files]
     systems = [system for reading, _ in parts for system in reading.systems]
@@ -199,7 +202,8 @@ def _check_row(
     if row.error or row.values is None:
         return None, row.error
     for key, value in ((columns.id, prompt), (columns.system, system)):
-        if value is None:
+        # A system has a name.
+        if value is None or (value == "" and key == columns.system):
             return None, f"has no {key!r}"
     if columns.quality is None:
         return None, ""
@@ -319,6 +323,7 @@ def pair(systems: Sequence[System]) -> Prompts:
 def describe_source(system: System) -> dict[str, Any]:
     """Return the entry of `sources`: what was read of a system."""
     sizes = [len(members.texts) for members in system.sets.values()]
+    middle = float(np.median(sizes)) if sizes else 0.0
     return {
         "system": system.name,
         "file": str(system.file),
@@ -326,7 +331,7 @@ def describe_source(system: System) -> dict[str, Any]:
         "n_bad": system.n_bad,
         "n_prompts": len(sizes),
         "n_texts": sum(sizes),
-        "set_sizes": [min(sizes), float(np.median(sizes)), max(sizes)] if sizes else None,
+        "set_sizes": [min(sizes), int(middle) if middle.is_integer() else middle, max(sizes)] if sizes else None,
     }
 
 
