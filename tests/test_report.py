@@ -609,6 +609,11 @@ ERRORS = {
     "folder": (["a.jsonl", "--out", "b.jsonl"], "--out must be a folder. Got b.jsonl, which is a file"),
     "output": (["a.jsonl", "--cache-dir", "a.jsonl"], "a.jsonl cannot be written, because it is the same file"),
     "quality": (["a.jsonl", "--quality-key", "r"], "a.jsonl: no row can be used: has no 'r'"),
+    "people": (["a.jsonl", "--people", "b.jsonl", "--text-key", "texts"], "--people requires --id-key"),
+    "same": (
+        ["a.jsonl", "--setting", "same=nli:m"],
+        "--setting same must be a number in [-1, 1], a cosine. Got 'nli:m'",
+    ),
     "split": (["a.jsonl", "--split", "test"], "--split is for a folder"),
     "many": ([f"{i}=a.jsonl" for i in range(21)], "at most 20 systems can be compared. Got 21"),
     "model": (["a.jsonl", "b.jsonl", "--setting", "model=./nowhere"], "nowhere"),

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.report import caveats as warn
-from text_metrics.commands.report.caveats import Caveats
+from text_metrics.commands.report.caveats import find_caveats
 from text_metrics.commands.report.collapse import collapse
 from text_metrics.commands.report.command import ReportCommand
 from text_metrics.commands.report.embedding import Embedded, Encoder, embed, reach
@@ -15,19 +14,15 @@ from text_metrics.commands.report.likeness import likeness
 from text_metrics.commands.report.people import compare_with_people, draw
 from text_metrics.commands.report.scores import Quality, Scorer, power
 from text_metrics.commands.report.sentences import sentences
-from text_metrics.commands.report.systems import Prompts, Reading, describe_source
+from text_metrics.commands.report.systems import Inputs, Prompts, describe_source
 from text_metrics.metrics._core.core_results import VERSION
 
 # Examples of the prompts that a system lacks.
 _EXAMPLES = 10
 
 
-def build(command: ReportCommand, reading: Reading, people: Reading | None, prompts: Prompts) -> dict[str, Any]:
+def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
     """Compute the dict that `report.json` holds.
-
-    Parameters
-    ----------
-    prompts : those that are compared, of the systems of `reading`
 
     Raises
     ------
@@ -35,21 +30,15 @@ def build(command: ReportCommand, reading: Reading, people: Reading | None, prom
         If a setting is invalid.
     """
     encoder = Encoder.of(command)
-    encoder.read().check_found()
-    names = [system.name for system in reading.systems]
+    encoder.check()
+    prompts = inputs.prompts
     texts = prompts.texts()
-    people_sets = {} if people is None else {name: set_.texts for name, set_ in people.systems[0].sets.items()}
-    sample = None if people is None else draw(prompts.ids, texts, people_sets)
-    every = [text for sets in texts for members in sets for text in members]
-    drawn = (
-        []
-        if sample is None
-        else [text for part in (sample.people, sample.others or []) for members in part for text in members]
-    )
+    sample = draw(prompts.ids, texts, inputs.people_texts)
+    of_people = [] if sample is None else [sample.people, sample.others or []]
     with warnings.catch_warnings():
         # The caveats count the same texts by system.
         warnings.filterwarnings("ignore", message=r"\d+ of \d+ ")
-        embedded = embed([*every, *drawn], encoder)
+        embedded = embed((text for sets in [*texts, *of_people] for members in sets for text in members), encoder)
         scorer = Scorer(prompts, encoder, command)
         _tell(encoder, "Scoring")
         metrics, quality = _score(scorer)
@@ -57,21 +46,13 @@ def build(command: ReportCommand, reading: Reading, people: Reading | None, prom
         alike = likeness(texts, embedded, encoder, command.confidence)
         near = None if sample is None else compare_with_people(sample, embedded, encoder, command.confidence)
         reaches = [reach((text for members in sets for text in members), encoder) for sets in texts]
-    strength = power(metrics, command.confidence)
-    caveats = Caveats(names)
-    warn.add_reading(caveats, reading, prompts)
-    warn.add_lengths(caveats, texts)
-    warn.add_reach(caveats, reaches, encoder.read().in_windows)
-    warn.add_quality(caveats, quality, texts, command)
-    warn.add_power(caveats, len(prompts.ids), strength, {metric["name"]: metric["title"] for metric in metrics})
-    warn.add_permutations(caveats, alike, command.confidence)
-    warn.add_people(caveats, None if people is None else people.systems[0], near, len(prompts.ids))
+    names = [system.name for system in inputs.reading.systems]
     report = {
         "version": VERSION,
         "command": command.decisive(),
         "confidence": command.confidence,
         "systems": names,
-        "sources": [describe_source(system) for system in reading.systems],
+        "sources": [describe_source(system) for system in inputs.reading.systems],
         "prompts": {
             "n": len(prompts.ids),
             "n_all": prompts.n_all,
@@ -87,9 +68,9 @@ def build(command: ReportCommand, reading: Reading, people: Reading | None, prom
         "likeness": alike,
         "people": near,
         "collapse": _collapse(prompts, metrics, embedded, command),
-        "caveats": caveats.entries,
-        "power": strength,
+        "power": power(metrics, command.confidence),
     }
+    report["caveats"] = find_caveats(command, inputs, report, quality, reaches)
     report["sentences"] = sentences(report)
     return report
 

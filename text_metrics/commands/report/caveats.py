@@ -8,11 +8,34 @@ from text_metrics.commands.report.command import GRUEN, ReportCommand
 from text_metrics.commands.report.embedding import Reach
 from text_metrics.commands.report.people import LENGTHS_APART, standardized, word_counts
 from text_metrics.commands.report.scores import Quality
-from text_metrics.commands.report.systems import Prompts, Reading, System
+from text_metrics.commands.report.systems import Inputs, Prompts, Reading, System
 from text_metrics.metrics.gruen.gruen_text import is_mostly_other_script
 
 # Fewer prompts than this give intervals that may be too narrow (docs/intervals.md).
 FEW_PROMPTS = 20
+
+
+def find_caveats(
+    command: ReportCommand, inputs: Inputs, report: dict[str, Any], quality: Quality | None, reaches: Sequence[Reach]
+) -> list[dict[str, Any]]:
+    """Return the entries of `caveats`.
+
+    Parameters
+    ----------
+    report : without caveats and sentences
+    quality : of the texts, if it was measured
+    reaches : what the encoder does not read of each system
+    """
+    prompts, texts = inputs.prompts, inputs.prompts.texts()
+    caveats = Caveats(report["systems"])
+    _add_reading(caveats, inputs.reading, prompts)
+    _add_lengths(caveats, texts)
+    _add_reach(caveats, reaches, command.settings.get("long_texts") != "cut")
+    _add_quality(caveats, quality, texts, command)
+    _add_power(caveats, len(prompts.ids), report)
+    _add_permutations(caveats, report["likeness"], command.confidence)
+    _add_people(caveats, inputs.people and inputs.people.systems[0], report["people"], len(prompts.ids))
+    return caveats.entries
 
 
 class Caveats:
@@ -42,7 +65,7 @@ class Caveats:
             self.add(kind, f"{listed} {what}: {effect}.", [name for name, *_ in some])
 
 
-def add_reading(caveats: Caveats, reading: Reading, prompts: Prompts) -> None:
+def _add_reading(caveats: Caveats, reading: Reading, prompts: Prompts) -> None:
     """Add what was set aside, what is missing, and what was rarefied."""
     bad = [(system.name, system.n_bad) for system in reading.systems if system.n_bad]
     unknown = sum(row.system is None for row in reading.bad)
@@ -74,7 +97,7 @@ def add_reading(caveats: Caveats, reading: Reading, prompts: Prompts) -> None:
         )
 
 
-def add_lengths(caveats: Caveats, texts: Sequence[Sequence[list[str]]]) -> None:
+def _add_lengths(caveats: Caveats, texts: Sequence[Sequence[list[str]]]) -> None:
     """Add systems whose lengths differ enough to explain other differences, and empty texts."""
     lengths = [word_counts(sets) for sets in texts]
     apart = []
@@ -99,7 +122,7 @@ def add_lengths(caveats: Caveats, texts: Sequence[Sequence[list[str]]]) -> None:
     caveats.add_counts("empty", counts, "are empty", "they count as texts that mean the same")
 
 
-def add_reach(caveats: Caveats, reaches: Sequence[Reach], in_windows: bool) -> None:
+def _add_reach(caveats: Caveats, reaches: Sequence[Reach], in_windows: bool) -> None:
     """Add texts that the encoder cuts, reads in windows, or does not know."""
     limit = next((reach.limit for reach in reaches if reach.limit is not None), None)
     what = f"are longer than the {limit} tokens that the encoder reads at a time"
@@ -113,7 +136,7 @@ def add_reach(caveats: Caveats, reaches: Sequence[Reach], in_windows: bool) -> N
     )
 
 
-def add_quality(
+def _add_quality(
     caveats: Caveats, quality: Quality | None, texts: Sequence[Sequence[list[str]]], command: ReportCommand
 ) -> None:
     """Add what the quality cannot tell."""
@@ -135,19 +158,19 @@ def add_quality(
         )
 
 
-def add_power(caveats: Caveats, n: int, power: Sequence[dict[str, Any]], titles: dict[str, str]) -> None:
+def _add_power(caveats: Caveats, n: int, report: dict[str, Any]) -> None:
     """Add that there are few prompts, and how large a difference they show."""
     if n >= FEW_PROMPTS:
         return
-    shown = next(iter(power), None)
     size = ""
-    if shown is not None:
-        name = titles[shown["metric"]]
-        size = f" A test finds a difference in mean {name} from {shown['difference']:.3g} on, at 80 % power."
+    if report["power"]:
+        shown = report["power"][0]
+        (title,) = (metric["title"] for metric in report["metrics"] if metric["name"] == shown["metric"])
+        size = f" A test finds a difference in mean {title} from {shown['difference']:.3g} on, at 80 % power."
     caveats.add("few", f"With {n} {_plural(n, 'prompt')}, intervals may be too narrow or missing.{size}")
 
 
-def add_people(caveats: Caveats, people: System | None, section: dict[str, Any] | None, n_prompts: int) -> None:
+def _add_people(caveats: Caveats, people: System | None, section: dict[str, Any] | None, n_prompts: int) -> None:
     """Add what limits the comparison with people."""
     if people is None:
         return
@@ -180,7 +203,7 @@ def add_people(caveats: Caveats, people: System | None, section: dict[str, Any] 
         )
 
 
-def add_permutations(caveats: Caveats, section: dict[str, Any] | None, level: float) -> None:
+def _add_permutations(caveats: Caveats, section: dict[str, Any] | None, level: float) -> None:
     """Add that pairs of systems are too many for their permutation tests."""
     if section is None:
         return

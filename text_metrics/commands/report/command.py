@@ -77,6 +77,11 @@ class ReportCommand:
             raise UsageError(f"at most {MOST_SYSTEMS} systems can be compared. Got {len(names)}.")
         if self.people_key is not None and self.people is None:
             raise UsageError("--people-key requires --people.")
+        if self.people is not None and self.id_key is None:
+            raise UsageError("--people requires --id-key, by which their texts and those of systems are paired.")
+        same = self.settings.get("same", 0.0)
+        if isinstance(same, bool) or not isinstance(same, (int, float)) or not -1 <= same <= 1:
+            raise UsageError(f"--setting same must be a number in [-1, 1], a cosine. Got {same!r}.")
 
     @property
     def embeddings(self) -> Path:

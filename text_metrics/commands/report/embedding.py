@@ -12,6 +12,7 @@ from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_inputs import parse_embeddings, parse_sets
 from text_metrics.metrics._core.core_models import load_encoder
 from text_metrics.metrics._core.core_tokens import count_tokens
+from text_metrics.metrics.vendi_embed.vendi_embed_settings import VendiSettings
 
 # Texts embedded and kept together: a killed process loses at most these.
 _TEXTS_AT_ONCE = 1000
@@ -19,19 +20,32 @@ _TEXTS_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Encoder:
-    """The encoder of a report: the settings that metrics take, with a cache that they share."""
+    """The encoder of a report.
+
+    Parameters
+    ----------
+    settings : as metrics take them, with a cache that they share
+    classes : settings of the classes of texts that say the same
+    quiet : whether to show no progress
+    """
 
     settings: dict[str, Any]
+    classes: dict[str, Any]
     quiet: bool
 
     @classmethod
     def of(cls, command: ReportCommand) -> "Encoder":
         """Make the encoder that a command names."""
-        settings = {name: value for name, value in command.settings.items() if name != "same"}
-        return cls({**settings, "cache_dir": str(command.embeddings)}, command.quiet)
+        settings = dict(command.settings)
+        classes = {"kernel": "classes", "q": 0} | ({"same": settings.pop("same")} if "same" in settings else {})
+        return cls({**settings, "cache_dir": str(command.embeddings)}, classes, command.quiet)
+
+    def check(self) -> None:
+        """Raise an error, before anything is computed, for a setting that is invalid or a model that is missing."""
+        VendiSettings(**self.settings, **self.classes).check_found()
 
     def read(self) -> EncoderSettings:
-        """Check the settings."""
+        """Return the settings as the core takes them."""
         return EncoderSettings(**self.settings, progress=False)
 
 

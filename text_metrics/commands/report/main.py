@@ -32,7 +32,7 @@ from pathlib import Path
 from text_metrics.commands.jobs.exits import EXIT_BAD_ROWS, end
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.report.command import ReportCommand, parse_command
-from text_metrics.commands.report.systems import BadRow, bad_lines, pair, read_people, read_systems
+from text_metrics.commands.report.systems import BadRow, bad_lines, read_inputs
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import paths_of
@@ -44,27 +44,24 @@ FILES = ("report.json", "index.html", "table.md", "table.tex", "bad.jsonl")
 def run(command: ReportCommand) -> int:
     """Make the report; returns the exit code."""
     _check_outputs(command)
-    reading = read_systems(command)
-    people = None if command.people is None else read_people(command)
-    prompts = pair(reading.systems)
-    bad = [*reading.bad, *(people.bad if people else [])]
-    _show_problems(bad, reading.notes)
+    inputs = read_inputs(command)
+    _show_problems(inputs.bad, inputs.reading.notes)
     # Imports torch.
     from text_metrics.commands.report.building import build
     from text_metrics.commands.report.page import write_pages
 
     try:
-        report = build(command, reading, people, prompts)
+        report = build(command, inputs)
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
     text = json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False)
     write_text(command.out / "report.json", text + "\n")
     write_pages(report, command.out, command.texts)
-    _write_bad(command, bad)
+    _write_bad(command, inputs.bad)
     if command.cache_dir is None:
         shutil.rmtree(command.embeddings, ignore_errors=True)
     print(command.out / "index.html")
-    return EXIT_BAD_ROWS if bad else 0
+    return EXIT_BAD_ROWS if inputs.bad else 0
 
 
 def _check_outputs(command: ReportCommand) -> None:

@@ -89,11 +89,7 @@ QUALITY_VENDI = Metric(
 
 
 class Quality(NamedTuple):
-    """The quality of each text, set after set, and what rated it.
-
-    values : ndarray of shape (n,)
-    caveats : what could mislead about it
-    """
+    """The quality of each text, set after set, ndarray of shape (n,), and what rated it."""
 
     metric: Metric
     values: np.ndarray
@@ -144,8 +140,7 @@ class Scorer:
         weighted = quality is not None and bool(((quality.values >= 0) & (quality.values <= 1)).all())
         by_set = {} if quality is None or not weighted else {"quality": self._split(quality.values)}
         vendi = self._compute("vendi_embed", **self._encoder.settings, **by_set)
-        same = {name: value for name, value in self._command.settings.items() if name == "same"}
-        classes = self._compute("vendi_embed", kernel="classes", q=0, **same, **self._encoder.settings)
+        classes = self._compute("vendi_embed", **self._encoder.classes, **self._encoder.settings)
         chamfer = self._compute("chamfer_diversity", **self._encoder.settings)
         bleu = self._compute("self_bleu", repetition=True, details=True)
         columns = {name: [row[name] for row in bleu["details"]] for name in ("distinct_2", "compression_ratio")}

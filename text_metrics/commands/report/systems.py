@@ -291,6 +291,36 @@ class Prompts(NamedTuple):
         return int(sizes.min()) if sizes.min() < sizes.max() else None
 
 
+class Inputs(NamedTuple):
+    """What a report is made from: the systems, people or None, and the prompts that are compared."""
+
+    reading: Reading
+    people: Reading | None
+    prompts: Prompts
+
+    @property
+    def bad(self) -> list[BadRow]:
+        """The rows of all files that are set aside."""
+        return [*self.reading.bad, *(self.people.bad if self.people else [])]
+
+    @property
+    def people_texts(self) -> dict[str, list[str]]:
+        """The texts of people by prompt."""
+        return {prompt: members.texts for prompt, members in self.people.systems[0].sets.items()} if self.people else {}
+
+
+def read_inputs(command: ReportCommand) -> Inputs:
+    """Read all files, and pair the systems.
+
+    Raises
+    ------
+    UsageError
+        As `read_systems` and `pair` do.
+    """
+    reading = read_systems(command)
+    return Inputs(reading, None if command.people is None else read_people(command), pair(reading.systems))
+
+
 def pair(systems: Sequence[System]) -> Prompts:
     """Pair the sets of all systems by the prompt.
 
