@@ -208,6 +208,8 @@ def _check_row(
     if columns.quality is None:
         return None, ""
     given = row.values.get(columns.quality)
+    if given is None:
+        return None, f"has no {columns.quality!r}"
     numbers = given if isinstance(given, list) else [given]
     if len(numbers) != len(unit.texts):
         return (
