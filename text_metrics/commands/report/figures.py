@@ -39,12 +39,13 @@ _MEASURES = {
 
 
 class Picture(NamedTuple):
-    """A picture: the section that it belongs to, the name of its file, its caption and its SVG."""
+    """A picture: its section, the name of its file, its caption, its SVG, and whether its width grows with systems."""
 
     section: str
     name: str
     caption: str
     svg: str
+    wide: bool = False
 
 
 class Row(NamedTuple):
@@ -134,7 +135,7 @@ def _plane(report: Report) -> list[Picture]:
     for i in systems:
         scores = zip(*(value["scores"] for value in pairs[i]), strict=True)
         points = [(horizontal(x), vertical(y)) for x, y in scores if x is not None and y is not None]
-        parts.append(dots(points, stroke=color(i), stroke_width=3, stroke_opacity=_faint(len(points))))
+        parts.append(dots(points, stroke=color(i), stroke_width=3, stroke_opacity=_faint(len(points) * len(systems))))
     digits = [decimals((value["mean"], value["interval"]) for value in metric["values"]) for metric in (across, up)]
     said = []
     for i in systems:
@@ -166,17 +167,17 @@ def _cross(system: int, pair: Sequence[dict[str, Any]], scales: Sequence[Scale],
     parts = []
     for width, stroke in ((5, "var(--page)"), (2.5, color(system))):
         if across["interval"] is not None:
-            low, high = map(horizontal, across["interval"])
+            low, high = (horizontal(end) for end in across["interval"])
             parts.append(line(low, y, high, y, stroke, stroke_width=width))
         if up["interval"] is not None:
-            low, high = map(vertical, up["interval"])
+            low, high = (vertical(end) for end in up["interval"])
             parts.append(line(x, low, x, high, stroke, stroke_width=width))
     return "".join([*parts, mark(system, x, y, words, radius=6.5)])
 
 
 def _faint(n: int) -> float:
     """Return the opacity of so many dots."""
-    return round(min(max(12 / max(n, 1) ** 0.7, 0.12), 0.5), 2)
+    return round(min(max(12 / max(n, 1) ** 0.6, 0.12), 0.6), 2)
 
 
 def _vertical_axis(vertical: Scale, left: float, right: float, metric: dict[str, Any]) -> str:
@@ -193,12 +194,12 @@ def _vertical_axis(vertical: Scale, left: float, right: float, metric: dict[str,
 
 def _legend(names: Sequence[str], systems: Sequence[int], width: float, top: float) -> tuple[list[str], float]:
     """Lay out marks with names in rows."""
-    column = min(max(width_of(names[i]) for i in systems) + 34, width)
+    column = min(max(width_of(names[i]) for i in systems) + 34, width / 2)
     n_columns = max(int(width // column), 1)
     parts = []
     for place, i in enumerate(systems):
         x, y = column * (place % n_columns), top + 20 * (place // n_columns)
-        room = int((width - 24) / width_of("n"))
+        room = round((column - 34) / width_of("n"))
         label = names[i] if len(names[i]) <= room else f"{names[i][: room - 1]}…"
         parts += [mark(i, x + 10, y, names[i]), text(x + 22, y + 4, label)]
     return parts, 20 * -(-len(systems) // n_columns)
@@ -214,12 +215,10 @@ def _likeness(report: Report) -> list[Picture]:
     }
     means = [cell["mean"] for key in matrices for row in likeness["cosine"][key] for cell in row]
     largest = max([mean for mean in means if mean is not None], default=1.0)
-    drawn = [
-        Picture(
-            "likeness", f"cosine_{key}", caption, _matrix(report["systems"], likeness["cosine"][key], title, largest)
-        )
-        for key, (title, caption) in matrices.items()
-    ]
+    drawn = []
+    for key, (title, caption) in matrices.items():
+        matrix = _matrix(report["systems"], likeness["cosine"][key], title, largest)
+        drawn.append(Picture("likeness", f"cosine_{key}", caption, matrix, wide=True))
     return [*drawn, _partition(likeness["partition"])]
 
 
@@ -245,7 +244,7 @@ def _matrix(names: Sequence[str], cells: Sequence[Sequence[dict]], title: str, l
             parts.append(f"<g><title>{escape(words)}</title>{heat}{label}</g>")
             if j >= i:
                 said.append(words)
-    return svg(max(left + side * n, _WIDTH), top + 30 + side * n, f"{title}: mean cosine. {'; '.join(said)}.", parts)
+    return svg(left + side * n, top + 30 + side * n, f"{title}: mean cosine. {'; '.join(said)}.", parts)
 
 
 def _short(value: float | None) -> str:
@@ -259,7 +258,7 @@ def _partition(partition: dict[str, Any]) -> Picture:
     horizontal = Scale(1, n, 16, width - 16)
     ends = partition["intervals"].get("between")
     value, expected = partition["between"], partition["between_expected"]
-    digits = decimals([(value, ends)])
+    digits = decimals([(value, ends)], least=2)
     parts = [
         text(0, 16, "How many systems?", font_weight=600, font_size=FONT + 1),
         axis(horizontal, 54, 94, ["effective number of different systems"]),
@@ -313,7 +312,7 @@ def _collapse(report: Report) -> list[Picture]:
     if not held:
         return []
     width, row_height, n_bins = _WIDER, 34, 48
-    left = min(max(width_of(label) for label in report["systems"]) + 28, 0.3 * width)
+    left = min(max(width_of(label) for label in report["systems"]) + 28, 0.38 * width)
     horizontal = scale(held, left, width - 10)
     step = (horizontal.high - horizontal.low) / n_bins
     bins = [[0] * n_bins for _ in scores]

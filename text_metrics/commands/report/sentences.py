@@ -123,7 +123,7 @@ def _likeness(report: Report) -> str:
     if likeness is None:
         return "There is one system, so that nothing can be compared."
     partition = likeness["partition"]
-    digits = decimals([(partition["between"], partition["intervals"].get("between"))])
+    digits = decimals([(partition["between"], partition["intervals"].get("between"))], least=2)
     ends = interval(partition["intervals"].get("between"), digits)
     answer = (
         f"These {partition['n_groups']} systems are effectively {number(partition['between'], digits)} {ends}".strip()
@@ -161,9 +161,11 @@ def _people(report: Report) -> str:
     if covered:
         most = max(covered, key=lambda row: row["recall"]["value"])
         recall = f"{percent(most['recall']['value'])} {percent_interval(most['recall']['interval'])}".strip()
-        answer += f" {names[most['system']]} comes near most of people's texts, {recall}"
+        answer += (
+            f" {names[most['system']]} has the highest recall: {recall} of people's texts have one of its texts nearby"
+        )
         if scale and scale[0]["recall"]["value"] is not None:
-            answer += f"; other people come near {percent(scale[0]['recall']['value'])}"
+            answer += f"; between two halves of the people it is {percent(scale[0]['recall']['value'])}"
         answer += "."
     return answer
 
