@@ -225,13 +225,33 @@ def test_sentences_claim_what_a_test_shows():
         report["metrics"][0]["tests"][0]["p_holm"] = None
         report["likeness"]["partition"]["p"] = 0.4
         for row in report["people"]["rows"]:
-            row["p"] = 0.4
+            row["p"] = row["mmd2_p"] = 0.4
 
     said = changed(undecided)["sentences"]
     assert not re.search("is first|differ from|They differ", " ".join(said.values()))
     assert "cannot be tested" in said["diversity"]
     assert "No difference between the systems is shown" in said["likeness"]
     assert "No difference between people and gpt, llama and qwen is shown" in said["people"]
+
+
+def test_sentences_about_people_and_collapse_read_the_numbers():
+    def change(report):
+        for row in report["people"]["rows"]:
+            row["p"], row["mmd2_p"] = (0.01, 0.5) if row["system"] == 1 else (0.03, 0.04)
+            row["recall"]["value"] = 1.0
+        values = report["metrics"][0]["values"]
+        # Equal scores make no system the least diverse; neither does a prompt without a score.
+        values[0]["scores"], values[1]["scores"] = [2.0, 1.0, 1.0, None, 3.0, 1.5], [2.0, 2.0, 2.0, 1.0, 2.0, 2.0]
+        values[2]["scores"] = [3.0] * 6
+
+    said = {name: text.replace("\u00a0", " ") for name, text in changed(change)["sentences"].items()}
+    assert said["people"] == (
+        "llama differs from people (p = 0.020, twice the smaller of two permutation tests); no difference between "
+        "people and gpt and qwen is shown. The share of people's texts that have a text of the system nearby is 100 %; "
+        "between two halves of the people it is 100 %."
+    )
+    assert "gpt scores 1.00 and qwen 3.00; the other" in said["collapse"]
+    assert "gpt is the least diverse of all on 3 of 6 prompts." in said["collapse"]
 
 
 def test_a_report_of_one_system_compares_nothing(tmp_path):

@@ -36,6 +36,8 @@ _MEASURES = {
     "density": ("Density", "People's neighbourhoods around a text of the system, divided by k.", "higher is nearer →"),
     "mmd2": ("MMD²", "The squared kernel distance of the system's texts and people's, unbiased.", "← lower is nearer"),
 }
+# Of these, the axis is from 0 to 1.
+_SHARES = ("recall", "precision", "coverage")
 
 
 class Picture(NamedTuple):
@@ -92,12 +94,18 @@ def _arrow(metric: dict[str, Any]) -> str:
     return {"higher": f"{words} →", "lower": f"← {words}", None: ""}[metric["better"]]
 
 
-def intervals(title: str, rows: Sequence[Row], axis_titles: Sequence[str], reference: float | None = None) -> str:
-    """Draw a mark with its interval for each row; `reference` is a dashed line."""
+def intervals(
+    title: str,
+    rows: Sequence[Row],
+    axis_titles: Sequence[str],
+    held: Sequence[float] = (),
+    reference: float | None = None,
+) -> str:
+    """Draw a mark with its interval for each row; the axis holds `held` too, and `reference` is a dashed line."""
     left = min(max(width_of(row.label) for row in rows) + 16, 0.4 * _WIDTH)
     bottom = _TOP + _ROW * len(rows)
     values = [end for row in rows for end in [row.value, *(row.ends or [])]]
-    horizontal = scale([*values, *([] if reference is None else [reference])], left, _WIDTH - 10)
+    horizontal = scale([*values, *held, *([] if reference is None else [reference])], left, _WIDTH - 10)
     titles = [line for line in axis_titles if line]
     parts = [text(0, 16, title, font_weight=600, font_size=FONT + 1), axis(horizontal, _TOP, bottom, titles)]
     if reference is not None:
@@ -299,7 +307,8 @@ def _people(report: Report) -> list[Picture]:
         ]
         if rows:
             scales = [row.value for row in rows if row.system is None]
-            picture = intervals(title, rows, [arrow], scales[0] if scales else None)
+            held = (0, 1) if key in _SHARES else ()
+            picture = intervals(title, rows, [arrow], held, scales[0] if scales else None)
             drawn.append(Picture("people", f"people_{key}", caption, picture))
     return drawn
 

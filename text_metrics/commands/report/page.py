@@ -229,7 +229,11 @@ def _caveats(report: Report) -> str:
     if report["likeness"] is not None:
         signed.append(("Between systems", report["likeness"]["partition"]["signature"]))
     parts.append(f"<h3>Signatures</h3>{_definitions(signed)}")
-    options = [(option, json.dumps(value, ensure_ascii=False)) for option, value in report["command"].items()]
+    options = [
+        (option, json.dumps(value, ensure_ascii=False))
+        for option, value in report["command"].items()
+        if value is not None
+    ]
     parts.append(f"<h3>Options</h3>{_definitions(options)}")
     return "".join(parts)
 

@@ -239,7 +239,7 @@ def sources_table(report: Report) -> Table:
             _named(report, source["system"]),
             Cell(source["file"], words=True),
             *(Cell(integer(source[key])) for key in ("n_rows", "n_bad", "n_prompts", "n_texts")),
-            Cell(" / ".join(integer(size) for size in source["set_sizes"])),
+            Cell(" / ".join(f"{size:g}" for size in source["set_sizes"])),
         ]
         for source in report["sources"]
     ]
