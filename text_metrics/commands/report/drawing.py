@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 FONT = 12
 # About the width of a character of a sans-serif font, in units of its size.
-_CHARACTER = 0.58
+_CHARACTER = 0.62
 # Light and dark values. The hues stay apart for the colour-blind, and a mark differs by its shape too.
 _COLORS = {
     "page": ("#ffffff", "#15181d"),
@@ -28,6 +28,8 @@ _COLORS = {
     "s5": ("#3d9bdc", "#b5e0ff"),
     "s6": ("#4a4a4a", "#9aa0a8"),
 }
+# Control characters and surrogates, and those that turn the direction of writing.
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
 _N_HUES = 7
 # Outlines of unit radius; 7 hues and 4 shapes make 28 different marks.
 _SHAPES: Sequence[Sequence[tuple[float, float]]] = (
@@ -163,8 +165,8 @@ def tick_labels(values: Sequence[float]) -> list[str]:
 
 
 def escape(words: str) -> str:
-    """Escape a text for SVG and HTML; characters that XML does not allow become `�`."""
-    return html.escape(re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", words))
+    """Escape a text for SVG and HTML; what XML does not allow, or what reorders the text after it, becomes `�`."""
+    return html.escape(_FORBIDDEN.sub("\ufffd", words))
 
 
 def _attributes(options: dict[str, object]) -> str:

@@ -36,15 +36,18 @@ _MEASURES = {
     "density": ("Density", "People's neighbourhoods around a text of the system, divided by k.", "higher is nearer →"),
     "mmd2": ("MMD²", "The squared kernel distance of the system's texts and people's, unbiased.", "← lower is nearer"),
 }
+# Of these, the axis is from 0 to 1.
+_SHARES = ("recall", "precision", "coverage")
 
 
 class Picture(NamedTuple):
-    """A picture: the section that it belongs to, the name of its file, its caption and its SVG."""
+    """A picture: its section, the name of its file, its caption, its SVG, and whether its width grows with systems."""
 
     section: str
     name: str
     caption: str
     svg: str
+    wide: bool = False
 
 
 class Row(NamedTuple):
@@ -91,12 +94,18 @@ def _arrow(metric: dict[str, Any]) -> str:
     return {"higher": f"{words} →", "lower": f"← {words}", None: ""}[metric["better"]]
 
 
-def intervals(title: str, rows: Sequence[Row], axis_titles: Sequence[str], reference: float | None = None) -> str:
-    """Draw a mark with its interval for each row; `reference` is a dashed line."""
+def intervals(
+    title: str,
+    rows: Sequence[Row],
+    axis_titles: Sequence[str],
+    held: Sequence[float] = (),
+    reference: float | None = None,
+) -> str:
+    """Draw a mark with its interval for each row; the axis holds `held` too, and `reference` is a dashed line."""
     left = min(max(width_of(row.label) for row in rows) + 16, 0.4 * _WIDTH)
     bottom = _TOP + _ROW * len(rows)
     values = [end for row in rows for end in [row.value, *(row.ends or [])]]
-    horizontal = scale([*values, *([] if reference is None else [reference])], left, _WIDTH - 10)
+    horizontal = scale([*values, *held, *([] if reference is None else [reference])], left, _WIDTH - 10)
     titles = [line for line in axis_titles if line]
     parts = [text(0, 16, title, font_weight=600, font_size=FONT + 1), axis(horizontal, _TOP, bottom, titles)]
     if reference is not None:
@@ -134,7 +143,7 @@ def _plane(report: Report) -> list[Picture]:
     for i in systems:
         scores = zip(*(value["scores"] for value in pairs[i]), strict=True)
         points = [(horizontal(x), vertical(y)) for x, y in scores if x is not None and y is not None]
-        parts.append(dots(points, stroke=color(i), stroke_width=3, stroke_opacity=_faint(len(points))))
+        parts.append(dots(points, stroke=color(i), stroke_width=3, stroke_opacity=_faint(len(points) * len(systems))))
     digits = [decimals((value["mean"], value["interval"]) for value in metric["values"]) for metric in (across, up)]
     said = []
     for i in systems:
@@ -166,17 +175,17 @@ def _cross(system: int, pair: Sequence[dict[str, Any]], scales: Sequence[Scale],
     parts = []
     for width, stroke in ((5, "var(--page)"), (2.5, color(system))):
         if across["interval"] is not None:
-            low, high = map(horizontal, across["interval"])
+            low, high = (horizontal(end) for end in across["interval"])
             parts.append(line(low, y, high, y, stroke, stroke_width=width))
         if up["interval"] is not None:
-            low, high = map(vertical, up["interval"])
+            low, high = (vertical(end) for end in up["interval"])
             parts.append(line(x, low, x, high, stroke, stroke_width=width))
     return "".join([*parts, mark(system, x, y, words, radius=6.5)])
 
 
 def _faint(n: int) -> float:
     """Return the opacity of so many dots."""
-    return round(min(max(12 / max(n, 1) ** 0.7, 0.12), 0.5), 2)
+    return round(min(max(12 / max(n, 1) ** 0.6, 0.12), 0.6), 2)
 
 
 def _vertical_axis(vertical: Scale, left: float, right: float, metric: dict[str, Any]) -> str:
@@ -193,12 +202,12 @@ def _vertical_axis(vertical: Scale, left: float, right: float, metric: dict[str,
 
 def _legend(names: Sequence[str], systems: Sequence[int], width: float, top: float) -> tuple[list[str], float]:
     """Lay out marks with names in rows."""
-    column = min(max(width_of(names[i]) for i in systems) + 34, width)
+    column = min(max(width_of(names[i]) for i in systems) + 34, width / 2)
     n_columns = max(int(width // column), 1)
     parts = []
     for place, i in enumerate(systems):
         x, y = column * (place % n_columns), top + 20 * (place // n_columns)
-        room = int((width - 24) / width_of("n"))
+        room = round((column - 34) / width_of("n"))
         label = names[i] if len(names[i]) <= room else f"{names[i][: room - 1]}…"
         parts += [mark(i, x + 10, y, names[i]), text(x + 22, y + 4, label)]
     return parts, 20 * -(-len(systems) // n_columns)
@@ -214,12 +223,10 @@ def _likeness(report: Report) -> list[Picture]:
     }
     means = [cell["mean"] for key in matrices for row in likeness["cosine"][key] for cell in row]
     largest = max([mean for mean in means if mean is not None], default=1.0)
-    drawn = [
-        Picture(
-            "likeness", f"cosine_{key}", caption, _matrix(report["systems"], likeness["cosine"][key], title, largest)
-        )
-        for key, (title, caption) in matrices.items()
-    ]
+    drawn = []
+    for key, (title, caption) in matrices.items():
+        matrix = _matrix(report["systems"], likeness["cosine"][key], title, largest)
+        drawn.append(Picture("likeness", f"cosine_{key}", caption, matrix, wide=True))
     return [*drawn, _partition(likeness["partition"])]
 
 
@@ -245,7 +252,7 @@ def _matrix(names: Sequence[str], cells: Sequence[Sequence[dict]], title: str, l
             parts.append(f"<g><title>{escape(words)}</title>{heat}{label}</g>")
             if j >= i:
                 said.append(words)
-    return svg(max(left + side * n, _WIDTH), top + 30 + side * n, f"{title}: mean cosine. {'; '.join(said)}.", parts)
+    return svg(left + side * n, top + 30 + side * n, f"{title}: mean cosine. {'; '.join(said)}.", parts)
 
 
 def _short(value: float | None) -> str:
@@ -259,7 +266,7 @@ def _partition(partition: dict[str, Any]) -> Picture:
     horizontal = Scale(1, n, 16, width - 16)
     ends = partition["intervals"].get("between")
     value, expected = partition["between"], partition["between_expected"]
-    digits = decimals([(value, ends)])
+    digits = decimals([(value, ends)], least=2)
     parts = [
         text(0, 16, "How many systems?", font_weight=600, font_size=FONT + 1),
         axis(horizontal, 54, 94, ["effective number of different systems"]),
@@ -300,7 +307,8 @@ def _people(report: Report) -> list[Picture]:
         ]
         if rows:
             scales = [row.value for row in rows if row.system is None]
-            picture = intervals(title, rows, [arrow], scales[0] if scales else None)
+            held = (0, 1) if key in _SHARES else ()
+            picture = intervals(title, rows, [arrow], held, scales[0] if scales else None)
             drawn.append(Picture("people", f"people_{key}", caption, picture))
     return drawn
 
@@ -313,7 +321,7 @@ def _collapse(report: Report) -> list[Picture]:
     if not held:
         return []
     width, row_height, n_bins = _WIDER, 34, 48
-    left = min(max(width_of(label) for label in report["systems"]) + 28, 0.3 * width)
+    left = min(max(width_of(label) for label in report["systems"]) + 28, 0.38 * width)
     horizontal = scale(held, left, width - 10)
     step = (horizontal.high - horizontal.low) / n_bins
     bins = [[0] * n_bins for _ in scores]

@@ -28,12 +28,12 @@ _SPECIAL = {
     "#": r"\#",
     "%": r"\%",
     "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
+    "^": r"\^{}",
+    "~": r"\~{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    "`": r"\textasciigrave{}",
+    "`": r"\`{}",
     # After the end of a row, a bracket or an asterisk would be its argument.
     "[": "{[}",
     "]": "{]}",
@@ -88,8 +88,8 @@ def latex(tables: Sequence["Table"]) -> str:
 
 
 def escape(words: str) -> str:
-    """Return a text as LaTeX in ASCII: on one line, a character that pdflatex does not have as `U+` and its number."""
-    line = unicodedata.normalize("NFC", " ".join(words.split()))
+    """Return a text as LaTeX in ASCII: on one line, a character that pdflatex does not have as `<U+901A>`."""
+    line = unicodedata.normalize("NFC", re.sub(r"[^\S\u00a0\u202f]+", " ", words).strip())
     # Two hyphens or two apostrophes would become one character.
     return re.sub(r"([-'])(?=\1)", r"\1{}", "".join(map(_character, line)))
 
@@ -102,7 +102,7 @@ def _character(char: str) -> str:
     letter, accent = unicodedata.normalize("NFD", char)[0], unicodedata.normalize("NFD", char)[1:]
     if letter.isascii() and letter.isalpha() and accent in _ACCENTS:
         return f"{_ACCENTS[accent]}{{{letter}}}"
-    return f"U+{ord(char):04X}"
+    return rf"\textless{{}}U+{ord(char):04X}\textgreater{{}}"
 
 
 def _table(table: "Table") -> str:
@@ -113,6 +113,7 @@ def _table(table: "Table") -> str:
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape(caption.strip())}}}",
+        r"\smallskip",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}",
         r"\toprule",

@@ -14,6 +14,7 @@ from text_metrics.commands.report.tables import (
     Table,
     differ_table,
     least_table,
+    matrix_of_tests,
     missing_table,
     pairs_table,
     partition_table,
@@ -21,7 +22,6 @@ from text_metrics.commands.report.tables import (
     power_table,
     scores_table,
     sources_table,
-    tests_table,
     write_latex,
     write_markdown,
 )
@@ -30,8 +30,8 @@ from text_metrics.commands.shared.pages import html_page
 
 # In characters: a longer text is folded, with so many of its characters in sight.
 _LONG, _SEEN = 320, 160
-# So many systems are named in the title.
-_NAMED = 4
+# In rows: a longer table scrolls in its box.
+_TALL = 24
 QUESTIONS = {
     "diversity": "Which says more?",
     "quality": "At what quality?",
@@ -88,13 +88,7 @@ def page(report: Report, drawn: Sequence[Picture], texts: bool) -> str:
             f'<section id="{key}"><h2>{question}</h2><p class="answer">{escape(report["sentences"][key])}</p>'
             f"{figures}{bodies[key]}</section>"
         )
-    names = report["systems"]
-    shown = (
-        listed(names)
-        if len(names) <= _NAMED
-        else f"{', '.join(names[: _NAMED - 1])} and {len(names) - _NAMED + 1} more"
-    )
-    return html_page(f"Diversity of {escape(shown)}", _introduction(report), "".join(parts), STYLE)
+    return html_page(f"Diversity of {escape(listed(report['systems']))}", _introduction(report), "".join(parts), STYLE)
 
 
 def _introduction(report: Report) -> list[str]:
@@ -119,8 +113,10 @@ def _named(name: str, system: int | None) -> str:
 
 
 def _figure(picture: Picture) -> str:
-    caption = f"<figcaption>{escape(picture.caption)}</figcaption>" if picture.caption else ""
-    return f'<figure class="{picture.name}"><div class="wide">{picture.svg}</div>{caption}</figure>'
+    """Format a picture with its caption, in a box that scrolls; those that may be wider than a phone get the focus."""
+    focus = f' tabindex="0" role="region" aria-label="{escape(picture.caption)}"' if picture.wide else ""
+    caption = f"<figcaption>{escape(picture.caption)}</figcaption>"
+    return f'<figure class="{picture.name}"><div class="wide"{focus}>{picture.svg}</div>{caption}</figure>'
 
 
 def _tables(tables: Iterable[Table | None]) -> str:
@@ -139,9 +135,11 @@ def _table(table: Table) -> str:
         for row in table.rows
     )
     label = f"caption-{escape(table.name)}"
+    tall = " tall" if len(table.rows) > _TALL else ""
+    named = f'aria-labelledby="{label}"'
     return (
         f'<p class="caption" id="{label}">{escape(f"{table.caption} {table.legend}".strip())}</p>'
-        f'<div class="wide" tabindex="0" role="region" aria-labelledby="{label}"><table aria-labelledby="{label}">'
+        f'<div class="wide{tall}" tabindex="0" role="region" {named}><table {named}>'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
@@ -165,11 +163,11 @@ def _scores(report: Report, section: str) -> str:
     parts = [_tables([scores_table(report, section)])]
     folded = []
     for metric in in_section(report, section):
-        table = tests_table(report, metric)
+        table = matrix_of_tests(report, metric)
         if table is not None:
             shown = sum(cell.marked for row in table.rows for cell in row) // 2
-            of = f"<small>shown for {shown} of {count(len(metric['tests']), 'pair')}</small>"
-            folded.append(f"<details><summary>{escape(metric['title'])}{of}</summary>{_table(table)}</details>")
+            of = f"<small>a difference is shown for {shown} of {count(len(metric['tests']), 'pair')}</small>"
+            folded.append(f"<details><summary>{escape(metric['title'])} {of}</summary>{_table(table)}</details>")
     if folded:
         parts.append(f"<h3>All paired tests</h3>{''.join(folded)}")
     return "".join(parts)
@@ -231,7 +229,11 @@ def _caveats(report: Report) -> str:
     if report["likeness"] is not None:
         signed.append(("Between systems", report["likeness"]["partition"]["signature"]))
     parts.append(f"<h3>Signatures</h3>{_definitions(signed)}")
-    options = [(option, json.dumps(value, ensure_ascii=False)) for option, value in report["command"].items()]
+    options = [
+        (option, json.dumps(value, ensure_ascii=False))
+        for option, value in report["command"].items()
+        if value is not None
+    ]
     parts.append(f"<h3>Options</h3>{_definitions(options)}")
     return "".join(parts)
 

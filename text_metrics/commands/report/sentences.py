@@ -1,16 +1,17 @@
 """The sentence in words that heads each section of a report. It claims no more than a test shows."""
 
+from collections import Counter
 from typing import Any
 
 from text_metrics.commands.report.formats import (
     count,
     decimals,
+    integer,
     interval,
     level,
     listed,
     number,
     percent,
-    percent_interval,
     with_p,
 )
 
@@ -123,7 +124,7 @@ def _likeness(report: Report) -> str:
     if likeness is None:
         return "There is one system, so that nothing can be compared."
     partition = likeness["partition"]
-    digits = decimals([(partition["between"], partition["intervals"].get("between"))])
+    digits = decimals([(partition["between"], partition["intervals"].get("between"))], least=2)
     ends = interval(partition["intervals"].get("between"), digits)
     answer = (
         f"These {partition['n_groups']} systems are effectively {number(partition['between'], digits)} {ends}".strip()
@@ -144,28 +145,42 @@ def _people(report: Report) -> str:
     if people is None:
         return "No answers of people were given (--people)."
     rows = sorted((row for row in people["rows"] if row["system"] is not None), key=lambda row: row["system"])
-    scale = [row for row in people["rows"] if row["system"] is None]
     names, alpha = report["systems"], 1 - report["confidence"]
-    apart = [names[row["system"]] for row in rows if row["p"] is not None and row["p"] < alpha]
-    rest = [names[row["system"]] for row in rows if row["p"] is None or row["p"] >= alpha]
+    p_values = {names[row["system"]]: _people_p(row) for row in rows}
+    apart = {system: p for system, p in p_values.items() if p is not None and p < alpha}
+    rest = [system for system in p_values if system not in apart]
     parts = []
     if apart:
-        largest = max(row["p"] for row in rows if names[row["system"]] in apart)
-        bound = with_p(largest) if len(apart) == 1 else f"each {with_p(largest).replace('=', '≤')}"
+        bound = with_p(max(apart.values()))
+        bound = bound if len(apart) == 1 else f"each {bound.replace('=', '≤')}"
         verb = "differs" if len(apart) == 1 else "differ"
-        parts.append(f"{listed(apart)} {verb} from people (permutation test, {bound}, not adjusted)")
+        parts.append(f"{listed(apart)} {verb} from people ({bound}, twice the smaller of two permutation tests)")
     if rest:
         parts.append(f"{'no' if parts else 'No'} difference between people and {listed(rest)} is shown")
-    answer = f"{'; '.join(parts)}."
+    return " ".join([f"{'; '.join(parts)}.", *_recalls(report, rows)])
+
+
+def _people_p(row: dict[str, Any]) -> float | None:
+    """Return the p-value of the partition and of MMD² together: twice the smaller, by Bonferroni."""
+    held = [p for p in (row["p"], row["mmd2_p"]) if p is not None]
+    return min(len(held) * min(held), 1.0) if held else None
+
+
+def _recalls(report: Report, rows: list[dict[str, Any]]) -> list[str]:
+    """Say from where to where recall goes, and what it is between people; nothing if it is undefined."""
     covered = [row for row in rows if row["recall"]["value"] is not None]
-    if covered:
-        most = max(covered, key=lambda row: row["recall"]["value"])
-        recall = f"{percent(most['recall']['value'])} {percent_interval(most['recall']['interval'])}".strip()
-        answer += f" {names[most['system']]} comes near most of people's texts, {recall}"
-        if scale and scale[0]["recall"]["value"] is not None:
-            answer += f"; other people come near {percent(scale[0]['recall']['value'])}"
-        answer += "."
-    return answer
+    if not covered:
+        return []
+    low, high = (end(covered, key=lambda row: row["recall"]["value"]) for end in (min, max))
+    words = [f"{percent(row['recall']['value'])} ({report['systems'][row['system']]})" for row in (low, high)]
+    extent = percent(low["recall"]["value"])
+    if extent != percent(high["recall"]["value"]):
+        extent = f"from {words[0]} to {words[1]}"
+    answer = f"The share of people's texts that have a text of the system nearby is {extent}"
+    scales = [row["recall"]["value"] for row in report["people"]["rows"] if row["system"] is None]
+    if scales and scales[0] is not None:
+        answer += f"; between two halves of the people it is {percent(scales[0])}"
+    return [f"{answer}."]
 
 
 def _collapse(report: Report) -> str:
@@ -174,17 +189,28 @@ def _collapse(report: Report) -> str:
     for system, value in zip(report["systems"], metric["values"], strict=True):
         scores = sorted(score for score in value["scores"] if score is not None)
         if scores:
-            lowest.append((scores[round(_LEAST * (len(scores) - 1))], system))
+            lowest.append((scores[max(int(_LEAST * len(scores)) - 1, 0)], system))
     if not lowest:
         return "No prompt has a score."
     lowest.sort(key=lambda pair: pair[0])
+    least = Counter(
+        min(zip(scores, report["systems"], strict=True))[1]
+        for scores in zip(*(value["scores"] for value in metric["values"]), strict=True)
+        if None not in scores and sorted(scores)[:2] != [min(scores)] * 2
+    )
     n = report["prompts"]["n"]
-    extent = f"the 5 % of prompts with the lowest {metric['title']}" if n >= 1 / _LEAST else "the least diverse prompt"
-    answer = f"On {extent}, {lowest[0][1]} scores at most {number(lowest[0][0], 2)}"
+    extent, bound = f"the 5\u00a0% of prompts with the lowest {metric['title']}", "at most "
+    if n < 1 / _LEAST:
+        extent, bound = "its least diverse prompt", ""
+    answer = f"On {extent}, {lowest[0][1]} scores {bound}{number(lowest[0][0], 2)}"
     if len(lowest) > 1:
-        answer += f" and {lowest[-1][1]} at most {number(lowest[-1][0], 2)}"
+        answer += f" and {lowest[-1][1]} {bound}{number(lowest[-1][0], 2)}"
         answer += "" if len(lowest) == 2 else "; the other systems are between them"
-    return f"{answer} ({metric['unit']}). This describes the prompts and tests nothing."
+    answer += f" ({metric['unit']})."
+    if len(lowest) > 1 and least:
+        system, times = min(least.items(), key=lambda item: (-item[1], report["systems"].index(item[0])))
+        answer += f" {system} is the least diverse of all on {integer(times)} of {count(n, 'prompt')}."
+    return f"{answer} This describes the prompts and tests nothing."
 
 
 def _caveats(report: Report) -> str:

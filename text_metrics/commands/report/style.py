@@ -13,7 +13,7 @@ STYLE = (
 html { scroll-behavior: smooth; -webkit-text-size-adjust: 100% }
 @media (prefers-reduced-motion) { html { scroll-behavior: auto } }
 body { background: var(--page); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; margin: 0 auto;
-  max-width: 76rem; padding: 2.5rem 1.5rem 5rem; overflow-wrap: break-word }
+  max-width: 76rem; padding: 2.5rem 1.5rem 5rem; overflow-wrap: anywhere }
 a { color: var(--accent) }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 2px }
 main:focus { outline: none }
@@ -26,33 +26,43 @@ header p { color: var(--soft); margin: 0; max-width: 46rem }
 nav ol, .key { display: flex; flex-wrap: wrap; gap: .3rem 1.4rem; list-style: none; margin: 1rem 0 0; padding: 0 }
 nav { border-bottom: 1px solid var(--line); border-top: 1px solid var(--line); margin-top: 1.2rem; padding: .7rem 0 }
 nav ol { margin: 0 }
-.name { align-items: baseline; display: inline-flex; gap: .45em }
+.name { align-items: baseline; display: inline-flex; gap: .45em; max-width: 100% }
+bdi { min-width: 0 }
 .mark { flex: none; overflow: visible; transform: translateY(1px) }
 section { margin-top: 3.5rem; scroll-margin-top: 1rem }
 .answer { font-size: 1.12rem; line-height: 1.5; margin: 0 0 1.5rem; max-width: 46rem }
 .figures { display: grid; gap: 1.5rem 2rem; grid-template-columns: repeat(auto-fill, minmax(min(20.5rem, 100%), 1fr));
   margin-bottom: 2rem }
 figure { margin: 0; min-width: 0 }
-figure.collapse, figure.power { grid-column: 1 / -1; max-width: 36rem }
+figure.plane, figure.collapse, figure.power { grid-column: 1 / -1; max-width: 36rem }
 figure svg { display: block; height: auto; max-width: 100%; width: 100% }
 @media (min-width: 62rem) {
   #quality .figures { grid-template-columns: minmax(0, 36rem) minmax(0, 23rem); grid-template-rows: auto 1fr }
-  figure.plane { grid-row: span 2 }
+  figure.plane { grid-column: auto; grid-row: span 2 }
 }
+#likeness .figures { display: flex; flex-wrap: wrap }
+#likeness figure { max-width: 100% }
+figure[class^=cosine] svg { max-width: none; width: auto }
+#likeness figcaption { min-width: 100%; width: 0 }
 figcaption { color: var(--soft); font-size: .85rem; line-height: 1.4; margin-top: .35rem; max-width: 38rem }
-.wide { overflow-x: auto }
+figure .wide { overflow-x: auto }
+.caption + .wide { overflow: auto }
+.tall { max-height: 44rem }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; line-height: 1.35 }
 .caption { color: var(--soft); font-size: .88rem; line-height: 1.4; margin: 2rem 0 .5rem; max-width: 46rem }
 th, td { border-bottom: 1px solid var(--line); padding: .45rem .9rem .45rem 0; text-align: right; vertical-align: top;
   white-space: nowrap }
 th { font-weight: 600 }
-thead th { border-bottom: 1.5px solid var(--soft); vertical-align: bottom }
-thead small { margin-left: auto; max-width: 9.5rem; min-width: 5.5rem; white-space: normal }
+thead th { background: var(--page); box-shadow: inset 0 -1.5px var(--soft); position: sticky; top: 0;
+  vertical-align: bottom; z-index: 1 }
+thead .name { max-width: 10rem; min-width: 6rem; white-space: normal }
+thead small { margin-left: auto; max-width: 9.5rem; min-width: 6rem; overflow-wrap: normal;
+  white-space: normal }
 th:first-child { text-align: left }
 th:first-child small { margin-left: 0 }
-tbody th { background: var(--page); font-weight: 500; left: 0; max-width: 16rem; overflow-wrap: anywhere;
+tbody th { background: var(--page); font-weight: 500; left: 0; max-width: 20rem; overflow-wrap: anywhere;
   position: sticky; white-space: normal }
-tbody th .name { min-width: 6rem }
+tbody th .name, tbody th > bdi { display: inline-flex; min-width: 9rem }
 small { color: var(--soft); display: block; font-size: .82em; font-weight: 400 }
 td.marked { background: linear-gradient(var(--mark), var(--mark)) right / calc(100% - .4rem) 100% no-repeat;
   padding-right: .9rem }
@@ -68,15 +78,15 @@ details > summary { cursor: pointer; padding: .5rem 0 }
 details > summary:hover { color: var(--accent) }
 details > :last-child:not(summary) { margin-bottom: 1rem }
 details > .caption { margin-top: .5rem }
-summary small { display: inline; margin-left: .5em }
+summary small { display: inline-block; margin-left: .3em }
 article { background: var(--panel); border-radius: 6px; margin: .6rem 0; padding: .8rem 1rem }
 article h4 { font-size: .95rem; font-weight: 600; margin: 0; overflow-wrap: anywhere }
 article p { color: var(--soft); font-size: .85rem; margin: .15rem 0 .5rem }
 .texts { margin: .4rem 0 0; padding-left: 1.6rem }
 .texts > li { margin: .35rem 0; max-width: 46rem; overflow-wrap: anywhere; white-space: pre-wrap }
 .texts > li::marker { color: var(--soft); font-size: .85em }
-.texts details { border: 0; display: inline }
-.texts summary, h4 summary { padding: 0 }
+.texts details, td details, th details, h4 details { border: 0 }
+.texts summary, td summary, th summary, h4 summary { padding: 0 }
 .closest { background: var(--mark); border-radius: 3px; font-size: .8rem; margin-left: .5em; padding: .05em .4em;
   white-space: nowrap }
 .caveats { margin: 0 0 2rem; max-width: 46rem; padding: 0; list-style: none }
@@ -96,7 +106,7 @@ article p { color: var(--soft); font-size: .85rem; margin: .15rem 0 .5rem }
   section { margin-top: 1.5rem }
   figure, tr, article { break-inside: avoid }
   h2, h3, .answer { break-after: avoid }
-  .wide { overflow: visible }
+  .caption + .wide { max-height: none; overflow: visible }
   th, td { white-space: normal }
   details::details-content { content-visibility: visible; display: block }
 }

@@ -87,7 +87,7 @@ def scores_table(report: Report, section: str) -> Table | None:
     return Table(section, caption, heads, rows, marks)
 
 
-def tests_table(report: Report, metric: dict[str, Any]) -> Table | None:
+def matrix_of_tests(report: Report, metric: dict[str, Any]) -> Table | None:
     """Return the matrix of the paired tests of a metric; None for one system."""
     n, alpha = len(report["systems"]), 1 - report["confidence"]
     if n == 1 or not metric["tests"]:
@@ -119,7 +119,8 @@ def partition_table(report: Report) -> Table | None:
         return None
     whole = likeness["partition"]
     intervals = whole["intervals"]
-    digits = decimals((whole[key], intervals.get(key)) for key in ("within", "pooled", "between"))
+    parts = [(whole[key], intervals.get(key)) for key in ("within", "pooled", "between")]
+    digits = decimals(parts, least=2)
 
     def part(key: str) -> Cell:
         return Cell(number(whole[key], digits), interval(intervals.get(key), digits))
@@ -238,7 +239,7 @@ def sources_table(report: Report) -> Table:
             _named(report, source["system"]),
             Cell(source["file"], words=True),
             *(Cell(integer(source[key])) for key in ("n_rows", "n_bad", "n_prompts", "n_texts")),
-            Cell(" / ".join(integer(size) for size in source["set_sizes"])),
+            Cell(" / ".join(f"{size:g}" for size in source["set_sizes"])),
         ]
         for source in report["sources"]
     ]
