@@ -156,6 +156,7 @@ def numbers(result):
 VECTORS = np.random.default_rng(0).standard_normal((12, 6))
 FLAT = ["a b c", "a b d", "d e f g", "a, b"] * 3
 WEIGHTS = [0.1, 0.2, 0.3, 0.4]
+GROUPS = ["x", "x", "y", "y"] * 3
 QUALITY = {"set_size": 4, "quality": [0.9, 0.3, 0.6, 0.1] * 3}
 CLASSES = {**QUALITY, "kernel": "classes", "classes": [1, 1, 2, 3] * 3}
 
@@ -206,6 +207,8 @@ CHAIN = {"set_size": 4, "kernel": "classes", "same": in_a_chain}
         ("vendi_embed", {"kernel": "classes", "same": 0.5}, {"kernel": "classes", "same": 0.5, "model": "tiny_model"}),
         ("vendi_embed", CHAIN, {**CHAIN, "grouping": "greedy"}),
         ("vendi_embed", {**CLASSES, "patience": 0.5}, {**CLASSES, "patience": 0.8}),
+        ("vendi_embed", {"set_size": 4}, {"set_size": 4, "groups": GROUPS}),
+        ("vendi_embed", {"set_size": 4, "groups": GROUPS}, {"set_size": 4, "groups": GROUPS, "permutations": 99}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "rarefy": 2}),
         ("chamfer_diversity", {"set_size": 4, "rarefy": 2}, {"set_size": 4, "rarefy": 3}),
         ("self_bleu", {"set_size": 4, "max_order": 2}, {"set_size": 4, "max_order": 2, "rarefy": 2}),

@@ -40,7 +40,7 @@ from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_windows import Windows as Windows
 from .vendi_embed_classes import make_classes as make_classes
-from .vendi_embed_groups import group_settings, score_groups
+from .vendi_embed_groups import group_results, group_settings, score_groups
 from .vendi_embed_kernels import make_kernel
 from .vendi_embed_nli import LoadedNli as LoadedNli
 from .vendi_embed_parts import VendiParts
@@ -103,13 +103,19 @@ Args:
         It is put before both texts of a pair.
     patience (`float` in [0, 1]): with `kernel="classes"` and `quality`, return the utility of each set to a reader who
         goes on to the next text with this probability, as in NoveltyBench, where it is 0.8.
+    groups (shaped like `predictions`): the group of each text, a string or an integer, such as the system that wrote
+        it. Also return the diversity within and between the groups of each set. Needs `q=1`, and a set with two groups.
+        Cannot be combined with `quality`.
+    permutations (`int`, default 200): with `groups`, how many random permutations of the labels within each set show
+        what is chance, with a seed made from the texts of the set and what is given with them. Each group keeps its
+        number of texts and its share of `weights`.
     contributions (`bool`, default `False`): also return the contribution of each text: the score of its set minus the
         score of the set without it, at the main order.
     rarefy (`int`): return expected scores of this many texts, drawn from each set without replacement, so that sets of
         different sizes can be compared. A smaller set has no score. For `kernel="classes"` the expectation is exact, up
         to 20 texts at any order and for any number at order 0. Otherwise it is the mean over all different subsets if
         there are at most 200, and over 200 random ones if there are more, with a seed made from the texts of the set
-        and what is given with them. Cannot be combined with `weights`, `patience` or `contributions`.
+        and what is given with them. Cannot be combined with `weights`, `patience`, `groups` or `contributions`.
     confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets: Student's interval,
         corrected for skewness.
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
@@ -159,6 +165,22 @@ Returns:
         (1 - p) / (1 - p^k) times the sum over its k texts, in the order given, of p^(i - 1) times the quality of text i
         if no earlier text is of its class, in [0, 1]. Higher is better and more diverse.
     utility_confidence_interval (`list[float]`): only with `patience` and `confidence`. `[low, high]` of `utility`.
+    within (`float`), within_scores (`list[float]`): only with `groups`. Effective number of different texts within a
+        group (alpha diversity), in [1, `pooled`]: mean over sets, and value for each set, of exp(sum of w_g S_g), where
+        w_g is the share of group g of the texts, or of their `weights`, and exp(S_g) its Vendi score.
+    pooled (`float`), pooled_scores (`list[float]`): only with `groups`. Vendi score of all groups together (gamma).
+    between (`float`), between_scores (`list[float]`): only with `groups`. `pooled` over `within` in each set: effective
+        number of different groups (beta), in [1, exp(H(w))], which is the number of groups at equal shares. 1 if the
+        groups do not differ or a set has one only; the upper bound if they have nothing in common.
+    within_confidence_interval, pooled_confidence_interval, between_confidence_interval (`list[float]`): only with
+        `groups` and `confidence`. `[low, high]` of each.
+    between_expected (`float`), between_expected_scores (`list[float]`): only with `groups`. What `between` is if the
+        labels are permuted within each set: few texts of each group differ by chance. Geometric mean for each set.
+    between_p (`float`): only with `groups`. p-value of the permutation test that labels do not matter, of the mean over
+        sets of the log of `between`, in [1 / (1 + `permutations`), 1].
+    between_share (`float`): only with `groups`. How far the mean log of `between` is from its expectation, over how far
+        it can be, as in the adjusted Rand index. 0 by chance, 1 if groups have nothing in common; it may be negative.
+        None if no permutation is less than the upper bound.
     contributions (`list[list[float]]`): only with `contributions=True`. For each text, how much it adds to the score of
         its set. It may be negative. None for a text alone in its set, or with all the weight of its set.
     quality_contributions (`list[list[float]]`): only with `quality` and `contributions=True`. The same for
@@ -239,7 +261,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             utilities = utility(kernel, weighting, settings.patience)
             result |= from_zero.within((0.0, 1.0)).of("utility", utilities, "utility_")
         if settings.groups is not None:
-            result |= score_groups(kernel, sets, source, settings, from_zero.within((1.0, math.inf)))
+            parts = score_groups(kernel, sets, weighting, source, settings)
+            result |= group_results(parts, from_zero.within(self.bounds))
         if settings.contributions:
             result |= contributions(kernel, scored, weighting, settings.orders[0])
         if settings.min_quality is not None:

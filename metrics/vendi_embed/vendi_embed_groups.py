@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_classes import parse_classes
-from .core_inputs import TextSets, batches_by_size, parse_probabilities, sum_by_set
+from .core_inputs import TextSets, batches_by_size, sum_by_set
 from .core_results import ScoreSummary
 from .core_similarity import Source
 from .vendi_embed_kernels import ClassKernel, Kernel
 from .vendi_embed_rarefied import group_texts
 from .vendi_embed_settings import VendiSettings
+from .vendi_embed_weighting import Weighting
 
 # Texts of subsets scored at a time, and of permuted sets held at a time, to bound the memory.
 _TEXTS_SCORED = 2**13
@@ -115,17 +116,20 @@ def parse_groups(groups: Any, sets: TextSets) -> np.ndarray:
 
 
 def score_groups(
-    kernel: Kernel, sets: TextSets, source: Source, settings: VendiSettings, summary: ScoreSummary
-) -> dict[str, Any]:
-    """Return the results of a call with `groups`: within, pooled and between, chance, p-value and share.
+    kernel: Kernel, sets: TextSets, weighting: Weighting, source: Source, settings: VendiSettings
+) -> Partition:
+    """Partition the diversity of the sets of a call with `groups`."""
+    labels, contents = parse_groups(settings.groups, sets), source.content_keys(sets, weighting.given)
+    return partition(kernel, Grouped(labels, contents, weighting.given), settings.permutations)
+
+
+def group_results(parts: Partition, summary: ScoreSummary) -> dict[str, Any]:
+    """Name the results of a call with `groups`.
 
     Parameters
     ----------
     summary : of scores that are at least 1
     """
-    weights = None if settings.weights is None else parse_probabilities(settings.weights, sets, "weights")
-    grouped = Grouped(parse_groups(settings.groups, sets), source.content_keys(sets, weights), weights)
-    parts = partition(kernel, grouped, settings.permutations)
     return {
         **summary.of("within", parts.within, "within_"),
         **summary.of("pooled", parts.pooled, "pooled_"),
@@ -162,23 +166,24 @@ def partition(kernel: Kernel, grouped: Grouped, permutations: int = 200, rows: n
     of the m sets in which any text takes part
     """
     texts = _select(kernel, grouped, rows)
-    kernel = kernel.of_sets()
-    whole = np.arange(len(texts.sizes))
-    places = np.arange(len(texts.rows))
-    entropies = _entropies(kernel, texts.rows, texts.sizes, None if grouped.weights is None else texts.probabilities)
+    kernel, is_uniform = kernel.of_sets(), grouped.weights is None
+    entropies = _entropies(kernel, texts.rows, texts.sizes, None if is_uniform else texts.probabilities)
     limits = sum_by_set(-texts.group_shares * np.log(texts.group_shares), texts.n_groups)
 
-    def holevo(which: np.ndarray, arranged: np.ndarray) -> np.ndarray:
-        chi = _holevo(kernel, texts, which, arranged, entropies if grouped.weights is None else None)
-        return np.clip(chi, 0.0, limits[which])
+    def chi(which: np.ndarray, arranged: np.ndarray) -> np.ndarray:
+        # Whatever the labels, uniform weights make the same whole.
+        values = _holevo(kernel, texts, which, arranged, entropies if is_uniform else None)
+        return np.clip(values, 0.0, limits[which])
 
-    sums, permuted = np.zeros(len(whole)), np.zeros(permutations)
+    observed = chi(np.arange(len(entropies)), np.arange(len(texts.rows)))
+    sums, permuted = np.zeros(len(entropies)), np.zeros(permutations)
     seeds, firsts = _seeds(texts)
     for which, numbers, arranged in _batches(_draws(texts, seeds, permutations)):
-        drawn = holevo(which, arranged)
+        drawn = chi(which, arranged)
         sums += np.bincount(which, drawn, minlength=len(sums))
         permuted += np.bincount(numbers, drawn, minlength=permutations)
-    return Partition(entropies, holevo(whole, places), sums[firsts] / permutations, limits, permuted / len(whole))
+    # Equal sets have equal expectations, in any company.
+    return Partition(entropies, observed, sums[firsts] / permutations, limits, permuted / len(entropies))
 
 
 class _Texts(NamedTuple):
@@ -338,13 +343,17 @@ def _batches(
     draws: Iterator[tuple[int, np.ndarray, np.ndarray]],
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Gather permutations, to score them together: the set, the number and the positions of each."""
-    batch: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    which: list[np.ndarray] = []
+    numbers: list[np.ndarray] = []
+    arranged: list[np.ndarray] = []
     n_texts = 0
-    for i, numbers, arranged in draws:
-        batch.append((np.full(len(numbers), i), numbers, arranged.ravel()))
-        n_texts += arranged.size
+    for i, drawn_numbers, positions in draws:
         if n_texts >= _TEXTS_HELD:
-            yield tuple(map(np.concatenate, zip(*batch, strict=True)))
-            batch, n_texts = [], 0
-    if batch:
-        yield tuple(map(np.concatenate, zip(*batch, strict=True)))
+            yield np.concatenate(which), np.concatenate(numbers), np.concatenate(arranged)
+            which, numbers, arranged, n_texts = [], [], [], 0
+        which.append(np.full(len(drawn_numbers), i))
+        numbers.append(drawn_numbers)
+        arranged.append(positions.ravel())
+        n_texts += positions.size
+    if which:
+        yield np.concatenate(which), np.concatenate(numbers), np.concatenate(arranged)

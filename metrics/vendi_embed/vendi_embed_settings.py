@@ -90,7 +90,7 @@ class VendiSettings(SourceSettings):
     def _check_groups(self) -> None:
         if self.groups is None:
             return
-        if self.has_orders or self.orders != [1.0]:
+        if self.orders != [1.0]:
             raise ValueError(
                 "q must be 1 with groups: only at order 1 does the score of a set follow from those within and between "
                 f"its groups. Got {show(self.q)}."
