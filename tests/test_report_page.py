@@ -267,6 +267,22 @@ def test_a_report_of_one_system_compares_nothing(tmp_path):
     assert row.startswith("| gpt | 3.62 [3.48, 3.75] | – |")
 
 
+def test_the_plane_says_how_many_dots_it_leaves_out(tmp_path):
+    def change(report):
+        for metric in report["metrics"]:
+            for i, value in enumerate(metric["values"]):
+                value["scores"] = [value["mean"] + (k - 50) ** 3 / 1e5 + i / 10 for k in range(100)]
+        report["metrics"][0]["values"][0]["scores"][50] = None
+
+    for report, expected in ((REPORT, 18), (changed(change), 299)):
+        write_pages(report, tmp_path, texts=False)
+        drawn = (tmp_path / "figures/plane.svg").read_text(encoding="utf-8").count("h0")
+        page = (tmp_path / "index.html").read_text(encoding="utf-8")
+        outside = sum(map(int, re.findall(r"(\d+) dots? outside the picture", page)))
+        assert drawn + outside == expected
+        assert (outside > 0) == (expected == 299)
+
+
 @pytest.mark.parametrize("held", [True, False])
 def test_texts_are_left_out(tmp_path, held):
     """As by `--no-texts`, whose JSON has none; a page made again may leave them out too."""

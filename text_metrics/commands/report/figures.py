@@ -19,12 +19,14 @@ from text_metrics.commands.report.drawing import (
     tick_labels,
     width_of,
 )
-from text_metrics.commands.report.formats import decimals, direction, integer, interval, number
+from text_metrics.commands.report.formats import count, decimals, direction, integer, interval, number
 from text_metrics.commands.report.sentences import Report, in_section
 
 PEOPLE = "half of the people"
 _WIDTH, _ROW, _TOP = 360, 22, 34
 _WIDER = 420
+# The share of the scores of prompts at each end that the axes of the plane need not hold.
+_OUTERMOST = 0.05
 _MEASURES = {
     "recall": ("Recall", "The share of people's texts that have a text of the system nearby.", "higher is nearer →"),
     "precision": ("Precision", "The share of the system's texts that have a person's nearby.", "higher is nearer →"),
@@ -136,13 +138,16 @@ def _plane(report: Report) -> list[Picture]:
     if not systems:
         return []
     plot, left = 310, 48
-    horizontal = scale(_drawn(pairs[i][0] for i in systems), left, _WIDER - 8)
-    vertical = scale(_drawn(pairs[i][1] for i in systems), plot, 10)
+    horizontal = scale(_in_sight(pairs[i][0] for i in systems), left, _WIDER - 8)
+    vertical = scale(_in_sight(pairs[i][1] for i in systems), plot, 10)
     titles = [across["title"], _arrow(across)]
     parts = [axis(horizontal, 10, plot, titles), _vertical_axis(vertical, left, _WIDER, up)]
+    outside = 0
     for i in systems:
         scores = zip(*(value["scores"] for value in pairs[i]), strict=True)
-        points = [(horizontal(x), vertical(y)) for x, y in scores if x is not None and y is not None]
+        every = [(horizontal(x), vertical(y)) for x, y in scores if x is not None and y is not None]
+        points = [(x, y) for x, y in every if left <= x <= _WIDER - 8 and 10 <= y <= plot]
+        outside += len(every) - len(points)
         parts.append(dots(points, stroke=color(i), stroke_width=3, stroke_opacity=_faint(len(points) * len(systems))))
     digits = [decimals((value["mean"], value["interval"]) for value in metric["values"]) for metric in (across, up)]
     said = []
@@ -159,13 +164,19 @@ def _plane(report: Report) -> list[Picture]:
         f"Each mark is the mean of a system with both intervals; each faint dot is a prompt. Upwards: {up['title']} "
         f"({direction(up)}); to the right: {across['title']} ({direction(across)})."
     )
+    if outside:
+        caption += f" {count(outside, 'dot')} outside the picture {'is' if outside == 1 else 'are'} not drawn."
     return [Picture("quality", "plane", caption, svg(_WIDER, plot + 74 + height, title, [*parts, *legend]))]
 
 
-def _drawn(values: Iterable[dict[str, Any]]) -> list[float]:
-    """List the numbers of a metric that the plane shows: means, ends of intervals, and scores of prompts."""
-    lists = ([value["mean"], *(value["interval"] or []), *value["scores"]] for value in values)
-    return [number for numbers in lists for number in numbers if number is not None]
+def _in_sight(values: Iterable[dict[str, Any]]) -> list[float]:
+    """List what an axis of the plane holds: means, ends of intervals, and all but the outermost scores of prompts."""
+    ends, scores = [], []
+    for value in values:
+        ends += [value["mean"], *(value["interval"] or [])]
+        scores += [score for score in value["scores"] if score is not None]
+    outermost = int(_OUTERMOST * len(scores))
+    return ends + sorted(scores)[outermost : len(scores) - outermost]
 
 
 def _cross(system: int, pair: Sequence[dict[str, Any]], scales: Sequence[Scale], words: str) -> str:
@@ -173,14 +184,14 @@ def _cross(system: int, pair: Sequence[dict[str, Any]], scales: Sequence[Scale],
     (across, up), (horizontal, vertical) = pair, scales
     x, y = horizontal(across["mean"]), vertical(up["mean"])
     parts = []
-    for width, stroke in ((5, "var(--page)"), (2.5, color(system))):
+    for width, stroke in ((4.5, "var(--page)"), (2, color(system))):
         if across["interval"] is not None:
             low, high = (horizontal(end) for end in across["interval"])
             parts.append(line(low, y, high, y, stroke, stroke_width=width))
         if up["interval"] is not None:
             low, high = (vertical(end) for end in up["interval"])
             parts.append(line(x, low, x, high, stroke, stroke_width=width))
-    return "".join([*parts, mark(system, x, y, words, radius=6.5)])
+    return "".join([*parts, mark(system, x, y, words, radius=4)])
 
 
 def _faint(n: int) -> float:
