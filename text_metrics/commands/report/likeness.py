@@ -14,10 +14,9 @@ from text_metrics.commands.shared.statistics import holm
 from text_metrics.metrics._core.core_results import Estimate, jackknife_estimate, mean_estimate
 
 _COSINES = (-1.0, 1.0)
-# Permutations of the test of all systems. Those of pairs are enough for the smallest p-value to stay below half of 0.05
-# after Holm's adjustment, up to a bound.
+# Permutations of the test of all systems; and bounds of those of pairs, where they have most of the cost.
 PERMUTATIONS = 200
-_PERMUTATIONS_A_PAIR, _MOST_PERMUTATIONS = 40, 1000
+_LEAST_OF_PAIRS, _MOST_OF_PAIRS = 99, 1000
 
 Sets = Sequence[Sequence[list[str]]]
 
@@ -95,7 +94,9 @@ def _cell(estimate: Estimate, level: float) -> dict[str, Any]:
 def partitions(sets: Sets, encoder: Encoder, level: float) -> dict[str, Any]:
     """Return the partition of diversity among all systems, and among each pair of them."""
     pairs = list(combinations(range(len(sets)), 2))
-    permutations = min(max(PERMUTATIONS, _PERMUTATIONS_A_PAIR * len(pairs)), _MOST_PERMUTATIONS)
+    # After Holm's adjustment, the smallest p-value is then 0.8 of the level at which tests reject.
+    permutations = min(max(math.ceil(1.25 * len(pairs) / (1 - level)), _LEAST_OF_PAIRS), _MOST_OF_PAIRS)
+    permutations = PERMUTATIONS if len(sets) == 2 else permutations
     whole = partition(sets, encoder, level)
     rows = []
     for i, j in tqdm(pairs, desc="Pairs of systems", unit="pair", disable=encoder.quiet or len(pairs) < 2):
