@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-integrations test-lm-eval test-inspect lint vendor cards evidence benchmark encoders validate-probeval probe validate-gruen meta-eval attack clean chromium spaces screenshots
+.PHONY: demo test test-fast test-integrations test-lm-eval test-inspect lint vendor cards evidence benchmark encoders validate-probeval probe validate-gruen meta-eval reports attack clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
 	$(BIN)/text-metrics demo
@@ -100,6 +100,11 @@ validate-gruen: $(VENV)/.installed-dev
 # EVIDENCE.md, its figures, and its tables in README and the cards.
 meta-eval: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.reports.evidence
+
+# The examples of text-metrics report.
+reports: $(VENV)/.installed-dev
+	$(BIN)/python -m scripts.reports.systems generators
+	$(BIN)/python -m scripts.reports.systems people
 
 # One thread for each encoder: the libraries read these when they are imported.
 ONE_THREAD := OMP_NUM_THREADS=1 RAYON_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1 TOKENIZERS_PARALLELISM=false

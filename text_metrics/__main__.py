@@ -16,6 +16,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "demo": Command("demo", "score two sets of sentences by the metrics of diversity"),
     "score": Command("score.main", "score a file of texts, of any size"),
+    "report": Command("report.main", "compare many systems in one report: diversity, quality, likeness, collapse"),
     "compare": Command("compare", "compare two systems"),
     "choose": Command("choose.main", "choose a diverse subset of texts"),
     "probe": Command("probe.main", "ask a model questions, and compare its answers with people's"),

@@ -32,7 +32,7 @@ from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import save_figure
 from text_metrics.commands.shared.pairing import Row, check_order, order_by_id, places_by_id
 from text_metrics.commands.shared.settings import add_confidence, add_settings, cache_of, parse_settings, paths_of
-from text_metrics.commands.shared.statistics import RESAMPLES, mean_p, randomization_p
+from text_metrics.commands.shared.statistics import RESAMPLES, mean_test, randomization_p
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import (
     TEXTS,
@@ -179,17 +179,19 @@ def compare(
     """
     differences = first - second
     groups = np.arange(len(differences)) if groups is None else groups
-    sides = (("a", first, bounds), ("b", second, bounds), ("difference", differences, UNBOUNDED))
-    estimates = {name: (mean_estimate(values, groups), within) for name, values, within in sides}
+    sides = {name: mean_estimate(values, groups) for name, values in (("a", first), ("b", second))}
+    difference = mean_estimate(differences, groups)
+    test = mean_test(difference, level)
     return {
         "n": len(differences),
-        "n_units": estimates["difference"][0].n,
+        "n_units": difference.n,
         "confidence": level,
         **{
-            name: {"mean": estimate.value, "interval": estimate.interval(level, within)}
-            for name, (estimate, within) in estimates.items()
+            name: {"mean": estimate.value, "interval": estimate.interval(level, bounds)}
+            for name, estimate in sides.items()
         },
-        "p": mean_p(estimates["difference"][0]),
+        "difference": {"mean": test["mean"], "interval": test["interval"]},
+        "p": test["p"],
         "p_randomization": randomization_p(np.bincount(groups, differences)),
         "resamples": RESAMPLES,
         "a_higher": int((differences > 0).sum()),
