@@ -1,6 +1,7 @@
 """Model names and folders, the Hugging Face Hub, digests, and the registry of the models that a process has loaded.
 
-Local places are searched first: a model that is there needs no network.
+Local places are searched first: a model that is there needs no network. torch, which takes seconds to import, is
+imported by the functions that need it, so that a command says what is wrong with its options before that.
 """
 
 import contextlib
@@ -14,8 +15,6 @@ import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import torch
 
 from .core_numbers import describe
 
@@ -121,6 +120,8 @@ def load_encoder(model: str | os.PathLike[str], precision: str | None, device: s
 
 def find_device(device: str | None) -> str:
     """Return the full name of a device: the one given, or the fastest available."""
+    import torch
+
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
@@ -160,6 +161,8 @@ def _load_encoder(files: ModelFiles, precision: str | None, device: str) -> Any:
 
 
 def _dtype(precision: str | None) -> Any:
+    import torch
+
     return "auto" if precision is None else getattr(torch, precision)
 
 
