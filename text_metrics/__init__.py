@@ -27,7 +27,9 @@ def load(name: str, **settings: Any) -> Any:
         If there is no metric of this name.
     """
     if name not in METRICS:
-        raise ValueError(f"name must be one of {', '.join(METRICS)}. Got {name!r}.")
+        from text_metrics.metrics._core.core_settings import suggest
+
+        raise ValueError(f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}.")
     import evaluate
 
     return evaluate.load(str(FOLDER / name), **settings)
