@@ -155,8 +155,8 @@ def _join(items: list, set_size: int | None) -> TextSets:
             raise TypeError(f"predictions[{i}] must be a list of texts, like the first item. Got {describe(item)}.")
         if isinstance(item, Mapping):
             raise TypeError(
-                f"predictions[{i}] must be a text or a list of texts. Got {describe(item)}. Pass the texts of such rows "
-                "alone, as in [row['text'] for row in predictions]."
+                f"predictions[{i}] must be a text or a list of texts. Got {describe(item)}. Pass the texts of such "
+                "rows alone, as in [row['text'] for row in predictions]."
             )
         members = as_list(item, f"predictions[{i}]", "a text or a list of texts")
         if not members:
