@@ -260,12 +260,12 @@ def _encode_batches(
     cut : ndarray of shape (n,), int64: the tokens of each text whose end is cut off; 0 for the others
     unread : the number of texts whose words the model does not know
     """
-    model, limit, windows = loaded.model, loaded.token_limit, None
+    tokenizer, limit, windows = loaded.tokenizer, loaded.token_limit, None
     with loaded.lock:
-        lengths, unread = count_tokens(model, texts)
+        lengths, unread = count_tokens(tokenizer, texts)
         is_long = np.zeros(len(texts), dtype=bool) if limit is None else lengths > limit
         if settings.in_windows and limit is not None and is_long.any():
-            windows = split_windows(model.tokenizer, texts, lengths, limit)
+            windows = split_windows(tokenizer, texts, lengths, limit)
     if windows is not None:
         bar.total += len(windows.parts) - len(texts)
         embeddings = windows.average(_run_batches(loaded, windows.parts, windows.lengths, settings.batch_size, bar))
