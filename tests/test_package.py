@@ -65,13 +65,13 @@ def test_commands_start_without_the_extras(tmp_path):
     pairs.write_text(json.dumps({"set1": TEXTS, "set2": TEXTS}) + "\n", encoding="utf-8")
     words = [sys.executable, "-c", WITHOUT_EXTRAS, pairs, tmp_path / "judged.jsonl"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, 'openai is needed: pip install ".[judge]"\n')
+    assert (done.returncode, done.stderr) == (2, 'openai is needed: pip install "text-metrics[judge]"\n')
 
 
 def test_a_missing_library_for_pictures_is_said_before_the_work(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["compare", "absent_1.json", "absent_2.json", "--plot", str(tmp_path / "a.svg")]) == 2
-    assert capsys.readouterr().err == 'matplotlib is needed: pip install ".[plots]"\n'
+    assert capsys.readouterr().err == 'matplotlib is needed: pip install "text-metrics[plots]"\n'
 
 
 def test_the_build_holds_all_metrics():

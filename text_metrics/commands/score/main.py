@@ -28,7 +28,7 @@ are merged, however many texts there are. The only output is the summary, in --o
 interval, because there is one score.
 
 With --engine ray the actors of a Ray cluster do the work, one model each, on GPUs if there are any. Only this machine
-reads and writes files. Ray is an extra: pip install ".[ray]".
+reads and writes files. Ray is an extra: pip install "text-metrics[ray]".
 
 Finished batches are kept in <out>.parts, one file each. After a kill, the same command continues from there, with
 either engine. A row that cannot be scored is reported on stderr and set aside in <out>.bad.jsonl, with all rows of its
