@@ -88,7 +88,8 @@ def read_items(rows: list[Row], text_key: str | None) -> list[Any]:
     """Return the items of rows."""
     for where, value in rows:
         if text_key is not None and (not isinstance(value, dict) or text_key not in value):
-            raise ValueError(f"{where} {missing(text_key, value) if isinstance(value, dict) else 'is no object'}.")
+            reason = missing(text_key, value) if isinstance(value, dict) else f"must be an object with {text_key!r}"
+            raise ValueError(f"{where} {reason}.")
     return [value if text_key is None else value[text_key] for _, value in rows]
 
 
