@@ -58,6 +58,7 @@ def test_a_table_of_excel_is_read(tmp_path, capsys, delimiter):
         ("data.csv", 'id;text\n0;"a"\n'.encode("utf-16"), "is text in UTF-16: save it in UTF-8"),
         ("data.json", b"PAR1\x15" + bytes(50), "is a Parquet file: give it the extension .parquet"),
     ],
+    ids=["gzip", "zip", "utf-16", "parquet"],
 )
 def test_another_format_is_named_at_once(tmp_path, capsys, name, content, message):
     data = tmp_path / name

@@ -179,7 +179,7 @@ def _load_encoder(files: ModelFiles, precision: str | None, device: str) -> Any:
 
 def _tokenizer(encoder: Any) -> Any:
     """Return the tokenizer of an encoder as a class of `transformers`; None if it has no such tokenizer."""
-    tokenizer = getattr(encoder, "tokenizer", None)
+    tokenizer: Any = getattr(encoder, "tokenizer", None)
     if not hasattr(tokenizer, "encode_batch"):
         return tokenizer if hasattr(tokenizer, "num_special_tokens_to_add") else None
     from transformers import PreTrainedTokenizerFast

@@ -304,12 +304,13 @@ def main() -> int:
     reads = [arguments.a, arguments.b, arguments.references, *paths_of({**settings, "metric": arguments.metric})]
     check_outputs(reads, [arguments.json, arguments.plot, cache_of(settings)])
     try:
-        paths = (arguments.a, arguments.b, arguments.references)
-        sources = [None if path is None else Source(path, arguments.split, any_value=True) for path in paths]
+        first, second = (Source(path, arguments.split, any_value=True) for path in (arguments.a, arguments.b))
+        people = arguments.references
+        people = people and Source(people, arguments.split if people.is_dir() else None, any_value=True)
     except UsageError as error:
         raise ValueError(str(error)) from None
     how = Pairing(arguments.text_key, arguments.id_key, arguments.group_key, arguments.by_line)
-    first_items, second_items, names, groups, references = pair_up(*sources, how)
+    first_items, second_items, names, groups, references = pair_up(first, second, people, how)
     units = parse_confidence_by(groups, len(names), "item")
     if references is not None:
         settings["references"] = references
