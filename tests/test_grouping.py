@@ -282,7 +282,7 @@ def test_a_row_without_a_key_may_belong_to_both_sets_beside_it(tmp_path):
     scored, bad, summary = results_of(data)
     assert [row["prompt"] for row in scored] == ["p3", "p4", "p5", "p6"]
     assert [row["row"] for row in bad] == [2 * i + 1 for i in [*range(12), *range(28, 32)]]
-    assert bad[4]["error"] == "is set aside with its set, rows 9 to 15, because of row 7: has no 'prompt'"
+    assert bad[4]["error"] == "is set aside with its set, rows 9 to 15, because of row 7: has no 'prompt': it has text"
     assert (summary["n_incomplete"], summary["n_bad"]) == (4, 16)
 
 

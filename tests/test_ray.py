@@ -231,7 +231,7 @@ def test_without_ray(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(5))
     assert score.main(command(data, "--engine", "ray")) == score.EXIT_USAGE
-    assert 'pip install ".[ray]"' in capsys.readouterr().err
+    assert 'pip install "text-metrics[ray]"' in capsys.readouterr().err
 
 
 def test_workers_in_another_folder_find_the_files(tmp_path, monkeypatch):

@@ -312,7 +312,10 @@ def test_csv_that_is_no_utf8_in_any_column_is_set_aside(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (["--set", "orders=2"], "--setting orders: self_bleu has no such argument. It has max_order, aggregate, "),
+        (
+            ["--set", "orders=2"],
+            "self_bleu has no such argument: did you mean 'max_order'? It has max_order, aggregate, ",
+        ),
         (["--set", "max_order"], "--setting must be NAME=VALUE. Got 'max_order'"),
         (["--set", "max_order=0"], "text-metrics score: max_order must be at least 1. Got 0"),
         (["--set", "aggregate=corpus"], "aggregate='corpus' cannot be scored in batches"),
@@ -321,7 +324,7 @@ def test_csv_that_is_no_utf8_in_any_column_is_set_aside(tmp_path, capsys):
         (["--confidence", "95"], "--confidence must be between 0 and 1"),
         (["--batch-size", "0"], "--batch-size must be at least 1. Got 0"),
         (["--out", "scores.txt"], "--out must end in .parquet, .jsonl or .csv. Got scores.txt"),
-        (["--reference-key", "note"], "--reference-key is required for probeval"),
+        (["--reference-key", "note"], "--reference-key: self_bleu takes no references"),
         (["--split", "train"], "--split is for a folder"),
     ],
 )

@@ -6,7 +6,7 @@ of `compute`, its checks, and what `for_trainer`, `for_rewards`, files and parts
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, Self
@@ -156,9 +156,7 @@ class Settings:
         """Raise a TypeError for a setting that the metric does not have."""
         names = list(cls.declared())
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
-            hint = f": did you mean {close[0]!r}?" if close else "."
-            raise TypeError(f"{metric} has no argument {name!r}{hint} It has {', '.join(names)}.")
+            raise TypeError(f"{metric} has no argument {name!r}{suggest(name, names)} It has {', '.join(names)}.")
 
     @classmethod
     def of_items(cls, name: str) -> str | None:
@@ -194,6 +192,12 @@ class Settings:
         for name, value in self.passed().items():
             if not self.declared()[name].merges_parts(value):
                 raise ValueError(f"{name} cannot be combined with scoring one set in parts. Got {describe(value)}.")
+
+
+def suggest(name: str, names: Sequence[str]) -> str:
+    """Return the end of a sentence about an unknown name: a question for the most similar name, or a full stop."""
+    close = difflib.get_close_matches(name, names, n=1)
+    return f": did you mean {close[0]!r}?" if close else "."
 
 
 def _is_same(value: Any, default: Any) -> bool:

@@ -7,11 +7,12 @@
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed --setting rarefy=4
     text-metrics compare a.jsonl b.jsonl --metric gruen --text-key output --group-key prompt
 
-An item is a JSON value on its own line: a text, a list of texts, or an object that holds either under --text-key. A
-list is a set; for gruen, its score is the mean over its texts. The items of the two files are paired line by line, or
-by --id-key. If another key, such as a prompt, has the same values in both files in different orders, the command stops
-and says so. Items with the same --group-key are not independent: intervals and tests are then over groups. The metric
-is one of this repository, or the path of any module of `evaluate` whose result has `scores`, one for each item.
+Reads the files that text-metrics score reads. An item is a text or a list of texts, in the column --text-key; in JSON
+lines, a line may also be the item itself. A list is a set; for gruen, its score is the mean over its texts. The items
+of the two files are paired line by line, or by --id-key. If another key, such as a prompt, has the same values in both
+files in different orders, the command stops and says so. Items with the same --group-key are not independent:
+intervals and tests are then over groups. The metric is one of text_metrics, or the path of any module of `evaluate`
+whose result has `scores`, one for each item.
 
 Prints both means and the mean difference, each with a confidence interval, and two p-values: of the hypothesis that the
 mean difference is 0, by a t test that is corrected for skewness as the intervals are; and of the hypothesis that the
@@ -25,8 +26,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from text_metrics.commands.jobs.grouping import missing, parse_set
+from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.rows import Source, read_rows
 from text_metrics.commands.shared.command import command, drawn, make_parser
-from text_metrics.commands.shared.files import read_jsonl, write_text
+from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import save_figure
@@ -35,6 +39,8 @@ from text_metrics.commands.shared.settings import add_confidence, add_settings, 
 from text_metrics.commands.shared.statistics import RESAMPLES, mean_test, randomization_p
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import (
+    QUESTIONS,
+    SETS,
     TEXTS,
     UNBOUNDED,
     confidence_level,
@@ -81,7 +87,8 @@ def read_items(rows: list[Row], text_key: str | None) -> list[Any]:
     """Return the items of rows."""
     for where, value in rows:
         if text_key is not None and (not isinstance(value, dict) or text_key not in value):
-            raise ValueError(f"{where} has no {text_key!r}.")
+            reason = missing(text_key, value) if isinstance(value, dict) else f"must be an object with {text_key!r}"
+            raise ValueError(f"{where} {reason}.")
     return [value if text_key is None else value[text_key] for _, value in rows]
 
 
@@ -101,7 +108,7 @@ def read_groups(rows: list[Row], partners: list[Row], key: str) -> list[Any]:
     return groups
 
 
-def pair_up(first: Path, second: Path, references: Path | None, how: Pairing) -> Pairs:
+def pair_up(first: Source, second: Source, references: Source | None, how: Pairing) -> Pairs:
     """Read the files and pair their items.
 
     Raises
@@ -110,23 +117,23 @@ def pair_up(first: Path, second: Path, references: Path | None, how: Pairing) ->
         If a file cannot be read, lines have no partner, or a column shows that the files are in different orders.
     """
     notes: list[str] = []
-    rows, partners = list(read_jsonl(first)), list(read_jsonl(second))
+    rows, partners = read_rows(first), read_rows(second)
     places: dict[str | int, int] = {i: i for i in range(len(rows))}
     if how.id_key is not None:
         places = places_by_id(rows, how.id_key)
-        partners = [partners[i] for i in order_by_id(places, partners, how.id_key, f"{first} and {second}")]
+        partners = [partners[i] for i in order_by_id(places, partners, how.id_key, f"{first.path} and {second.path}")]
     elif len(rows) != len(partners):
         raise ValueError(
-            f"Both files must have the same number of items, because they are compared line by line. {first} has "
-            f"{len(rows)}, {second} has {len(partners)}. Pass --id-key if they belong together by an id."
+            f"Both files must have the same number of items, because they are compared line by line. {first.path} has "
+            f"{len(rows)}, {second.path} has {len(partners)}. Pass --id-key if they belong together by an id."
         )
     elif not how.by_line:
         notes += check_order(rows, partners, how.text_key, ADVICE)
     given = None
     if references is not None:
-        people = list(read_jsonl(references))
+        people = read_rows(references)
         if how.id_key is not None and any(isinstance(value, dict) and how.id_key in value for _, value in people):
-            people = [people[i] for i in order_by_id(places, people, how.id_key, f"{first} and {references}")]
+            people = [people[i] for i in order_by_id(places, people, how.id_key, f"{first.path} and {references.path}")]
         elif len(people) == len(rows) and not how.by_line:
             notes += check_order(rows, people, how.text_key, ADVICE)
         given = [value for _, value in people]
@@ -138,6 +145,15 @@ def pair_up(first: Path, second: Path, references: Path | None, how: Pairing) ->
 
 def score(metric: Any, items: list, settings: dict[str, Any], path: Path) -> tuple[np.ndarray, str]:
     """Score the items of one system: (n,), NaN for an item without a score; and the signature."""
+    kind = getattr(metric, "items", None)
+    if kind in (SETS, TEXTS) and any(isinstance(item, dict) for item in items):
+        columns = next(item for item in items if isinstance(item, dict))
+        raise ValueError(
+            f"{path} holds objects: pass --text-key with the key of the texts. It has {', '.join(columns)}."
+        )
+    if kind in (SETS, QUESTIONS):
+        # In CSV, a list is JSON.
+        items = [parse_set(item) or item if isinstance(item, str) else item for item in items]
     sizes = None
     if getattr(metric, "items", None) == TEXTS and all(isinstance(item, list) and item for item in items):
         sizes = np.array([len(item) for item in items])
@@ -269,15 +285,16 @@ def plot(differences: np.ndarray, result: dict[str, Any], path: Path) -> None:
 def main() -> int:
     """Run the command."""
     parser = make_parser(__doc__)
-    parser.add_argument("a", type=Path)
-    parser.add_argument("b", type=Path)
+    parser.add_argument("a", type=Path, help=".jsonl, .json, .csv, .parquet, or a folder of `datasets`")
+    parser.add_argument("b", type=Path, help="the same, of the other system")
     parser.add_argument("--metric", required=True, help="name of a metric here, or the path of a module")
     parser.add_argument("--text-key", help="the key of the item, where lines are objects")
     pairing = parser.add_mutually_exclusive_group()
     pairing.add_argument("--id-key", help="the key that pairs the items, and the references if they have it")
     pairing.add_argument("--by-line", action="store_true", help="pair line by line, though a key is in another order")
     parser.add_argument("--group-key", help="the key of the group, such as the prompt, of items that belong together")
-    parser.add_argument("--references", type=Path, help="a reference for each item of A, as JSON lines")
+    parser.add_argument("--references", type=Path, help="a reference for each item of A")
+    parser.add_argument("--split", help="of folders of `datasets`")
     add_settings(parser)
     add_confidence(parser)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers, including those of each item")
@@ -287,12 +304,20 @@ def main() -> int:
     settings = parse_settings(arguments.setting)
     reads = [arguments.a, arguments.b, arguments.references, *paths_of({**settings, "metric": arguments.metric})]
     check_outputs(reads, [arguments.json, arguments.plot, cache_of(settings)])
+    try:
+        first, second = (Source(path, arguments.split, any_value=True) for path in (arguments.a, arguments.b))
+        people = arguments.references
+        people = people and Source(people, arguments.split if people.is_dir() else None, any_value=True)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
     how = Pairing(arguments.text_key, arguments.id_key, arguments.group_key, arguments.by_line)
-    first_items, second_items, names, groups, references = pair_up(arguments.a, arguments.b, arguments.references, how)
+    first_items, second_items, names, groups, references = pair_up(first, second, people, how)
     units = parse_confidence_by(groups, len(names), "item")
     if references is not None:
         settings["references"] = references
     metric = load_metric(arguments.metric)
+    if references is not None and getattr(metric, "items", QUESTIONS) != QUESTIONS:
+        raise ValueError(f"--references: {metric.name} takes no references: leave it out.")
     scores, signature = score(metric, first_items, settings, arguments.a)
     other_scores, other_signature = score(metric, second_items, settings, arguments.b)
     told = ~(np.isnan(scores) | np.isnan(other_scores))

@@ -120,7 +120,10 @@ class Chooser:
         sums = {"n_groups": len(units), "n_texts": sum(map(len, qualities)), "n_chosen": int(keep.sum())}
         if not texts:
             return [self._rows(unit, np.empty(0, int)) for unit in units], {**sums, "chosen": 0.0, "random": 0.0}
-        embeddings, signed = encode(texts, self._command.encoder)
+        try:
+            embeddings, signed = encode(texts, self._command.encoder)
+        except (TypeError, ValueError) as error:
+            raise UsageError(str(error)) from None
         chosen = choose(embeddings, quality, sizes, keep, content_ranks(texts))
         starts = np.cumsum(sizes) - sizes
         scores = np.zeros(2)

@@ -84,7 +84,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     try:
         settings = parse_settings(options.pop("setting"))
         check_names(settings, ENCODER, "the encoder")
-        encoder = EncoderSettings(**settings, progress=False)
+        encoder = EncoderSettings(**settings, progress=not options["quiet"])
         return ChooseCommand(Command(metric="choose", settings=settings, **options), **choice, encoder=encoder)
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None

@@ -20,8 +20,8 @@ drawn at random (random_score).
 Finished batches of groups are kept in <out>.parts, one file each. After a kill, the same command continues from there.
 A row that cannot be read, or has no quality, is named on stderr, and set aside in <out>.bad.jsonl. Its group is chosen
 from without it, and is counted in n_incomplete, as is a last group of --set-size that is too small; --drop-incomplete
-leaves such groups out, and counts their other rows in n_dropped. Exit codes are those of `score`; 3 also if groups
-lack a row, without --drop-incomplete.
+leaves such groups out, and counts their other rows in n_dropped. Exit codes are those of `text-metrics score`; 3 also
+if groups lack a row, without --drop-incomplete.
 """
 
 from collections.abc import Sequence

@@ -3,12 +3,15 @@
 Nothing here imports torch, so that the process that reads for a cluster starts fast.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.jobs.rows import Row, Source, show_values
+
+_OF_SET = re.compile(r"^its set, rows \d+ to \d+, cannot be scored: ")
 
 
 def batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:
@@ -94,6 +97,11 @@ def make_batch(
 
 def _as_bad(row: Row) -> tuple[int, str, str]:
     return row.number, row.error, row.raw
+
+
+def cause_of(error: str) -> str:
+    """Return why a row cannot be scored, without the rows of its set."""
+    return _OF_SET.sub("", error)
 
 
 def fail_unit(unit: Unit, error: Exception) -> list[tuple[int, str, str]]:

@@ -4,7 +4,7 @@ Nothing here imports torch, so that the process that reads for a cluster starts 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -14,6 +14,9 @@ from text_metrics.commands.jobs.rows import Row, show_values
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS
+
+# In characters: a row may have any number of columns.
+_LONGEST_ERROR = 1000
 
 
 class Unit(NamedTuple):
@@ -188,7 +191,8 @@ class Reader:
                 problem = f"{self.reference_key!r} is not that of row {first.row.number}, in the same set"
                 members[i] = member._replace(row=member.row._replace(error=problem))
         if first is None and _is_good(members[0]):
-            members[0] = members[0]._replace(row=members[0].row._replace(error=f"has no {self.reference_key!r}"))
+            row = members[0].row
+            members[0] = members[0]._replace(row=row._replace(error=missing(self.reference_key, row.values or {})))
 
     def _unit(self, good: list[_Member], bad: list[Row], end: int) -> Unit:
         rows = [member.row.values for member in good if member.row.values is not None]
@@ -207,20 +211,15 @@ class Reader:
     def _texts(self, values: dict[str, Any]) -> tuple[str, list[str]]:
         """Read the texts of a row; returns what is wrong with it, or an empty string, and the texts."""
         if self.group_key is not None and read_key(values, self.group_key) is None:
-            return f"has no {self.group_key!r}", []
+            return missing(self.group_key, values), []
         for key in (self.text_key, None if self._shares_reference else self.reference_key):
             if key is not None and values.get(key) is None:
-                return f"has no {key!r}", []
+                return missing(key, values), []
         value = values[self.text_key]
         if isinstance(value, str):
             texts = [value]
             if not self.grouped and self.items != TEXTS:
-                try:
-                    texts = json.loads(value)
-                except ValueError:
-                    texts = []
-                if not isinstance(texts, list):
-                    texts = []
+                texts = parse_set(value)
                 if not texts:
                     return f"{self.text_key!r} is one text: a set is a list, or needs --group-key or --set-size", []
         elif isinstance(value, list):
@@ -237,6 +236,21 @@ class Reader:
         except ValueError as error:
             return str(error), []
         return "", texts
+
+
+def parse_set(text: str) -> list[Any]:
+    """Read a set of texts that is one string, in JSON, as in CSV; empty if it is none."""
+    try:
+        texts = json.loads(text)
+    except ValueError:
+        return []
+    return texts if isinstance(texts, list) else []
+
+
+def missing(key: str, values: Mapping[str, Any]) -> str:
+    """Say that a row has no value under a key, and which keys it has."""
+    columns = "" if key in values else f": it has {', '.join(values) or 'no columns'}"
+    return f"has no {key!r}{columns}"[:_LONGEST_ERROR]
 
 
 def _is_good(member: _Member) -> bool:

@@ -102,7 +102,8 @@ def _sorting_code(source: Source, name: str) -> str:
     if ending == ".parquet":
         return f"import datasets; datasets.Dataset.from_parquet({path!r}).sort({name!r}).to_parquet({new!r})"
     if ending == ".csv":
-        read = f"import pandas; table = pandas.read_csv({path!r}, dtype=str, keep_default_na=False)"
+        read = f"import pandas; table = pandas.read_csv({path!r}, dtype=str, keep_default_na=False"
+        read += ")" if source.delimiter == "," else f", sep={source.delimiter!r})"
         return f"{read}; table.sort_values({name!r}, kind='stable').to_csv({new!r}, index=False)"
     read, row, write = r"[row for row in file.read().split('\n') if row.strip()]", "json.loads(row)", r"'\n'.join(rows)"
     if source.is_array:

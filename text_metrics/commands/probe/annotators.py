@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.probe.output import add_outputs, check_report, write_outputs
@@ -64,6 +63,8 @@ def tilt(p: np.ndarray, direction: np.ndarray, divergence: float) -> np.ndarray:
         logits = np.log(p) + t * direction
         weights = np.exp(logits - logits.max())
         return weights / weights.sum()
+
+    from scipy.optimize import brentq
 
     high = 1.0
     while kl_divergence(p, moved(high)) < divergence:

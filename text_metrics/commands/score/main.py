@@ -28,7 +28,7 @@ are merged, however many texts there are. The only output is the summary, in --o
 interval, because there is one score.
 
 With --engine ray the actors of a Ray cluster do the work, one model each, on GPUs if there are any. Only this machine
-reads and writes files. Ray is an extra: pip install ".[ray]".
+reads and writes files. Ray is an extra: pip install "text-metrics[ray]".
 
 Finished batches are kept in <out>.parts, one file each. After a kill, the same command continues from there, with
 either engine. A row that cannot be scored is reported on stderr and set aside in <out>.bad.jsonl, with all rows of its
@@ -67,8 +67,10 @@ def run(command: Command) -> int:
     source = Source(command.data, command.split)
     scorer = Scorer(command.metric, command.settings, command.similarity_key)
     name = scorer.metric.name
-    if (command.reference_key is None) == (scorer.items == QUESTIONS):
-        raise UsageError(f"--reference-key is required for probeval, and for no other metric. The metric is {name}.")
+    if command.reference_key is None and scorer.items == QUESTIONS:
+        raise UsageError(f"{name} compares with people's answers: pass --reference-key, the column that has them.")
+    if command.reference_key is not None and scorer.items != QUESTIONS:
+        raise UsageError(f"--reference-key: {name} takes no references: leave it out.")
     source.check_columns(command.text_key, command.group_key, command.reference_key, command.similarity_key)
     out = command.output(name)
     files = Files(out, out if command.one_set else None, command.decisive(name, command.score_key or name), command)
@@ -76,6 +78,8 @@ def run(command: Command) -> int:
     summary = files.finished(command.restart)
     if summary is not None:
         return show(summary)
+    if command.engine == "local":
+        scorer.check_found()
     store, state = files.open(task.schema, command, source)
     job = task.job()
     with _engine(command) as engine:

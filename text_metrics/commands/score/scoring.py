@@ -1,14 +1,17 @@
 """Batches of units scored by a metric."""
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from text_metrics import METRICS
 from text_metrics.commands.jobs.batches import Batch, Job, fail_unit, make_batch
 from text_metrics.commands.jobs.grouping import Unit
-from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
+from text_metrics.metrics._core.core_settings import suggest
 
 # Settings that are options of the command.
 _OPTIONS = ("set_size", "confidence")
@@ -23,15 +26,39 @@ class Scorer:
     """
 
     def __init__(self, name: str, settings: Mapping[str, Any], similarity_key: str | None = None) -> None:
-        self.metric: Any = load_metric(name)
+        # Any other module of `evaluate` has a name with a slash, or a folder.
+        if name not in METRICS and os.sep not in name and not os.path.isdir(name):
+            raise UsageError(
+                f"--metric {name} is not a metric{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}."
+            )
+        try:
+            self.metric: Any = load_metric(name)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        if not hasattr(self.metric, "items"):
+            raise UsageError(
+                f"--metric {name} has no declared settings, as those of text_metrics have: use text-metrics compare."
+            )
         self.settings, self._similarity_key = settings, similarity_key
         self.items: str = self.metric.items
+
+    def show_progress(self) -> None:
+        """Show a bar of the texts of each call, by a metric that has one."""
+        if "progress" in self.metric.settings.declared():
+            self.settings = {"progress": True, **self.settings}
 
     def check(self) -> None:
         """Check that the score of the whole follows from those of batches, before a file is read."""
         self.check_names()
         try:
             self.metric.settings.read(self.settings, self.metric.name).check_batches()
+        except (TypeError, ValueError) as error:
+            raise UsageError(str(error)) from None
+
+    def check_found(self) -> None:
+        """Check that a model and a device can be found, before a file is read."""
+        try:
+            self.metric.settings.read(self.settings, self.metric.name).check_found()
         except (TypeError, ValueError) as error:
             raise UsageError(str(error)) from None
 
@@ -46,7 +73,8 @@ class Scorer:
                 raise UsageError(f"--setting {setting}: pass --{setting.replace('_', '-')}.")
             if setting not in declared:
                 known = [other for other in declared if self._why_invalid(other) is None and other not in _OPTIONS]
-                raise UsageError(f"--setting {setting}: {name} has no such argument. It has {', '.join(known)}.")
+                hint = suggest(setting, [*known, *(f"--{option.replace('_', '-')}" for option in _OPTIONS)])
+                raise UsageError(f"--setting {setting}: {name} has no such argument{hint} It has {', '.join(known)}.")
             if reason := self._why_invalid(setting):
                 raise UsageError(f"--setting {setting} cannot be given to a command: {reason}.")
 
@@ -112,9 +140,17 @@ def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
     return make_batch(units, good, scores, result, failed)
 
 
+def open_metric(command: Command) -> Scorer:
+    """Load the metric in the process that scores."""
+    scorer = Scorer(command.metric, command.settings, command.similarity_key)
+    if command.engine == "local" and not command.quiet:
+        scorer.show_progress()
+    return scorer
+
+
 def open_scorer(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
     """Load the metric, once in a process; returns the function that scores a batch."""
-    scorer = Scorer(job.command.metric, job.command.settings, job.command.similarity_key)
+    scorer = open_metric(job.command)
 
     def work(item: tuple[list[Unit], int]) -> Batch:
         units, done = item

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
 
 from text_metrics.metrics._core.core_results import UNBOUNDED, Estimate
 
@@ -61,6 +60,8 @@ def mean_p(difference: Estimate) -> float | None:
     float in [0, 1]; None if there are fewer than two units, or if they are equal and not 0
     """
     if difference.error > 0:
+        from scipy.stats import t
+
         statistics = (difference.value / difference.error, difference.transformed_t())
         return float(max(2 * t.sf(np.abs(statistics), difference.n - 1)))
     return 1.0 if difference.error == 0 and difference.value == 0 else None
