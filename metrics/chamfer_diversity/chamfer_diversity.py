@@ -20,6 +20,7 @@ from .core_numbers import describe as describe
 from .core_rarefaction import rarefaction_settings
 from .core_results import (
     SETS,
+    ItemResult,
     ScoreSummary,
     confidence_settings,
     format_sizes,
@@ -151,6 +152,12 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
     items = SETS
     bounds = (0.0, 2.0)
     settings = ChamferSettings
+    item_results = (
+        ItemResult("quality_scores", ("quality",), bounds=bounds),
+        ItemResult("contributions", ("contributions",), of_texts=True),
+        ItemResult("quality_contributions", ("quality", "contributions"), of_texts=True),
+        ItemResult("n_counted", ("min_quality",), is_count=True),
+    )
     parts = ChamferParts
 
     def _info(self) -> evaluate.MetricInfo:
