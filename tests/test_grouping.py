@@ -218,7 +218,9 @@ def test_a_choice_goes_on_without_a_bad_row(tmp_path, kind, grouping, drop):
         {"id": str(i), **row, "q": "0.9" if i % 4 else "1"} for i, row in enumerate(rows_of_equal_texts(10, bad=[1]))
     ]
     data = write_data(tmp_path, kind, rows)
-    words = choose_words(data, *grouping, "--keep", 3, "--quality-key", "q", *(["--drop-incomplete"] if drop else []))
+    words = choose_words(
+        data, *grouping, "--keep", 3, "--column", "quality=q", *(["--drop-incomplete"] if drop else [])
+    )
     assert choose.main(words) == score.EXIT_BAD_ROWS
     chosen, bad, summary = results_of(data)
     assert [row["row"] for row in bad] == [2 + (kind == "csv")]
@@ -235,7 +237,7 @@ def test_a_missing_quality_is_that_of_its_row_only(tmp_path, options, value):
     rows = [{**row, "id": i, "q": 0.5} for i, row in enumerate(rows_of_equal_texts(5, bad=[]))]
     rows[6]["q"] = value
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert choose.main(choose_words(data, *options, "--share", 1, "--quality-key", "q")) == score.EXIT_BAD_ROWS
+    assert choose.main(choose_words(data, *options, "--share", 1, "--column", "quality=q")) == score.EXIT_BAD_ROWS
     chosen, bad, summary = results_of(data)
     assert chosen == [row for row in rows if row["id"] != 6]
     assert [row["row"] for row in bad] == [7]
@@ -307,7 +309,7 @@ def test_a_set_that_cannot_be_scored_is_named_with_all_its_rows(tmp_path):
     rows = [{**row, "similar": matrix[i % 4]} for i, row in enumerate(rows)]
     rows[6]["similar"] = [0, 0, 7, 0]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    words = [*score_words(data, "--group-key", "prompt", "--similarity-key", "similar"), "--metric", "vendi_embed"]
+    words = [*score_words(data, "--group-key", "prompt", "--column", "similarity=similar"), "--metric", "vendi_embed"]
     del words[words.index("max_order=2") - 1 : words.index("max_order=2") + 1]
     assert score.main(words) == score.EXIT_BAD_ROWS
     scored, bad, summary = results_of(data)

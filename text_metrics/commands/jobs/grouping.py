@@ -218,9 +218,10 @@ class Reader:
 
     def _shared(self) -> list[tuple[str, Callable[[dict[str, Any]], Any]]]:
         """List the columns of which a set has one value, and how each is read from a row that has it."""
-        columns = [(column.name, partial(column.read, n_texts=None)) for column in self._of_sets]
-        key = self.reference_key
-        return columns if key is None else [*columns, (key, itemgetter(key))]
+        readers: list[tuple[str, Callable[[dict[str, Any]], Any]]] = [
+            (column.name, partial(column.read, n_texts=None)) for column in self._of_sets
+        ]
+        return [*readers, *((key, itemgetter(key)) for key in [self.reference_key] if key is not None)]
 
     def _unit(self, good: list[_Member], bad: list[Row], end: int) -> Unit:
         rows = [member.row.values for member in good if member.row.values is not None]

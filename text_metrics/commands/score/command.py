@@ -45,8 +45,8 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     if options["confidence"] is None and not options["one_set"]:
         options["confidence"] = CONFIDENCE
     try:
-        limits = {name: parse_limits(options.pop(name), name) for name in ("fail_under", "fail_over")}
+        options |= {name: parse_limits(options[name], name) for name in ("fail_under", "fail_over")}
         columns, settings = parse_columns(options.pop("column")), parse_settings(options.pop("setting"))
-        return Command(settings=settings, columns=columns, **limits, **options)
+        return Command(settings=settings, columns=columns, **options)
     except ValueError as error:
         raise UsageError(str(error)) from None

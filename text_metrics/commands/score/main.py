@@ -17,11 +17,11 @@ interval. Writes the rows with their scores, in order, as Parquet, JSON lines or
 columns of rows that make a set become lists. Other results with a value for each set or text, such as contributions,
 become columns as well. In JSON lines and CSV, binary data is base64.
 
---column ARGUMENT=COLUMN takes an argument of the metric that is given for sets or texts from a column, such as weights,
-quality, classes, contexts, embeddings, similarity or labels. What is given for texts is a list in a row of a set, with a
-value for each text, and a value in a row of one text; similarities are a matrix, and a row of it. What is given for sets
-is a value, which the rows of a set share. In CSV, a list is JSON. A row whose value is missing or wrong is set aside.
-The labels of confidence_by say which rows are not independent, for the interval in the summary.
+--column ARGUMENT=COLUMN takes an argument of the metric that is given for sets or texts from a column: weights,
+quality, classes, contexts, embeddings, similarity, labels and others. What is given for texts is a list in a row of a
+set, and a value in a row of one text; similarities are a matrix, and a row of it. What is given for sets is a value,
+which the rows of a set share. In CSV, a list is JSON. A row whose value is missing or wrong is set aside. The labels of
+confidence_by say which rows, or sets of rows, are not independent, for the intervals in the summary.
 
 A summary goes to stdout and to <out>.summary.json: the numbers of the metric over the whole file, its signature, and
     n_scores, n_texts, n_bad    the numbers of scores, of texts scored, and of rows set aside

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS, ItemResult
-from text_metrics.metrics._core.core_settings import ANSWER, CALL, PAIR, TEXT, Declared, Settings
+from text_metrics.metrics._core.core_settings import ANSWER, CALL, PAIR, TEXT, Settings
 
 
 def is_missing(value: Any) -> bool:
@@ -38,8 +38,8 @@ class Column(NamedTuple):
     concatenated: bool
 
     @classmethod
-    def of(cls, argument: str, name: str, declared: Declared, items: str) -> "Column":
-        """Return the column of an argument as it is declared, for a metric of SETS, TEXTS or QUESTIONS."""
+    def of(cls, argument: str, name: str, declared: Any, items: str) -> "Column":
+        """Return the column of an argument by its `Declared`, for a metric of SETS, TEXTS or QUESTIONS."""
         per_text = declared.given in (TEXT, ANSWER, PAIR)
         return cls(argument, name, per_text, declared.numbers, declared.concatenated or (per_text and items == TEXTS))
 
