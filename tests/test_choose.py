@@ -176,7 +176,7 @@ def test_bad_rows_are_set_aside(tmp_path, capsys):
     with data.open("a", encoding="utf-8") as file:
         file.write("no json\n")
     assert run(data, "--group-key", "prompt", "--keep", 2, "--column", "quality=reward") == 3
-    assert "row 5: 'reward' must be a number in [0, 1]. Got float 1.5" in capsys.readouterr().err
+    assert "row 5: 'reward' must be a number in [0, 1], for quality. Got float 1.5" in capsys.readouterr().err
     assert [row["prompt"] for row in read_jsonl(tmp_path / "out.jsonl")] == [0, 0, 1, 2, 2, 3, 3, 4, 4]
     assert [row["row"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")] == [5, 16]
     assert run(data, "--group-key", "prompt", "--keep", 2, "--column", "quality=reward", "--strict", "--restart") == 4

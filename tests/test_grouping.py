@@ -241,7 +241,10 @@ def test_a_missing_quality_is_that_of_its_row_only(tmp_path, options, value):
     chosen, bad, summary = results_of(data)
     assert chosen == [row for row in rows if row["id"] != 6]
     assert [row["row"] for row in bad] == [7]
-    assert "'q' must be a number in [0, 1]" in bad[0]["error"]
+    problem = (
+        "has no 'q', the column of quality" if value in (None, "") else "'q' must be a number in [0, 1], for quality"
+    )
+    assert problem in bad[0]["error"]
     assert (summary["n_texts"], summary["n_bad"]) == (19, 1)
     assert summary["n_incomplete"] == (options != ("--one-set",))
 

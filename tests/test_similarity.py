@@ -336,7 +336,7 @@ def test_a_column_of_similarities(load, tmp_path, capsys, sets, vectors, name, k
         # All rows of the set are set aside with the one that is the cause.
         errors = [json.loads(line)["error"] for line in (tmp_path / "out.jsonl.bad.jsonl").read_text().splitlines()]
         assert len(errors) == (2 if kind == "texts" else 1)
-        assert all(error == "has no 'near', which is the column of similarity" for error in errors)
+        assert all(error == "has no 'near', the column of similarity" for error in errors)
     assert [row[name] for row in written] == pytest.approx(expected["scores"], abs=1e-9)
 
 
@@ -345,7 +345,7 @@ def test_a_column_of_similarities(load, tmp_path, capsys, sets, vectors, name, k
     [
         (
             ["--metric", "self_bleu"],
-            "--column similarity: self_bleu has no such argument. A column may give confidence_by.",
+            "--column similarity: self_bleu has no such argument. A column may give conf",
         ),
         (["--metric", "vendi_embed", "--one-set"], "--column cannot be combined with --one-set"),
     ],

@@ -5,7 +5,6 @@ Nothing here imports torch, so that the process that reads for a cluster starts 
 
 import argparse
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +12,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from text_metrics.metrics._core.core_numbers import describe
-from text_metrics.metrics._core.core_results import TEXTS, ItemResult
+from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED, ItemResult
 from text_metrics.metrics._core.core_settings import ANSWER, CALL, PAIR, TEXT, Settings
 
 
@@ -61,7 +60,7 @@ class Column(NamedTuple):
         """
         value = row.get(self.name) if isinstance(row, Mapping) else None
         if is_missing(value):
-            raise ValueError(f"has no {self.name!r}, which is the column of {self.argument}")
+            raise ValueError(f"has no {self.name!r}, the column of {self.argument}")
         if not self.per_text:
             return self._checked(value, "")
         if n_texts is None:
@@ -70,7 +69,7 @@ class Column(NamedTuple):
             # In CSV, a list is JSON.
             with suppress(ValueError):
                 value = json.loads(value)
-        expected = f"{self.name!r} must be a list of {n_texts} values of {self.argument}, one for each text"
+        expected = f"{self.name!r} must be a list of {n_texts} values, one for each text, for {self.argument}"
         if not isinstance(value, list):
             raise ValueError(f"{expected}. Got {describe(value)}")
         if len(value) != n_texts:
@@ -78,23 +77,22 @@ class Column(NamedTuple):
         return [self._checked(entry, f" of text {i}") for i, entry in enumerate(value)]
 
     def _checked(self, value: Any, where: str) -> Any:
-        name = f"{self.name!r}{where}, a value of {self.argument},"
-        if self.numbers is None:
-            if not isinstance(value, (str, int)) or isinstance(value, bool) or is_missing(value):
-                raise ValueError(f"{name} must be a string or an integer. Got {describe(value)}")
-            return value
         number = value
-        if isinstance(value, str):
+        if self.numbers is not None and isinstance(value, str):
             # In CSV, a number is a string too.
             with suppress(ValueError):
                 number = json.loads(value)
-        if isinstance(number, list):
+        if self.numbers is not None and isinstance(number, list):
             return number
-        low, high = self.numbers
-        if isinstance(number, bool) or not isinstance(number, (int, float)) or math.isnan(number):
-            raise ValueError(f"{name} must be a number. Got {describe(value)}")
-        if not low <= number <= high:
-            raise ValueError(f"{name} must be in [{low:g}, {high:g}]. Got {describe(value)}")
+        if self.numbers is None:
+            expected = "a string or an integer"
+            valid = isinstance(value, (str, int)) and not isinstance(value, bool) and not is_missing(value)
+        else:
+            low, high = self.numbers
+            expected = "a number" if self.numbers == UNBOUNDED else f"a number in [{low:g}, {high:g}]"
+            valid = isinstance(number, (int, float)) and not isinstance(number, bool) and low <= number <= high
+        if not valid:
+            raise ValueError(f"{self.name!r}{where} must be {expected}, for {self.argument}. Got {describe(value)}")
         return number
 
 
