@@ -122,11 +122,11 @@ def test_rarefied_scores(load, tmp_path):
     assert summary["signature"] == expected["signature"]
 
 
-@pytest.mark.parametrize("setting", ["contributions=true", "classes=[1]", "contexts=[1]", "patience=0.8"])
+@pytest.mark.parametrize("setting", ["details=true", "classes=[1]", "contexts=[1]", "patience=0.8"])
 def test_settings_for_single_texts_have_no_place(tmp_path, capsys, setting):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(2))
     assert score.main(command(data, "--set", setting, metric="vendi_embed")) == 2
-    assert f"--setting {setting.split('=')[0]} cannot be given to a command: it " in capsys.readouterr().err
+    assert f"--setting {setting.split('=')[0]} cannot be given to a command: it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("setting", ["rarefy=3", "kernel=classes"])
