@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.files import read_jsonl, write_jsonl
+from tests.files import compress, read_jsonl, write_jsonl
 from text_metrics.commands.choose import main as choose
 from text_metrics.commands.jobs import job_files, keys, progress
 from text_metrics.commands.jobs.grouping import Reader
@@ -110,10 +110,13 @@ def test_a_key_that_comes_back_is_refused_and_the_advice_helps(load, tmp_path, c
     assert len(read_jsonl(tmp_path / "out.jsonl")) == 12
 
 
-def test_the_advice_changes_no_cell_of_csv(tmp_path, capsys):
+@pytest.mark.parametrize("compression", ["", ".gz", ".zst"])
+def test_the_advice_changes_no_cell_of_csv(tmp_path, capsys, compression):
     cells = ["007", "", "NA", "null", "1.50", 'a "quoted"\nline', "True", "é, x"]
     rows = [{"prompt": f"0{i % 2}", "text": cell} for i, cell in enumerate(cells)]
     data = write_data(tmp_path, "csv", rows)
+    if compression:
+        data = compress(data, compression)
     assert score.main(score_words(data, "--group-key", "prompt")) == score.EXIT_USAGE
     exec(shlex.split(capsys.readouterr().err.splitlines()[-1])[2])
     with (tmp_path / "data.sorted.csv").open(newline="", encoding="utf-8") as file:

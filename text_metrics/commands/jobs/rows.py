@@ -14,7 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.shared.files import open_file, parse_lines, read_json, split_lines, to_plain
+from text_metrics.commands.shared.files import (
+    decompressed_name,
+    open_file,
+    parse_lines,
+    read_json,
+    split_lines,
+    to_plain,
+)
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -55,17 +62,20 @@ class Source:
     ----------
     schema : of a table; None for a file without types
     is_array : whether it is one JSON array
-    done, total : how far the file was read, and its size, both in `unit`: rows or bytes
+    done, total : how far the file was read, and its size, both in `unit`: rows or bytes; the size of what a compressed
+        file holds is None, since it is not known
     """
 
     schema: pa.Schema | None = None
+    total: int | None
 
     def __init__(self, path: Path, split: str | None) -> None:
         self.path, self.split, self.done = path, split, 0
         self._columns: list[str] | None = None
         if not path.exists():
             raise UsageError(f"{path} does not exist.")
-        kind = "folder" if path.is_dir() else path.suffix.lower()
+        kind = "folder" if path.is_dir() else decompressed_name(path).suffix.lower()
+        is_compressed = decompressed_name(path) != path
         self.is_array = _is_array(path)
         readers: dict[str, Callable[[int], Iterator[Row]]] = {
             ".jsonl": self._json_rows,
@@ -76,7 +86,12 @@ class Source:
             "folder": self._dataset_rows,
         }
         if kind not in readers:
-            raise UsageError(f"{path} must be .jsonl, .json, .csv, .parquet or a folder of `datasets`. Got {kind!r}.")
+            raise UsageError(
+                f"{path} must be .jsonl, .ndjson, .json or .csv, also with .gz or .zst, .parquet or a folder of "
+                f"`datasets`. Got {kind!r}."
+            )
+        if kind == ".parquet" and is_compressed:
+            raise UsageError(f"{path}: a Parquet file has compression of its own: decompress it first.")
         if split is not None and kind != "folder":
             raise UsageError("--split is for a folder of `datasets`.")
         self._read = readers[kind]
@@ -88,7 +103,7 @@ class Source:
             self._dataset = _open_dataset(path, split)
             self.schema, self.total, self.unit = self._dataset.features.arrow_schema, len(self._dataset), "row"
         else:
-            self.total, self.unit = path.stat().st_size, "B"
+            self.total, self.unit = None if is_compressed else path.stat().st_size, "B"
 
     def check_columns(self, *keys: str | None) -> None:
         """Raise a UsageError for a key that a table does not have."""
@@ -127,7 +142,7 @@ class Source:
         except ValueError as error:
             raise UsageError(str(error)) from None
         for i, value in enumerate(values):
-            self.done = self.total * (i + 1) // len(values)
+            self.done = (self.total or len(values)) * (i + 1) // len(values)
             if i >= start:
                 yield _object(i + 1, value, describe(value))
 
@@ -187,7 +202,7 @@ class Source:
     def _dataset_rows(self, start: int) -> Iterator[Row]:
         table = self._dataset.select_columns(self._columns) if self._columns else self._dataset
         table = table.with_format("arrow")
-        yield from self._table_rows((table[i : i + _ROWS] for i in range(start, self.total, _ROWS)), start, start)
+        yield from self._table_rows((table[i : i + _ROWS] for i in range(start, len(table), _ROWS)), start, start)
 
     def _table_rows(self, tables: Iterator[Any], first: int, start: int) -> Iterator[Row]:
         while True:
@@ -229,10 +244,14 @@ def _named(path: Path, problem: str) -> Iterator[None]:
 
 def _is_array(path: Path) -> bool:
     """Say whether a JSON file is one array, which may span lines, and not a line for each row."""
-    if path.suffix.lower() != ".json" or path.is_dir():
+    if decompressed_name(path).suffix.lower() != ".json" or path.is_dir():
         return False
-    with path.open("rb") as file:
-        return file.read(_SNIFFED).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+    try:
+        with open_file(path) as file:
+            start = file.read(_SNIFFED)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
 
 
 def _object(number: int, values: Any, raw: bytes | str) -> Row:
