@@ -43,13 +43,16 @@ reference texts.
 """
 
 _CITATION = """\
-@misc{zhang2025evaluating,
+@inproceedings{zhang2025evaluating,
   title = {Evaluating the Evaluation of Diversity in Commonsense Generation},
   author = {Zhang, Tianhui and Peng, Bei and Bollegala, Danushka},
+  booktitle = {Proceedings of the 63rd Annual Meeting of the Association for Computational Linguistics (Volume 1: Long
+               Papers)},
+  pages = {24258--24275},
   year = {2025},
   eprint = {2506.00514},
   archivePrefix = {arXiv},
-  url = {https://arxiv.org/abs/2506.00514}
+  url = {https://aclanthology.org/2025.acl-long.1181}
 }
 """
 
