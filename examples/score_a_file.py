@@ -20,10 +20,9 @@ with tempfile.TemporaryDirectory() as folder:
     # In a shell: text-metrics score generations.jsonl --metric vendi_embed --text-key generations ...
     words = f"score {data} --metric vendi_embed --text-key generations --column quality=reward --out {out} --quiet"
     settings = "--setting kernel=classes --setting q=0 --setting patience=0.8 --setting contributions=true"
-    code = main([*words.split(), *settings.split()])
+    if code := main([*words.split(), *settings.split()]):
+        raise SystemExit(code)
     for row in map(json.loads, out.read_text().splitlines()):
         print(f"{row['prompt']:14} {row['vendi_embed']:.0f} classes, utility {row['utility_scores']:.2f}")
         for text, contribution in zip(row["generations"], row["contributions"], strict=True):
             print(f"    {text:8} adds {contribution:.0f}")
-
-raise SystemExit(code)

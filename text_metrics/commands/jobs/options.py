@@ -123,7 +123,9 @@ def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> N
     group : what rows make together, such as a set
     result : how the default name of the output ends, before its extension
     """
-    parser.add_argument("data", type=Path, help=".jsonl, .json, .csv, .parquet, or a folder of `datasets`")
+    parser.add_argument(
+        "data", type=Path, help=".jsonl, .json or .csv, also .gz or .zst, .parquet, or a folder of `datasets`"
+    )
     parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
     groups = parser.add_mutually_exclusive_group()
     groups.add_argument(
