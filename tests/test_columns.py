@@ -173,6 +173,35 @@ def test_all_results_of_items_are_columns(load, tmp_path, source, out):
         assert types.field("contributions").type.value_type == pa.float64()
 
 
+def test_classes_by_entailment_with_rewards_and_questions(load, nli_models, tmp_path):
+    rewards = [[0.9, 0.1, 0.5, 0.4], [0.2, 0.3, 1], [1, 0, 0.5, 0.5]]
+    rows = [
+        {"prompt": prompt, "texts": members, "reward": of_set}
+        for prompt, members, of_set in zip(["cab", "bee", "cab"], WORDY, rewards, strict=True)
+    ]
+    settings = {"kernel": "classes", "same": f"nli:{nli_models[0]}", "q": 0, "patience": 0.8}
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    words = score_words(data, "vendi_embed", *as_words(settings, {"quality": "reward", "contexts": "prompt"}))
+    assert score.main(words) == 0
+    contexts = [row["prompt"] for row in rows]
+    expected = load("vendi_embed").compute(predictions=WORDY, quality=rewards, contexts=contexts, **settings)
+    written = read_jsonl(tmp_path / "out.jsonl")
+    assert [row["vendi_embed"] for row in written] == expected["scores"]
+    assert [row["utility_scores"] for row in written] == expected["utility_scores"]
+
+
+def test_labels_of_rows_of_several_texts(load, tmp_path):
+    rows = [{"prompt": f"p{i % 2}", "texts": members} for i, members in enumerate(SETS)]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert score.main(score_words(data, "gruen", "--column", "confidence_by=prompt")) == 0
+    texts = [(text, row["prompt"]) for row in rows for text in row["texts"]]
+    predictions, labels = map(list, zip(*texts, strict=True))
+    expected = load("gruen").compute(predictions=predictions, confidence=0.95, confidence_by=labels)
+    summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
+    assert summary["confidence_interval"] == pytest.approx(expected["confidence_interval"])
+    assert summary["n_units"] == 2
+
+
 def sampled_calls(name):
     """Calls of a metric that together return all its results of items."""
     texts = [text for members in SETS for text in members]

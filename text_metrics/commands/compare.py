@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.columns import Column, add_columns, columns_of, parse_columns, to_arguments
+from text_metrics.commands.shared.columns import Column, add_columns, columns_of, parse_columns, read_columns
 from text_metrics.commands.shared.command import command, drawn
 from text_metrics.commands.shared.files import read_jsonl, write_text
 from text_metrics.commands.shared.metrics import load_metric
@@ -41,7 +41,6 @@ from text_metrics.commands.shared.pairing import Row, check_order, order_by_id, 
 from text_metrics.commands.shared.settings import add_confidence, add_settings, cache_of, parse_settings, paths_of
 from text_metrics.commands.shared.statistics import RESAMPLES, mean_p, randomization_p
 from text_metrics.metrics._core.core_inputs import mean_by_set
-from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import (
     TEXTS,
     UNBOUNDED,
@@ -93,20 +92,6 @@ def read_items(rows: list[Row], text_key: str | None) -> list[Any]:
         if text_key is not None and (not isinstance(value, dict) or text_key not in value):
             raise ValueError(f"{where} has no {text_key!r}.")
     return [value if text_key is None else value[text_key] for _, value in rows]
-
-
-def read_columns(rows: list[Row], items: list[Any], columns: Sequence[Column]) -> dict[str, Any]:
-    """Return the arguments that columns give for the items of rows."""
-    values = []
-    for (where, row), item in zip(rows, items, strict=True):
-        if columns and not isinstance(item, (str, list)):
-            raise ValueError(f"{where}: --column requires a text or a list of texts. Got {describe(item)}.")
-        try:
-            n_texts = len(item) if isinstance(item, list) else None
-            values.append({column.argument: column.read(row, n_texts) for column in columns})
-        except ValueError as error:
-            raise ValueError(f"{where}: {error}.") from None
-    return to_arguments(columns, values)
 
 
 def read_groups(rows: list[Row], partners: list[Row], key: str) -> list[Any]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
+from text_metrics.commands.shared.pairing import Row
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED, ItemResult
 from text_metrics.metrics._core.core_settings import ANSWER, CALL, PAIR, TEXT, Settings
@@ -185,6 +186,26 @@ def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]])
         of_items = [of_item[column.argument] for of_item in values]
         given[column.argument] = list(chain.from_iterable(of_items)) if column.concatenated else of_items
     return given
+
+
+def read_columns(rows: Sequence[Row], items: Sequence[Any], columns: Sequence[Column]) -> dict[str, Any]:
+    """Read the arguments that columns give for the items of rows, each a text or a list of texts.
+
+    Raises
+    ------
+    ValueError
+        If a row has no valid value, or its item is neither; the message names the file and the line.
+    """
+    values = []
+    for (where, row), item in zip(rows, items, strict=True):
+        if columns and not isinstance(item, (str, list)):
+            raise ValueError(f"{where}: --column requires a text or a list of texts. Got {describe(item)}.")
+        n_texts = len(item) if isinstance(item, list) else None
+        try:
+            values.append({column.argument: column.read(row, n_texts) for column in columns})
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}.") from None
+    return to_arguments(columns, values)
 
 
 def name_columns(message: str, columns: Sequence[Column]) -> str:
