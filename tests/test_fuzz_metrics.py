@@ -118,6 +118,8 @@ GOOD = {
         "tokenizer": choice("whitespace", "13a", "nltk", "char", str.split),
         "set_size": choice(1, 2, 3),
         "singletons": choice("skip", "error"),
+        "vocabulary_size": choice(2, 1000),
+        "homogenization": choice(True, False),
         "rarefy": choice(2, 3),
         "confidence": choice(0.9),
         "confidence_by": by,

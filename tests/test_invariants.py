@@ -22,6 +22,7 @@ SETTINGS = [
     ("self_bleu", {"max_order": 2}),
     ("self_bleu", {"max_order": 2, "aggregate": "corpus"}),
     ("self_bleu", {"max_order": 2, "aggregate": "sentence"}),
+    ("self_bleu", {"max_order": 1, "vocabulary_size": 99, "homogenization": True}),
 ]
 each_metric = pytest.mark.parametrize(("name", "settings"), SETTINGS)
 
@@ -224,6 +225,8 @@ CHAIN = {"set_size": 4, "kernel": "classes", "same": in_a_chain}
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "max_order": 3}),
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "smoothing": "method1"}),
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "tokenizer": "13a"}),
+        ("self_bleu", {"set_size": 4, "vocabulary_size": 99}, {"set_size": 4, "vocabulary_size": 100}),
+        ("self_bleu", {"set_size": 4}, {"set_size": 4, "homogenization": True}),
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "tokenizer": list}),
         ("self_bleu", {"set_size": 4, "aggregate": "corpus"}, {"set_size": 4, "aggregate": "sentence"}),
     ],

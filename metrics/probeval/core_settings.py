@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Self
 
 from .core_numbers import describe, parse_choice, parse_count, parse_flag, parse_number, show
 
-# What a setting has a value for: the call, or each set, text, question or answer.
-CALL, SET, TEXT, QUESTION, ANSWER = "call", "set", "text", "question", "answer"
+# What a setting has a value for: the call, or each set, text, pair of texts of a set, question or answer.
+CALL, SET, TEXT, PAIR, QUESTION, ANSWER = "call", "set", "text", "pair of texts", "question", "answer"
 
 Check = Callable[[Any, str], Any]
 
@@ -41,7 +41,9 @@ class Declared(NamedTuple):
 
     check : function of a value that is not the default, and the name; returns the value in its canonical form, or
         raises a TypeError or ValueError
-    given : what it has a value for: CALL, or each SET, TEXT, QUESTION or ANSWER
+    given : what it has a value for: CALL, or each SET, TEXT, PAIR, QUESTION or ANSWER
+    numbers : the range of its values for items, if these are numbers or arrays; None if they are labels or texts
+    concatenated : whether the values of all texts are in one list, not in a list for each set
     needs : the setting without which it has no effect; None if there is none
     conflicts : function of the settings of a call in which it is not the default; raises a ValueError if it cannot be
         combined with the others
@@ -53,6 +55,8 @@ class Declared(NamedTuple):
 
     check: Check
     given: str = CALL
+    numbers: tuple[float, float] | None = None
+    concatenated: bool = False
     needs: str | None = None
     conflicts: Callable[[Any], None] = _no_conflict
     finer: bool = False

@@ -11,6 +11,7 @@ import datasets
 
 from .core_forks import PROCESS, one_thread
 from .core_inputs import parse_sets
+from .core_results import ItemResult
 from .core_rewards import RewardFunction
 from .core_settings import Settings
 from .core_statistics import SetParts
@@ -31,6 +32,8 @@ class TextMetric:
     items: str
     bounds: tuple[float, float]
     settings: type[Settings]
+    # Its results with an entry for each item, besides `scores`.
+    item_results: tuple[ItemResult, ...] = ()
     parts: type[SetParts] | None = None
     _compute: Callable[..., dict[str, Any]]
     # The results of which lower means better or more diverse; of those that end in a number, without it.
@@ -198,6 +201,10 @@ class TextMetric:
 
         """
         return RewardFunction(self, set_size, reward, quality, compute_kwargs)
+
+    def bounds_under(self, settings: Settings) -> tuple[float, float]:
+        """Return the range of the score under some settings; a metric overrides this if they change it."""
+        return self.bounds
 
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""

@@ -22,6 +22,7 @@ from .core_rarefaction import DRAWN
 from .core_regrouping import group_without as group_without
 from .core_results import (
     SETS,
+    ItemResult,
     ScoreSummary,
     confidence_settings,
     format_order,
@@ -32,7 +33,7 @@ from .core_results import (
 )
 from .core_rewards import RewardFunction as RewardFunction
 from .core_secular import eigenvalues_without as eigenvalues_without
-from .core_settings import Settings as Settings
+from .core_settings import Settings
 from .core_similarity import parse_similarity
 from .core_spectra import parse_orders as parse_orders
 from .core_statistics import SetParts as SetParts
@@ -221,9 +222,19 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
 
     items = SETS
-    # From 0 with min_quality.
     bounds = (1.0, math.inf)
     settings = VendiSettings
+    item_results = (
+        ItemResult("quality_scores", ("quality",), bounds=(0.0, math.inf)),
+        ItemResult("utility_scores", ("patience",), bounds=(0.0, 1.0)),
+        ItemResult("within_scores", ("groups",), bounds=bounds),
+        ItemResult("pooled_scores", ("groups",), bounds=bounds),
+        ItemResult("between_scores", ("groups",), bounds=bounds),
+        ItemResult("between_expected_scores", ("groups",)),
+        ItemResult("contributions", ("contributions",), of_texts=True),
+        ItemResult("quality_contributions", ("quality", "contributions"), of_texts=True),
+        ItemResult("n_counted", ("min_quality",), is_count=True),
+    )
     parts = VendiParts
 
     def _info(self) -> evaluate.MetricInfo:
@@ -238,6 +249,10 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/2210.02410", "https://arxiv.org/abs/2506.00514"],
         )
 
+    def bounds_under(self, settings: Settings) -> tuple[float, float]:
+        """Return the range of the score: from 0 with `min_quality`, under which a set may be empty."""
+        return (0.0, math.inf) if "min_quality" in settings.passed() else self.bounds
+
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = VendiSettings.read(given, "vendi_embed")
         sets = parse_sets(predictions, settings.set_size)
@@ -249,9 +264,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         scored = score_sets(kernel, sets, weighting, similarities, settings)
 
         from_zero = ScoreSummary(scored.has_score, units, settings.confidence, (0.0, math.inf))
-        result = from_zero.within(self.bounds if settings.min_quality is None else from_zero.bounds).of(
-            "vendi_embed", scored.main
-        )
+        result = from_zero.within(self.bounds_under(settings)).of("vendi_embed", scored.main)
         if settings.has_orders:
             columns = zip(settings.orders, scored.by_order[scored.has_score].T, strict=True)
             result["by_order"] = {format_order(order): mean_over_sets(column) for order, column in columns}

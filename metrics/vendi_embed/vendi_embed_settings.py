@@ -49,8 +49,8 @@ def _at_order_one(settings: Any) -> None:
         )
     if settings.quality is not None:
         raise ValueError(
-            "quality cannot be combined with groups, which compare what the texts say: leave one out, or pass the texts "
-            "of sufficient quality only."
+            "quality cannot be combined with groups, which compare what the texts say: leave one out, or pass the "
+            "texts of sufficient quality only."
         )
 
 
@@ -61,8 +61,8 @@ class VendiSettings(SourceSettings):
     q: Any = setting(1.0, _orders)
     kernel: str | Callable[[np.ndarray], Any] = setting("embedding", _kernel, merges_parts=never)
     set_size: int | None = setting(None, count())
-    weights: Any = setting(None, given=TEXT)
-    quality: Any = setting(None, given=TEXT)
+    weights: Any = setting(None, given=TEXT, numbers=(0, 1))
+    quality: Any = setting(None, given=TEXT, numbers=(0, 1))
     min_quality: float | None = setting(None, number(0, 1), needs="quality")
     classes: Any = setting(None, given=TEXT)
     same: Any = setting(None, _same)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.jobs.rows import Row, Source, show_values
+from text_metrics.commands.shared.columns import Column
 
 _OF_SET = re.compile(r"^its set, rows \d+ to \d+, cannot be scored: ")
 
@@ -33,18 +34,20 @@ class Job(NamedTuple):
     """What a process needs to take part in a job, as plain data that can be sent.
 
     items : what a row holds: SETS, TEXTS or QUESTIONS
+    columns : with the values of arguments
     reference : with --one-set, people's answers
     """
 
     command: Command
     items: str
+    columns: tuple[Column, ...] = ()
     reference: Any = None
 
 
 def read_batches(job: Job, start: int) -> Iterator[tuple[list[Unit], int]]:
     """Read the file from row `start`: batches of units, each with how far the file was read."""
     source = Source(job.command.data, job.command.split)
-    reader = Reader(job.command, job.items)
+    reader = Reader(job.command, job.items, job.columns)
     for units in batches(reader.units(source.rows(start), start), job.command.batch_size):
         yield units, source.done
 

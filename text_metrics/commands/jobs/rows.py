@@ -15,7 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.shared.files import check_text, open_file, parse_lines, read_json, split_lines, to_plain
+from text_metrics.commands.shared.files import (
+    check_text,
+    decompressed_name,
+    open_file,
+    parse_lines,
+    read_json,
+    split_lines,
+    to_plain,
+)
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -63,17 +71,20 @@ class Source:
     schema : of a table; None for a file without types
     delimiter : between the fields of CSV
     is_array : whether it is one JSON array
-    done, total : how far the file was read, and its size, both in `unit`: rows or bytes
+    done, total : how far the file was read, and its size, both in `unit`: rows or bytes; the size of what a compressed
+        file holds is None, since it is not known
     """
 
     schema: pa.Schema | None = None
+    total: int | None
 
     def __init__(self, path: Path, split: str | None, any_value: bool = False) -> None:
         self.path, self.split, self.done, self._any_value = path, split, 0, any_value
         self._columns: list[str] | None = None
         if not path.exists():
             raise UsageError(f"{path} does not exist.")
-        kind = "folder" if path.is_dir() else path.suffix.lower()
+        kind = "folder" if path.is_dir() else decompressed_name(path).suffix.lower()
+        is_compressed = decompressed_name(path) != path
         start = _start(path) if kind in _TEXT else b""
         # One array may span lines; else each line is a row.
         self.is_array = kind == ".json" and start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
@@ -86,7 +97,12 @@ class Source:
             "folder": self._dataset_rows,
         }
         if kind not in readers:
-            raise UsageError(f"{path} must be .jsonl, .json, .csv, .parquet or a folder of `datasets`. Got {kind!r}.")
+            raise UsageError(
+                f"{path} must be .jsonl, .ndjson, .json or .csv, also with .gz or .zst, .parquet or a folder of "
+                f"`datasets`. Got {kind!r}."
+            )
+        if kind == ".parquet" and is_compressed:
+            raise UsageError(f"{path}: a Parquet file has compression of its own: decompress it first.")
         if split is not None and kind != "folder":
             raise UsageError("--split is for a folder of `datasets`.")
         self._read = readers[kind]
@@ -98,7 +114,7 @@ class Source:
             self._dataset = _open_dataset(path, split)
             self.schema, self.total, self.unit = self._dataset.features.arrow_schema, len(self._dataset), "row"
         else:
-            self.total, self.unit = path.stat().st_size, "B"
+            self.total, self.unit = None if is_compressed else path.stat().st_size, "B"
             self.delimiter = _delimiter(start.splitlines()[0] if start else b"")
 
     def check_columns(self, *keys: str | None) -> None:
@@ -138,7 +154,7 @@ class Source:
         except ValueError as error:
             raise UsageError(str(error)) from None
         for i, value in enumerate(values):
-            self.done = self.total * (i + 1) // len(values)
+            self.done = (self.total or len(values)) * (i + 1) // len(values)
             if i >= start:
                 yield self._row(i + 1, value, describe(value))
 
@@ -204,7 +220,7 @@ class Source:
     def _dataset_rows(self, start: int) -> Iterator[Row]:
         table = self._dataset.select_columns(self._columns) if self._columns else self._dataset
         table = table.with_format("arrow")
-        yield from self._table_rows((table[i : i + _ROWS] for i in range(start, self.total, _ROWS)), start, start)
+        yield from self._table_rows((table[i : i + _ROWS] for i in range(start, len(table), _ROWS)), start, start)
 
     def _table_rows(self, tables: Iterator[Any], first: int, start: int) -> Iterator[Row]:
         while True:

@@ -82,7 +82,7 @@ class OneSet:
 
     def job(self) -> Job:
         """Return what a process needs to take part."""
-        return Job(self._command.for_other_folders(), TEXTS, self._parts.reference)
+        return Job(self._command.for_other_folders(), TEXTS, reference=self._parts.reference)
 
     def collect(self, batches: Iterator[Batch], store: Store, state: State) -> State:
         """Keep merged arrays as batches come; returns the state at the end, with the signature under `merged`."""

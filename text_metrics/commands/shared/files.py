@@ -18,6 +18,8 @@ from typing import Any, BinaryIO, NamedTuple
 LONGEST_LINE = 2**28
 LARGEST_FILE = 2**30
 _AT_ONCE = 2**16
+# The compressions that are read, by suffix, as pyarrow names them.
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _QUOTED, _LINE_END = re.compile(rb'"[^"]*"'), re.compile(rb"\r\n?|\n")
 # What a file is that does not begin as text, and what to do about it.
 _OTHER_FORMATS = {
@@ -32,9 +34,24 @@ _OTHER_FORMATS = {
 _KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", object: "a value"}
 
 
+def decompressed_name(path: Path) -> Path:
+    """Return the name of a file without the suffix of its compression."""
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+
+
+def _open_raw(path: Path) -> Any:
+    """Open a file to read bytes without a buffer, decompressed."""
+    codec = COMPRESSIONS.get(path.suffix.lower())
+    if codec is None:
+        return path.open("rb", buffering=0)
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(path.open("rb"), codec)
+
+
 @contextmanager
 def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
-    """Open a file to read bytes.
+    """Open a file to read bytes; those of a .gz or .zst file are decompressed.
 
     Raises
     ------
@@ -42,7 +59,7 @@ def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
         If it cannot be read; it names the file.
     """
     try:
-        with io.BufferedReader(path.open("rb", buffering=0), _AT_ONCE) as file:
+        with io.BufferedReader(_open_raw(path), _AT_ONCE) as file:
             yield file
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from error

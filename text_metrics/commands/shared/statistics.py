@@ -104,5 +104,8 @@ def smallest_difference(difference: Estimate, level: float) -> float:
     It is (t_(1 + level)/2 + t_0.8) standard errors, with Student's t of n - 1 degrees of freedom: an approximation of
     the noncentral t that is slightly too large for few units.
     """
+    # Its import takes a second.
+    from scipy.stats import t
+
     degrees = difference.n - 1
     return float((t.ppf((1 + level) / 2, degrees) + t.ppf(POWER, degrees)) * difference.error)
