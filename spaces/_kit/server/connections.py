@@ -5,7 +5,7 @@ import asyncio
 import uvicorn.config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-IDLE_SECONDS = 10
+IDLE_SECONDS = 20
 CONNECTIONS = 1_000
 
 
