@@ -49,7 +49,7 @@ attack: $(VENV)/.installed-dev chromium
 	FUZZ_TIMES=21 $(BIN)/python -m pytest tests/test_probeval_sampling.py tests/test_probeval_properties.py -rP
 	FUZZ_TIMES=21 $(BIN)/python -m pytest tests/test_rarefaction.py -k simulated
 	INTERVAL_TIMES=10 $(BIN)/python -m pytest tests/test_intervals.py -rP
-	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py -rP
+	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py tests/test_spaces_server.py -rP
 
 spaces: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.tooling.build_space --all

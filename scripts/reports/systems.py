@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from scripts.arguments import data_folder, make_parser
+from scripts.arguments import data_folder
 from text_metrics.commands.probe.files import clean_counts, read_counts, read_questions
 from text_metrics.commands.report.main import main as report
-from text_metrics.commands.shared.command import command
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl
 
 GENERATORS = {

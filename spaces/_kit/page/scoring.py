@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from .. import inputs, work
+from ..server import places
+from ..server.errors import public_error
 from ..show import panels
-from .endpoint import AT_ONCE, public_error
+from .endpoint import AT_ONCE
 from .layout import Shown, Side, show_message, show_result
 from .space import Space
 
@@ -140,7 +142,7 @@ def _handler(page: Page, read: Reader, n_inputs: int) -> Callable[..., Iterator[
         yield {side.stop: gr.update(visible=True)}
 
         def step(done: int, total: int | None) -> None:
-            if ended.is_set():
+            if ended.is_set() or not places.is_awaited():
                 raise work.StoppedError
             progress((done, total), desc="Reading the texts", unit="texts")
 
@@ -159,6 +161,8 @@ def _handler(page: Page, read: Reader, n_inputs: int) -> Callable[..., Iterator[
             yield {}
         except Exception as error:
             yield hidden | show_message(shown, panels.error(public_error(error)), data)
+        finally:
+            page.stops.end(request.session_hash, ended)
 
     return handle
 

@@ -19,7 +19,7 @@
   const send = window.fetch;
   window.fetch = async (...request) => {
     const response = await send(...request);
-    if (response.status === 503 && response.url.includes("/queue/join")) {
+    if ([429, 503].includes(response.status) && response.url.includes("/queue/join")) {
       const { detail } = await response.clone().json();
       const place = document.querySelector("#answer .tm-message, #answer .tm-answer");
       if (place) {
@@ -31,7 +31,7 @@
         panel.lastChild.textContent = detail;
         place.replaceWith(panel);
       }
-      // Gradio has words of its own for 503; of 422 it shows the detail.
+      // Gradio has words of its own for these; of 422 it shows the detail.
       return new Response(JSON.stringify({ detail }), { status: 422 });
     }
     return response;
