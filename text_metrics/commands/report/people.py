@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from text_metrics.commands.report.embedding import Embedded, Encoder
 from text_metrics.commands.report.likeness import PERMUTATIONS, partition
-from text_metrics.commands.report.sampling import equal_numbers, shuffled
+from text_metrics.commands.report.sampling import MOST_TEXTS, shuffled
 from text_metrics.commands.report.scores import count_words
 from text_metrics.metrics._core.core_results import jackknife_estimate, mean_estimate
 
@@ -87,7 +87,8 @@ def compare_with_people(sample: Sample, embedded: Embedded, encoder: Encoder, le
     rows = []
     for system, texts in tqdm(candidates, desc="People", unit="system", disable=encoder.quiet):
         side = embedded.of([text for members in texts for text in members])
-        part = partition(equal_numbers(sample.prompts, [sample.people, texts]), encoder, level)
+        # Drawn texts are in random order, so the first of them are a random draw, too.
+        part = partition([[drawn[:MOST_TEXTS] for drawn in sets] for sets in (sample.people, texts)], encoder, level)
         side_lengths = word_counts(texts)
         apart = standardized(side_lengths, lengths)
         rows.append(
