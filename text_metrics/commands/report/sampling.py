@@ -10,9 +10,13 @@ _SEED = 0
 
 
 def shuffled(texts: Sequence[str], prompt: str) -> list[str]:
-    """Return texts in a random order that depends only on their content, their prompt and how often each is there."""
+    """Return texts in a random order that depends only on their content, their prompt and how often each is there.
+
+    Different sets are drawn from independently, also where they share texts.
+    """
+    whole = hashlib.blake2b("\0".join([str(_SEED), prompt, *sorted(texts)]).encode(), digest_size=16).digest()
     keys = [
-        (hashlib.blake2b(f"{_SEED}\0{prompt}\0{number}\0{text}".encode(), digest_size=16).digest(), text)
+        (hashlib.blake2b(f"{number}\0{text}".encode(), digest_size=16, key=whole).digest(), text)
         for text, count in Counter(texts).items()
         for number in range(count)
     ]
