@@ -44,7 +44,7 @@ META_EVAL = [
     *("--sets", "folder", "--model", "./folder2"),
 ]
 MANY = [
-    *("report", "data.jsonl", "b=other.jsonl", "--text-key", "texts", "--people", "third.jsonl"),
+    *("report", "data.jsonl", "b=other.jsonl", "--text-key", "texts", "--id-key", "id", "--people", "third.jsonl"),
     *("--setting", "model=model.gguf"),
 ]
 REPORT = [

@@ -17,7 +17,8 @@ from tests.files import read_jsonl, write_jsonl
 from text_metrics.__main__ import main
 from text_metrics.commands.report import embedding, people
 from text_metrics.commands.report.command import NamedFile, ReportCommand
-from text_metrics.commands.report.people import draw, overlap, shuffled
+from text_metrics.commands.report.people import draw, overlap
+from text_metrics.commands.report.sampling import MOST_TEXTS, equal_numbers, shuffled
 from text_metrics.commands.report.scores import count_words
 from text_metrics.commands.report.systems import pair, read_systems
 from text_metrics.commands.shared.statistics import holm, mean_p, smallest_difference
@@ -317,6 +318,20 @@ def test_people_are_compared_at_equal_numbers(whole, load, unit_vectors):
         rows = [unit_vectors([text for texts in part for text in texts]) for part in (sample.people, side)]
         assert row["mmd2"]["value"] == pytest.approx(slow_distance(*rows, [2] * 6), abs=1e-5)
     assert [row["length_warning"] for row in section["rows"]][-1] is False
+
+
+def test_diversity_is_partitioned_at_equal_numbers(tmp_path, cache, load):
+    texts = [f"text {i}" for i in range(30)]
+    first, second, third = equal_numbers(["p", "q"], [[texts, texts[:4]], [texts[::-1], texts], [texts, texts[:5]]])
+    assert first == [shuffled(texts, "p")[:MOST_TEXTS], texts[:4]]
+    assert second == [first[0], shuffled(texts, "q")[:4]]
+    assert third == [first[0], shuffled(texts[:5], "q")[:4]]
+    short = {prompt: members[: 2 + i % 3] for i, (prompt, members) in enumerate(SYSTEMS["narrow"].items())}
+    _, report = run(tmp_path, *write_systems(tmp_path, {"wide": SYSTEMS["wide"], "short": short}), "--cache-dir", cache)
+    drawn = equal_numbers(sorted(PLACES), [ordered(SYSTEMS["wide"]), ordered(short)])
+    result = partition_of(load, [dict(zip(sorted(PLACES), sets, strict=True)) for sets in drawn])
+    assert report["likeness"]["partition"]["between"] == pytest.approx(result["between"], abs=1e-5)
+    assert report["likeness"]["partition"]["texts_of_each"] == [2, 4]
 
 
 def test_texts_are_drawn_by_content():

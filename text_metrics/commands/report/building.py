@@ -43,7 +43,7 @@ def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
         _tell(encoder, "Scoring")
         metrics, quality = _score(scorer)
         _tell(encoder, "Comparing systems")
-        alike = likeness(texts, embedded, encoder, command.confidence)
+        alike = likeness(prompts.ids, texts, embedded, encoder, command.confidence)
         near = None if sample is None else compare_with_people(sample, embedded, encoder, command.confidence)
         reaches = [reach((text for members in sets for text in members), encoder) for sets in texts]
     names = [system.name for system in inputs.reading.systems]

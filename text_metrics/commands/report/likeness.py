@@ -9,6 +9,7 @@ import numpy as np
 from tqdm import tqdm
 
 from text_metrics.commands.report.embedding import Embedded, Encoder
+from text_metrics.commands.report.sampling import equal_numbers
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.commands.shared.statistics import holm
 from text_metrics.metrics._core.core_results import Estimate, jackknife_estimate, mean_estimate
@@ -21,18 +22,21 @@ _LEAST_OF_PAIRS, _MOST_OF_PAIRS = 99, 1000
 Sets = Sequence[Sequence[list[str]]]
 
 
-def likeness(sets: Sets, embedded: Embedded, encoder: Encoder, level: float) -> dict[str, Any] | None:
+def likeness(
+    ids: Sequence[str], sets: Sets, embedded: Embedded, encoder: Encoder, level: float
+) -> dict[str, Any] | None:
     """Compare the systems; None for one system.
 
     Parameters
     ----------
+    ids : list of p prompts
     sets : for each system the texts of each prompt
     """
     if len(sets) < 2:
         return None
     return {
         "cosine": mean_cosines([embedded.sums(of_system) for of_system in sets], _sizes(sets), level),
-        **partitions(sets, encoder, level),
+        **partitions(equal_numbers(ids, sets), encoder, level),
     }
 
 
@@ -92,7 +96,7 @@ def _cell(estimate: Estimate, level: float) -> dict[str, Any]:
 
 
 def partitions(sets: Sets, encoder: Encoder, level: float) -> dict[str, Any]:
-    """Return the partition of diversity among all systems, and among each pair of them."""
+    """Return the partition of diversity among all systems, and among each pair of them, at equal numbers of texts."""
     pairs = list(combinations(range(len(sets)), 2))
     # After Holm's adjustment, the smallest p-value is then 0.8 of the level at which tests reject.
     permutations = min(max(math.ceil(1.25 * len(pairs) / (1 - level)), _LEAST_OF_PAIRS), _MOST_OF_PAIRS)
@@ -133,6 +137,7 @@ def partition(sets: Sets, encoder: Encoder, level: float, permutations: int = PE
             "share": _share_interval(result, _sizes(sets), level),
         },
         "n_groups": len(sets),
+        "texts_of_each": [int(_sizes(sets).min()), int(_sizes(sets).max())],
         "permutations": permutations,
         "signature": result["signature"],
     }

@@ -1,8 +1,6 @@
 """How near systems are to people: overlap of their texts in the space of embeddings, and tests of equality."""
 
-import hashlib
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +9,7 @@ from tqdm import tqdm
 
 from text_metrics.commands.report.embedding import Embedded, Encoder
 from text_metrics.commands.report.likeness import PERMUTATIONS, partition
+from text_metrics.commands.report.sampling import MOST_TEXTS, shuffled
 from text_metrics.commands.report.scores import count_words
 from text_metrics.metrics._core.core_results import jackknife_estimate, mean_estimate
 
@@ -73,16 +72,6 @@ def draw(ids: Sequence[str], sets: Sequence[Sequence[list[str]]], people: dict[s
     )
 
 
-def shuffled(texts: Sequence[str], prompt: str) -> list[str]:
-    """Return texts in a random order that depends only on their content, their prompt and how often each is there."""
-    keys = [
-        (hashlib.blake2b(f"{_SEED}\0{prompt}\0{number}\0{text}".encode(), digest_size=16).digest(), text)
-        for text, count in Counter(texts).items()
-        for number in range(count)
-    ]
-    return [text for _, text in sorted(keys)]
-
-
 def compare_with_people(sample: Sample, embedded: Embedded, encoder: Encoder, level: float) -> dict[str, Any]:
     """Compare each system, and other people, with people."""
     counts = sample.counts
@@ -98,7 +87,8 @@ def compare_with_people(sample: Sample, embedded: Embedded, encoder: Encoder, le
     rows = []
     for system, texts in tqdm(candidates, desc="People", unit="system", disable=encoder.quiet):
         side = embedded.of([text for members in texts for text in members])
-        part = partition([sample.people, texts], encoder, level)
+        # Drawn texts are in random order, so the first of them are a random draw, too.
+        part = partition([[drawn[:MOST_TEXTS] for drawn in sets] for sets in (sample.people, texts)], encoder, level)
         side_lengths = word_counts(texts)
         apart = standardized(side_lengths, lengths)
         rows.append(
