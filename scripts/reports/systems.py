@@ -5,8 +5,9 @@
 
 `generators` compares the released original sets of GPT-4, Llama 3 and Qwen 2, and as a fourth system the sets of GPT-4
 in which one sentence is kept and the others are paraphrases of it (Para-3). `people` compares the answers of eight
-models to the test set of Commonsense Frame Completion with those of people. Both need METRICS_TEST_DATA. Embeddings are
-kept in build/embeddings.
+models to the test set of Commonsense Frame Completion with those of people. Both need METRICS_TEST_DATA. Embeddings
+are kept in build/embeddings. The released texts are not part of this repository: the reports leave them out, and name
+prompts by their place in the data. Pass --texts to see both in a report of your own.
 """
 
 from collections import Counter
@@ -17,7 +18,7 @@ from scripts.arguments import data_folder
 from text_metrics.commands.probe.files import clean_counts, read_counts, read_questions
 from text_metrics.commands.report.main import main as report
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import write_jsonl
+from text_metrics.commands.shared.files import read_objects, read_texts, read_topic, write_jsonl
 
 GENERATORS = {
     "GPT-4": "gpt/original.jsonl",
@@ -38,6 +39,23 @@ MODELS = {
 CACHE = Path("build/embeddings")
 
 
+def generator_words(data: Path, folder: Path, names_prompts: bool) -> list[str]:
+    """Give the concepts of the generators' sets numbers, and return the words of the command."""
+    numbers: dict[str, int] = {}
+    files = []
+    for name, file in GENERATORS.items():
+        path = folder / f"{name}.jsonl"
+        rows = []
+        for where, row in read_objects(data / "diversity_sets" / file):
+            concepts = read_topic(row)
+            number = numbers.setdefault(concepts, len(numbers) + 1)
+            prompt = concepts if names_prompts else f"concepts {number}"
+            rows.append({"prompt": prompt, "texts": read_texts(row, "sentences", where)})
+        write_jsonl(path, rows)
+        files.append(f"{name}={path}")
+    return [*files, "--text-key", "texts", "--id-key", "prompt"]
+
+
 def write_answers(path: Path, counts: Mapping[str, Counter[str]], questions: Mapping[str, str]) -> Path:
     """Write the cleaned answers to each question, each as often as it was given; returns the path."""
     rows = (
@@ -49,10 +67,13 @@ def write_answers(path: Path, counts: Mapping[str, Counter[str]], questions: Map
     return path
 
 
-def people_words(data: Path, folder: Path) -> list[str]:
+def people_words(data: Path, folder: Path, names_prompts: bool) -> list[str]:
     """Convert the answers of people and of the models, and return the words of the command."""
     cfc = data / "probeval" / "cfc_test"
-    questions = {question.id: question.question for question in read_questions(cfc / "targets.jsonl")}
+    questions = {
+        question.id: question.question if names_prompts else f"question {i}"
+        for i, question in enumerate(read_questions(cfc / "targets.jsonl"), 1)
+    }
     files = [
         f"{name}={write_answers(folder / f'{name}.jsonl', read_counts(cfc / 'models' / f'0715{file}'), questions)}"
         for name, file in MODELS.items()
@@ -67,15 +88,15 @@ def main() -> int:
     parser = make_parser(__doc__)
     parser.add_argument("example", choices=("generators", "people"))
     parser.add_argument("--out", type=Path, help="folder of the report; docs/report/<example> by default")
+    parser.add_argument("--texts", action="store_true", help="show the texts; needs --out")
     arguments = parser.parse_args()
-    data = data_folder(parser)
+    if arguments.texts and arguments.out is None:
+        parser.error("--texts needs --out: the committed reports hold no released text.")
+    data, folder = data_folder(parser), Path("build/systems")
+    folder.mkdir(parents=True, exist_ok=True)
     out = arguments.out or Path("docs/report") / arguments.example
-    if arguments.example == "generators":
-        words = [f"{name}={data / 'diversity_sets' / file}" for name, file in GENERATORS.items()]
-        words += ["--text-key", "sentences", "--id-key", "src"]
-    else:
-        words = people_words(data, Path("build/systems"))
-    return report([*words, "--out", str(out), "--cache-dir", str(CACHE)])
+    words = (generator_words if arguments.example == "generators" else people_words)(data, folder, arguments.texts)
+    return report([*words, *([] if arguments.texts else ["--no-texts"]), "--out", str(out), "--cache-dir", str(CACHE)])
 
 
 if __name__ == "__main__":
