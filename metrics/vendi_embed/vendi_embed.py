@@ -42,7 +42,7 @@ from .core_windows import Windows as Windows
 from .vendi_embed_classes import make_classes as make_classes
 from .vendi_embed_groups import group_results, group_settings, score_groups
 from .vendi_embed_kernels import make_kernel
-from .vendi_embed_nli import LoadedNli as LoadedNli
+from .vendi_embed_pairs import PairRule as PairRule
 from .vendi_embed_parts import VendiParts
 from .vendi_embed_rarefied import rarefied as rarefied
 from .vendi_embed_scores import contributions, describe_sets, score_sets, utility
@@ -93,14 +93,21 @@ Args:
         with a cosine of at least this. A callable: those for which it returns True; it maps two lists of texts to a
         list of booleans, and each pair of different texts is asked about once. `"nli:<model>"`: those that entail
         each other, by a sequence-classification model with a class `entailment`, as an id of the Hugging Face Hub or
-        a folder. The default is calibrated for the default model, and raises an error with another `model`,
+        a folder. `"pairs:<model>"`: those for which a model with two classes gives the second a probability above
+        `same_threshold`. A callable and such a model see pairs in order of content, and with `grouping="greedy"` in
+        the order given. The default is calibrated for the default model, and raises an error with another `model`,
         `embeddings` or `similarity`.
+    same_threshold (`float` in [0, 1], default 0.5): for `same="pairs:<model>"`.
+    same_rule (`"noveltybench-2025"` or `"noveltybench-2026"`): for `same="pairs:<model>"`, compare as the code of
+        NoveltyBench does (arXiv 2504.05228): the probability must be above 0.102, and the first 128 tokens of each
+        text are read. `"noveltybench-2025"`: two texts of at most five words are the same if they share at least half
+        as many different words as the longer has words, regardless of case.
     grouping (`"complete"` or `"greedy"`, default `"complete"`): for `kernel="classes"`, how pairs make classes.
         `"complete"`: all texts of a class are the same as each other; texts are grouped in order of content, so the
         order of a set does not matter. `"greedy"`: a text joins the first class whose first member is the same, in the
         order given, as in NoveltyBench (arXiv 2504.05228).
-    contexts (`list[str]`): with `same="nli:<model>"`, a text for each set, such as the question that its texts answer.
-        It is put before both texts of a pair.
+    contexts (`list[str]`): with `same="nli:<model>"` or `"pairs:<model>"`, a text for each set, such as the question
+        that its texts answer. It is put before both texts of a pair.
     patience (`float` in [0, 1]): with `kernel="classes"` and `quality`, return the utility of each set to a reader who
         goes on to the next text with this probability, as in NoveltyBench, where it is 0.8.
     groups (shaped like `predictions`): the group of each text, a string or an integer, such as the system that wrote

@@ -13,13 +13,14 @@ from .core_results import confidence_level
 from .core_settings import SET, TEXT, choice, count, flag, never, number, setting
 from .core_similarity import SourceSettings
 from .core_spectra import parse_orders
+from .vendi_embed_pairs import PAIR_RULES, PairRule
 
 KERNELS = ("embedding", "ngram", "classes")
 # Of `same`; chosen by scripts/training/calibrate_classes.py for the default model.
 DEFAULT_SAME = 0.83
-NLI = "nli:"
+NLI, PAIRS = "nli:", "pairs:"
 # The settings of kernel="classes".
-_OF_CLASSES = ("classes", "same", "grouping", "contexts", "patience")
+_OF_CLASSES = ("classes", "same", "same_threshold", "same_rule", "grouping", "contexts", "patience")
 
 
 def _orders(value: Any, name: str) -> Any:
@@ -34,10 +35,12 @@ def _kernel(value: Any, name: str) -> Any:
 
 
 def _same(value: Any, name: str) -> Any:
-    if callable(value) or (isinstance(value, str) and value.startswith(NLI) and value != NLI):
+    if callable(value) or (isinstance(value, str) and value.startswith((NLI, PAIRS)) and value not in (NLI, PAIRS)):
         return value
     if isinstance(value, str):
-        raise ValueError(f"{name} must be a number, a callable or 'nli:<model>'. Got {describe(value)}.")
+        raise ValueError(
+            f"{name} must be a number, a callable, 'nli:<model>' or 'pairs:<model>'. Got {describe(value)}."
+        )
     return parse_number(value, name, -1, 1)
 
 
@@ -53,6 +56,8 @@ class VendiSettings(SourceSettings):
     min_quality: float | None = setting(None, number(0, 1), needs="quality")
     classes: Any = setting(None, given=TEXT)
     same: Any = setting(None, _same)
+    same_threshold: float | None = setting(None, number(0, 1))
+    same_rule: str | None = setting(None, choice(*PAIR_RULES))
     grouping: str | None = setting(None, choice(*GROUPINGS))
     contexts: Any = setting(None, given=SET)
     patience: float | None = setting(None, number(0, 1), needs="quality")
@@ -105,12 +110,13 @@ class VendiSettings(SourceSettings):
         for name in ("same", "grouping"):
             if self.classes is not None and getattr(self, name) is not None:
                 raise ValueError(f"{name} has no effect where classes are given: leave one of them out.")
-        if self.contexts is not None and not self.by_entailment:
-            raise ValueError("contexts has no effect without same='nli:<model>'.")
+        if self.contexts is not None and not self.by_model:
+            raise ValueError("contexts has no effect without same='nli:<model>' or 'pairs:<model>'.")
+        self._check_pairs()
         given = {"embeddings": self.embeddings, "similarity": self.similarity}
         if not self.by_cosine:
             reason = "classes are given" if self.classes is not None else "same says which texts are the same"
-            self.check_unused(reason, but=("precision",) if self.by_entailment else ())
+            self.check_unused(reason, but=("precision",) if self.by_model else ())
             for name, value in given.items():
                 if value is not None:
                     raise ValueError(f"{name} has no effect where {reason}: leave one of the two out.")
@@ -121,6 +127,14 @@ class VendiSettings(SourceSettings):
                     f"{(other or ['model'])[0]} with kernel='classes' needs same: its default, {DEFAULT_SAME}, is for "
                     "cosines of the default model."
                 )
+
+    def _check_pairs(self) -> None:
+        for name in ("same_threshold", "same_rule"):
+            if getattr(self, name) is not None and not (self.by_model and self.same.startswith(PAIRS)):
+                raise ValueError(f"{name} has no effect without same='pairs:<model>'. Got same={describe(self.same)}.")
+        for name in ("same_threshold", "contexts"):
+            if self.same_rule is not None and getattr(self, name) is not None:
+                raise ValueError(f"{name} cannot be combined with same_rule, which says what the model compares.")
 
     @property
     def orders(self) -> list[float]:
@@ -133,11 +147,18 @@ class VendiSettings(SourceSettings):
         return isinstance(self.q, (list, tuple, np.ndarray))
 
     @property
-    def by_entailment(self) -> bool:
-        """Whether a model of entailment compares the texts."""
+    def by_model(self) -> bool:
+        """Whether a classifier of pairs compares the texts."""
         return isinstance(self.same, str)
+
+    @property
+    def pair_rule(self) -> PairRule:
+        """When a classifier of two classes makes two texts the same."""
+        if self.same_rule is not None:
+            return PAIR_RULES[self.same_rule]
+        return PairRule() if self.same_threshold is None else PairRule(self.same_threshold)
 
     @property
     def by_cosine(self) -> bool:
         """Whether similarities decide which texts are the same."""
-        return self.classes is None and not self.by_entailment and not callable(self.same)
+        return self.classes is None and not self.by_model and not callable(self.same)

@@ -38,9 +38,10 @@ def greedy_classes(n, same):
 
 
 def last_match_classes(n, same):
-    """As jlko/semantic_uncertainty groups (Farquhar et al. 2024): a text without a class founds one, and claims matches.
+    """As jlko/semantic_uncertainty groups (Farquhar et al. 2024).
 
-    A text that matches two founders goes to the later one, where `greedy_classes` leaves it with the earlier.
+    A text without a class founds one, and claims all that match. A text that matches two founders goes to the later
+    one, where `greedy_classes` leaves it with the earlier.
     """
     labels = [None] * n
     for i in range(n):
