@@ -20,7 +20,17 @@ KERNELS = ("embedding", "ngram", "classes")
 DEFAULT_SAME = 0.83
 NLI, PAIRS = "nli:", "pairs:"
 # The settings of kernel="classes".
-_OF_CLASSES = ("classes", "same", "same_threshold", "same_rule", "grouping", "contexts", "patience")
+_OF_CLASSES = (
+    "log_probs",
+    "classes",
+    "same",
+    "same_threshold",
+    "same_rule",
+    "grouping",
+    "contexts",
+    "patience",
+    "semantic_entropy",
+)
 
 
 def _orders(value: Any, name: str) -> Any:
@@ -52,6 +62,7 @@ class VendiSettings(SourceSettings):
     kernel: str | Callable[[np.ndarray], Any] = setting("embedding", _kernel, merges_parts=never)
     set_size: int | None = setting(None, count())
     weights: Any = setting(None, given=TEXT)
+    log_probs: Any = setting(None, given=TEXT)
     quality: Any = setting(None, given=TEXT)
     min_quality: float | None = setting(None, number(0, 1), needs="quality")
     classes: Any = setting(None, given=TEXT)
@@ -61,6 +72,7 @@ class VendiSettings(SourceSettings):
     grouping: str | None = setting(None, choice(*GROUPINGS))
     contexts: Any = setting(None, given=SET)
     patience: float | None = setting(None, number(0, 1), needs="quality")
+    semantic_entropy: bool = setting(False, flag)
     groups: Any = setting(None, given=TEXT, merges_batches=never)
     permutations: int = setting(200, count(), needs="groups")
     contributions: bool = setting(False, flag, finer=True)
@@ -72,13 +84,13 @@ class VendiSettings(SourceSettings):
     def check(self) -> None:
         """Raise an error for settings that do not go together."""
         super().check()
-        check_rarefy(self, "weights", "contributions", "patience", "groups")
+        check_rarefy(self, "weights", "log_probs", "contributions", "patience", "semantic_entropy", "groups")
         self._check_groups()
         if self.kernel == "classes":
             self._check_classes()
             return
         for name in _OF_CLASSES:
-            if getattr(self, name) is not None:
+            if name in self.passed():
                 raise ValueError(f"{name} has no effect without kernel='classes'. Got kernel={describe(self.kernel)}.")
         if self.kernel == "embedding":
             return
@@ -107,6 +119,8 @@ class VendiSettings(SourceSettings):
             )
 
     def _check_classes(self) -> None:
+        if self.log_probs is not None and self.weights is not None:
+            raise ValueError("log_probs cannot be combined with weights: they are the weights of the texts.")
         for name in ("same", "grouping"):
             if self.classes is not None and getattr(self, name) is not None:
                 raise ValueError(f"{name} has no effect where classes are given: leave one of them out.")
