@@ -38,6 +38,10 @@ def test_likelihoods_weigh_the_classes(load):
     normalized = [expected[0] / math.log(4), expected[1] / math.log(2)]
     assert result["normalized_semantic_entropy_scores"] == [*map(pytest.approx, normalized), None]
     assert result["normalized_semantic_entropy"] == pytest.approx(np.mean(normalized))
+    # By these numbers the means of batches are merged.
+    metric = load("vendi_embed")
+    assert metric.n_items(result, "normalized_semantic_entropy") == 2
+    assert metric.n_items(result, "semantic_entropy") == metric.n_items(result, "vendi_embed") == 3
     low, high = result["semantic_entropy_confidence_interval"]
     assert low < result["semantic_entropy"] < high
     assert "|weights:exp_log_probs(token_means)|repeated_texts:counted|" in result["signature"]
