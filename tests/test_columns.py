@@ -43,6 +43,7 @@ def settings_for(argument, nli_models):
     """The settings without which an argument has no effect."""
     return {
         "classes": {"kernel": "classes"},
+        "log_probs": {"kernel": "classes"},
         "contexts": {"kernel": "classes", "same": f"nli:{nli_models[0]}"},
         "labels": {"matcher": "human"},
     }.get(argument, {})
@@ -58,7 +59,8 @@ def values_for(declared, sets):
     if declared.concatenated:
         return [rng.normal(size=(len(members), 3)).tolist() for members in sets]
     if declared.numbers:
-        return [[1 / len(members)] * len(members) for members in sets]
+        sign = 1 if declared.numbers[1] > 0 else -1
+        return [[sign / len(members)] * len(members) for members in sets]
     labels = {text: f"c{i % 2}" for i, text in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
     return [[labels[text] for text in members] for members in sets]
 

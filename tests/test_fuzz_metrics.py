@@ -107,6 +107,8 @@ GOOD = {
         "grouping": choice("complete", "greedy"),
         "contexts": lambda draw, predictions: ["why?"] * (len(predictions) if isinstance(predictions, list) else 1),
         "patience": choice(0, 0.8, 1),
+        "log_probs": shaped(lambda draw: -draw.random()),
+        "semantic_entropy": choice(True, False),
         "groups": shaped(lambda draw: draw.choice(("x", "y", 1))),
         "permutations": choice(1, 5, 20),
     },

@@ -208,6 +208,7 @@ CHAIN = {"set_size": 4, "kernel": "classes", "same": in_a_chain}
         ("vendi_embed", {"kernel": "classes", "same": 0.5}, {"kernel": "classes", "same": 0.5, "model": "tiny_model"}),
         ("vendi_embed", CHAIN, {**CHAIN, "grouping": "greedy"}),
         ("vendi_embed", {**CLASSES, "patience": 0.5}, {**CLASSES, "patience": 0.8}),
+        ("vendi_embed", CLASSES, {**CLASSES, "log_probs": [-i for i in range(12)]}),
         ("vendi_embed", {"set_size": 4}, {"set_size": 4, "groups": GROUPS}),
         ("vendi_embed", {"set_size": 4, "groups": GROUPS}, {"set_size": 4, "groups": GROUPS, "permutations": 99}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "rarefy": 2}),

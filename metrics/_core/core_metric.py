@@ -189,9 +189,11 @@ class TextMetric:
 
         Args:
             set_size: number of completions of a prompt, the trainer's `num_generations`. Not for `gruen`.
-            reward: `"contribution"`, of each text to the diversity of its set; `"quality_times_contribution"`; or for
-                `gruen` `"quality"`.
-            quality: for `"quality_times_contribution"`, another reward function, with values in [0, 1], such as
+            reward: `"contribution"`, of each text to the diversity of its set; with `kernel="classes"` also
+                `"distinct_share"`, the share of the other texts that are not of its class, or
+                `"inverse_class_size"`; each also times quality, such as `"quality_times_contribution"`; or for `gruen`
+                `"quality"`.
+            quality: for the rewards times quality, another reward function, with values in [0, 1], such as
                 `gruen.for_rewards()`.
             **compute_kwargs: settings of `compute`, such as `device`.
 
@@ -208,4 +210,4 @@ class TextMetric:
 
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
-        return sum(score is not None for score in result["scores"])
+        return sum(score is not None for score in result.get(f"{name}_scores", result["scores"]))
