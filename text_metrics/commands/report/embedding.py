@@ -108,6 +108,6 @@ def reach(texts: Iterable[str], encoder: Encoder) -> Reach:
     settings = encoder.read()
     loaded, _ = load_encoder(settings.model, settings.precision, settings.device)
     with loaded.lock:
-        lengths, n_unread = count_tokens(loaded.model, unique)
+        lengths, n_unread = count_tokens(loaded.tokenizer, unique)
     limit = loaded.token_limit
     return Reach(len(unique), 0 if limit is None else int((lengths > limit).sum()), limit, n_unread)
