@@ -206,6 +206,22 @@ def test_readme_commands(shown, tmp_path, monkeypatch, capsys):
     assert f"usage: text-metrics {words[0]}" in capsys.readouterr().out
 
 
+def test_readme_shows_what_the_report_says():
+    path = ROOT / "docs/report/generators/report.json"
+    if not path.is_file():
+        pytest.skip(f"{path} does not exist: `make reports` writes it")
+    report = json.loads(path.read_text(encoding="utf-8"))
+    means = {metric["name"]: [value["mean"] for value in metric["values"]] for metric in report["metrics"]}
+    assert report["systems"] == ["GPT-4", "Llama 3", "Qwen 2", "GPT-4, paraphrased"]
+    gpt, llama, qwen, paraphrased = (f"{mean:.3f}" for mean in means["vendi_embed"])
+    assert f"(Vendi score {llama}), before Qwen 2 ({qwen}), GPT-4 ({gpt}), " in README
+    assert f" paraphrases of a third ({paraphrased}); by repeated words alone, Qwen 2 is first." in README
+    assert min(means["self_bleu"]) == means["self_bleu"][2]
+    partition = report["likeness"]["partition"]
+    counts = f"{partition['between']:.2f} different systems, where random labels would give "
+    assert f"{counts}{partition['between_expected']:.2f}." in README
+
+
 def test_readme_shows_commands_in_full():
     assert sum("--" in shown for shown in SHOWN) >= 3
     assert {shown.split()[0] for shown in SHOWN} <= set(COMMANDS)
