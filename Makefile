@@ -74,7 +74,7 @@ benchmark: $(VENV)/.installed-dev
 validate-probeval: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.reports.probeval --report build/probeval.md
 
-# All of docs/probeval.md, in about five minutes.
+# The figures of docs/probeval.md and its tables in docs/probeval/tables.md, in about five minutes.
 # The test set's clusters do not look like people's: see docs/probeval.md.
 CFC_DEV := $(METRICS_TEST_DATA)/data/probeval/cfc_dev_targets.jsonl
 CFC := $(METRICS_TEST_DATA)/data/probeval/cfc_test
@@ -89,9 +89,9 @@ probe: $(VENV)/.installed-dev
 		"ProtoQA-tuned, one shot=$(CFC_MODELS)oneshot_modelprotoqa_sample200_temp1.0.jsonl" \
 		"fine-tuned=$(CFC_MODELS)modelft_grad8lr5e-06sample200_temp1.0.jsonl" \
 		"fine-tuned, one shot=$(CFC_MODELS)oneshot_modelft_grad32lr1e-06sample200_temp1.0.jsonl" \
-		--setting clustering=soft --setting cache_dir=build/embeddings --plot docs/probeval/report.svg --html build/probe.html --write docs/probeval.md
-	$(BIN)/text-metrics probe annotators $(CFC_DEV) --plot docs/probeval/annotators.svg --write docs/probeval.md
-	$(BIN)/text-metrics probe sensitivity $(CFC_DEV) --plot docs/probeval/sensitivity.svg --write docs/probeval.md
+		--setting clustering=soft --setting cache_dir=build/embeddings --plot docs/probeval/report.svg --html build/probe.html --write docs/probeval/tables.md
+	$(BIN)/text-metrics probe annotators $(CFC_DEV) --plot docs/probeval/annotators.svg --write docs/probeval/tables.md
+	$(BIN)/text-metrics probe sensitivity $(CFC_DEV) --plot docs/probeval/sensitivity.svg --write docs/probeval/tables.md
 
 validate-gruen: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.reports.gruen --text $(METRICS_TEST_DATA)/data/text --gruen $(METRICS_TEST_DATA)/data/gruen \

@@ -4,7 +4,7 @@
     python -m scripts.reports.systems people        eight models and people on 46 questions
 
 `generators` compares the released original sets of GPT-4, Llama 3 and Qwen 2, and as a fourth system the sets of GPT-4
-in which one sentence is kept and the others are paraphrases of it (Para-3). `people` compares the answers of eight
+in which two of four sentences are replaced by paraphrases of a third (Para-3). `people` compares the answers of eight
 models to the test set of Commonsense Frame Completion with those of people. Both need METRICS_TEST_DATA. Embeddings
 are kept in build/embeddings. The released texts are not part of this repository: the reports leave them out, and name
 prompts by their place in the data. Pass --texts to see both in a report of your own.

@@ -143,5 +143,5 @@ def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> N
         "its other rows as bad",
     )
     parser.add_argument("--strict", action="store_true", help="stop at the first bad row")
-    parser.add_argument("--restart", action="store_true", help="discard what was done, and write --out anew")
+    parser.add_argument("--restart", action="store_true", help="discard saved results, and start again")
     parser.add_argument("--quiet", action="store_true", help="show no progress")

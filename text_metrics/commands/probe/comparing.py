@@ -98,8 +98,8 @@ def describe_second(
 ) -> dict[str, Any]:
     """Find out whether a second sample of people's answers is, in fact, the first.
 
-    Answers are paired with equal gold answers, each one once. A sample that is drawn anew repeats some answers and
-    misses others, even if it is drawn from the gold answers themselves; the same answers do not.
+    Answers are paired with equal gold answers, each one once. A new sample repeats some answers and misses
+    others, even if it is drawn from the gold answers themselves; the same answers do not.
 
     Returns
     -------

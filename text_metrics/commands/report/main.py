@@ -1,4 +1,4 @@
-"""Compare many systems in one report: how diverse, how good, how alike, how near to people, and where they collapse.
+"""Compare many systems in one report: how diverse, how good, how alike, how close to people, and where they collapse.
 
     text-metrics report gpt.jsonl llama.csv "Qwen 2=qwen.parquet" --text-key generations --id-key prompt --out report
     text-metrics report answers.parquet --text-key answer --id-key prompt --system-key model --people people.jsonl

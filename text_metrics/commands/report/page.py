@@ -36,7 +36,7 @@ QUESTIONS = {
     "diversity": "Which says more?",
     "quality": "At what quality?",
     "likeness": "How alike are they?",
-    "people": "How near to people?",
+    "people": "How close to people?",
     "collapse": "Where does it collapse?",
     "caveats": "What could mislead?",
 }
