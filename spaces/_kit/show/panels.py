@@ -103,6 +103,11 @@ def note(text: str) -> str:
     return f'<p class="tm-note">{escape(text)}</p>'
 
 
+def preview(text: str) -> str:
+    """Return what was read of an input."""
+    return f'<p class="tm-read">{escape(text)}</p>'
+
+
 def mark(text: str, tip: str, strength: float, series: int = 0) -> str:
     """Highlight a piece of text by strength in [0, 1]; the tip opens by pointer, keyboard and touch."""
     return (
