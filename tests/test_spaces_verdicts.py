@@ -356,7 +356,7 @@ def test_a_text_file_is_read_as_the_box(demo, tmp_path):
     import httpx
 
     upload = httpx.post(f"{demo.url}gradio_api/upload", files={"files": ("a.txt", wrapped.encode())})
-    place, components = event_of(demo, "file", "dropdown")
+    place, components = event_of(demo, "file", "dropdown", is_run=True)
     file = {"path": upload.json()[0], "meta": {"_type": "gradio.FileData"}, "orig_name": "a.txt"}
     settings = [component["props"].get("value") for component in components[1:]]
     messages = [join(demo, place, [file, *settings], "file")[0], score_boxes(demo, wrapped, session="typed")[0]]

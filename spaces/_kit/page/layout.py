@@ -22,7 +22,7 @@ class Source(NamedTuple):
     """The components of one way to enter texts.
 
     content : the boxes, the pasted table, or the file
-    columns : whether the table has a header, and the column of each role
+    columns : the column of each role, and whether the table has a header
     note : what was read
     button : scores the source
     """
@@ -127,7 +127,7 @@ def _with_columns(space: Space, content: Any, name: str) -> Source:
         gr.Dropdown([], label=f"{role.label}: which column?", visible=False, interactive=True) for role in space.roles
     ]
     note = gr.HTML(padding=False)
-    return Source([content], [header, *columns], note, gr.Button(name, variant="primary", interactive=False))
+    return Source([content], [*columns, header], note, gr.Button(name, variant="primary", interactive=False))
 
 
 def result_side(space: Space) -> Shown:

@@ -37,18 +37,20 @@ def readers(space: Space) -> list[Reader]:
         rows = inputs.pick_columns(table, space.roles, columns)
         return Read(space.from_rows(rows), inputs.table_remarks(table, columns, len(rows)))
 
-    def read_table(text: str | None, has_header: bool, *columns: Any) -> Read:
+    def read_table(text: str | None, *values: Any) -> Read:
         if not (text or "").strip():
             raise inputs.InputError("There is no table yet. Paste rows from a spreadsheet.")
+        *columns, has_header = values
         return read_rows(_parse_table(space)(text or "", has_header), columns)
 
-    def read_file(path: str | None, has_header: bool, *columns: Any) -> Read:
+    def read_file(path: str | None, *values: Any) -> Read:
         if not path:
             raise inputs.InputError("Choose a file first.")
         if not Path(path).is_file():
             raise inputs.InputError("The file is no longer here, because files are soon deleted. Choose it again.")
         if space.is_typed(path):
             return read_boxes(inputs.read_text(path, space.limits))
+        *columns, has_header = values
         return read_rows(_read_file(space)(path, has_header), columns)
 
     return [read_boxes, read_table, read_file]
@@ -99,7 +101,7 @@ def _wire_columns(space: Space, source: Source, read: Reader, open_table: Opener
         if not content or not content.strip():
             return [*hidden, "", gr.update(interactive=False)]
         if source.is_file and space.is_typed(content):
-            return [*hidden, preview(space, read, content, False), gr.update(interactive=True)]
+            return [*hidden, preview(space, read, content), gr.update(interactive=True)]
         try:
             table = open_table(content, has_header)
         except inputs.InputError as error:
@@ -107,13 +109,13 @@ def _wire_columns(space: Space, source: Source, read: Reader, open_table: Opener
         columns = inputs.guess_columns(table, space.roles)
         header = gr.update(value=bool(table.has_header), visible=table.has_header is not None)
         offers = [_offer(table, role, column) for role, column in zip(space.roles, columns, strict=True)]
-        note = preview(space, read, content, table.has_header, *(offered["value"] for offered in offers))
-        return [header, *offers, note, gr.update(interactive=True)]
+        note = preview(space, read, content, *(offered["value"] for offered in offers), table.has_header)
+        return [*offers, header, note, gr.update(interactive=True)]
 
     def preview_columns(content: str | None, *columns: Any) -> str:
         return preview(space, read, content, *columns) if content else ""
 
-    (content,), (header, *columns) = source.content, source.columns
+    (content,), (*columns, header) = source.content, source.columns
     outputs = [*source.columns, source.note, source.button]
     _on([content.change], offer, [content], outputs)
     _on([header.input], offer, [content, header], outputs)
