@@ -239,6 +239,10 @@ def test_every_panel_escapes():
         assert "${" not in html
 
 
+def test_hidden_text_is_not_coloured():
+    assert re.fullmatch(r'<mark [^>]*>a</mark><span class="tm-sr"> \(tip\) </span>', panels.mark("a", "tip", 0.5))
+
+
 def test_figures_hold_no_markup():
     evil = ["<a href='javascript:alert(1)'>x</a>", "<img src=x>%{x}"]
     matrix = np.eye(2)
