@@ -206,7 +206,8 @@ def test_hostile_files_are_read_or_refused(demo, tmp_path):
         file = {"path": uploaded, "meta": {"_type": "gradio.FileData"}, "orig_name": f"a{suffix}"}
         begin = time.monotonic()
         message, n_bytes = join(demo, place, [file], f"file{i}")
-        assert message["success"] == (suffix != ".exe"), message
+        is_read = suffix != ".exe" and (suffix != ".txt" or demo.name != "probeval")
+        assert message["success"] == is_read, message
         assert message["success"] or "Invalid file type" in message["output"]["error"]
         # Those that the page guesses.
         guessed = message["output"]["data"][: n_columns + 1] if message["success"] else [{}] * (n_columns + 1)
