@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-integrations test-lm-eval test-inspect lint vendor cards evidence benchmark encoders validate-probeval probe validate-gruen meta-eval attack clean chromium spaces screenshots
+.PHONY: demo test test-fast test-integrations test-lm-eval test-inspect lint vendor cards evidence benchmark encoders validate-probeval probe validate-gruen meta-eval reports attack clean chromium spaces screenshots
 
 demo: $(VENV)/.installed
 	$(BIN)/text-metrics demo
@@ -49,7 +49,7 @@ attack: $(VENV)/.installed-dev chromium
 	FUZZ_TIMES=21 $(BIN)/python -m pytest tests/test_probeval_sampling.py tests/test_probeval_properties.py -rP
 	FUZZ_TIMES=21 $(BIN)/python -m pytest tests/test_rarefaction.py -k simulated
 	INTERVAL_TIMES=10 $(BIN)/python -m pytest tests/test_intervals.py -rP
-	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py -rP
+	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py tests/test_spaces_server.py -rP
 
 spaces: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.tooling.build_space --all
@@ -74,7 +74,7 @@ benchmark: $(VENV)/.installed-dev
 validate-probeval: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.reports.probeval --report build/probeval.md
 
-# All of docs/probeval.md, in about five minutes.
+# The figures of docs/probeval.md and its tables in docs/probeval/tables.md, in about five minutes.
 # The test set's clusters do not look like people's: see docs/probeval.md.
 CFC_DEV := $(METRICS_TEST_DATA)/data/probeval/cfc_dev_targets.jsonl
 CFC := $(METRICS_TEST_DATA)/data/probeval/cfc_test
@@ -89,9 +89,9 @@ probe: $(VENV)/.installed-dev
 		"ProtoQA-tuned, one shot=$(CFC_MODELS)oneshot_modelprotoqa_sample200_temp1.0.jsonl" \
 		"fine-tuned=$(CFC_MODELS)modelft_grad8lr5e-06sample200_temp1.0.jsonl" \
 		"fine-tuned, one shot=$(CFC_MODELS)oneshot_modelft_grad32lr1e-06sample200_temp1.0.jsonl" \
-		--setting clustering=soft --setting cache_dir=build/embeddings --plot docs/probeval/report.svg --html build/probe.html --write docs/probeval.md
-	$(BIN)/text-metrics probe annotators $(CFC_DEV) --plot docs/probeval/annotators.svg --write docs/probeval.md
-	$(BIN)/text-metrics probe sensitivity $(CFC_DEV) --plot docs/probeval/sensitivity.svg --write docs/probeval.md
+		--setting clustering=soft --setting cache_dir=build/embeddings --plot docs/probeval/report.svg --html build/probe.html --write docs/probeval/tables.md
+	$(BIN)/text-metrics probe annotators $(CFC_DEV) --plot docs/probeval/annotators.svg --write docs/probeval/tables.md
+	$(BIN)/text-metrics probe sensitivity $(CFC_DEV) --plot docs/probeval/sensitivity.svg --write docs/probeval/tables.md
 
 validate-gruen: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.reports.gruen --text $(METRICS_TEST_DATA)/data/text --gruen $(METRICS_TEST_DATA)/data/gruen \
@@ -100,6 +100,11 @@ validate-gruen: $(VENV)/.installed-dev
 # EVIDENCE.md, its figures, and its tables in README and the cards.
 meta-eval: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.reports.evidence
+
+# The examples of text-metrics report.
+reports: $(VENV)/.installed-dev
+	$(BIN)/python -m scripts.reports.systems generators
+	$(BIN)/python -m scripts.reports.systems people
 
 # One thread for each encoder: the libraries read these when they are imported.
 ONE_THREAD := OMP_NUM_THREADS=1 RAYON_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1 TOKENIZERS_PARALLELISM=false

@@ -4,7 +4,7 @@ import pytest
 
 from scripts.tooling import build_space
 from scripts.tooling.screenshots import CHROMIUM, NO_CHROMIUM, browser, served
-from tests.demos import NAMES, SECRET, SWITCHES
+from tests.demos import FILES, NAMES, SECRET, SWITCHES
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +28,9 @@ def chromium():
 def demo(built, request, tmp_path_factory):
     """One running demo; the next starts when its tests are done."""
     name = request.param
-    log = tmp_path_factory.mktemp("logs") / f"{name}.log"
-    with served(built / name, log, **SWITCHES.get(name, {})) as running:
+    folder = tmp_path_factory.mktemp("logs")
+    log = folder / f"{name}.log"
+    with served(built / name, log, GRADIO_TEMP_DIR=str(folder / FILES), **SWITCHES.get(name, {})) as running:
         yield running
     # No text of a visitor is in the log.
     text = log.read_text()

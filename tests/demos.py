@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import random
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +19,14 @@ from scripts.tooling import build_space
 NAMES = build_space.space_names()
 # In every text of a test that may not appear in a log.
 SECRET = "zanzibar"
+# How many times the usual number of hostile cases.
+TIMES = int(os.environ.get("ATTACK_TIMES", "1"))
+# Upper bounds of one answer, on a busy machine.
+SECONDS, BYTES = 60, 4_000_000
+# An error that is not the visitor's.
+INTERNAL = "Something went wrong"
+# Where a demo puts uploaded files, beside its log.
+FILES = "files"
 # Chamfer has the short queue, so that a test can fill it.
 SWITCHES = {"self_bleu": {"SPACE_MCP": "1"}, "probeval": {"SPACE_MCP": "1"}, "chamfer_diversity": {"SPACE_QUEUE": "3"}}
 every_space = pytest.mark.parametrize("name", NAMES)
@@ -41,17 +51,22 @@ class Answered(NamedTuple):
         return next(event for event in reversed(self.events) if event[0] != "heartbeat")
 
 
-def call(demo, data, path="call/score", timeout=120):
+def came_from(address):
+    """Return the header by which a proxy on this machine says where a request came from."""
+    return {"X-Forwarded-For": address}
+
+
+def call(demo, data, path="call/score", timeout=120, address="127.0.0.1"):
     """Call the endpoint as curl does; returns what came back."""
     begin = time.monotonic()
-    posted = httpx.post(f"{demo.url}gradio_api/{path}", json=data, timeout=timeout)
+    posted = httpx.post(f"{demo.url}gradio_api/{path}", json=data, timeout=timeout, headers=came_from(address))
     if posted.status_code != 200:
         return Answered(
             posted.status_code, [("refused", json_of(posted))], len(posted.content), time.monotonic() - begin
         )
     events, name, size = [], "", 0
-    address = f"{demo.url}gradio_api/call/score/{posted.json()['event_id']}"
-    with httpx.stream("GET", address, timeout=timeout) as stream:
+    results = f"{demo.url}gradio_api/call/score/{posted.json()['event_id']}"
+    with httpx.stream("GET", results, timeout=timeout, headers=came_from(address)) as stream:
         for line in lines_of(stream):
             size += len(line)
             if line.startswith("event:"):
@@ -165,3 +180,23 @@ def wait_until(holds: Callable[[], bool], seconds: float):
             return True
         time.sleep(0.2)
     return holds()
+
+
+def is_idle(demo):
+    """Return whether a server computes nothing for two seconds."""
+    before = processor_seconds(demo.pid)
+    time.sleep(2)
+    return processor_seconds(demo.pid) - before < 0.4
+
+
+def long_texts():
+    """Make texts that gruen reads for long."""
+    rare = random.Random(7)
+    words = ["".join(rare.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(6)) for _ in range(8_000)]
+    sentences = [f"The {' '.join(words[i : i + 8])} went home." for i in range(0, 8_000, 8)]
+    return [" ".join(sentences[i : i + 50]) for i in range(0, 750, 50)]
+
+
+def report(demo, what, ends):
+    """Print how the cases ended; `pytest -rP` shows it."""
+    sys.stdout.write(f"{demo.name}: {ends.total()} {what} held: {dict(sorted(ends.items(), key=str))}\n")

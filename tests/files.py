@@ -5,11 +5,21 @@ import resource
 import signal
 from contextlib import contextmanager
 
+import pyarrow as pa
+
 
 def write_jsonl(path, values):
     """Write a value on each line; returns the path."""
     path.write_text("".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values), encoding="utf-8")
     return path
+
+
+def compress(path, suffix):
+    """Compress a file as .gz or .zst; returns the path of the compressed one."""
+    with pa.CompressedOutputStream(f"{path}{suffix}", {".gz": "gzip", ".zst": "zstd"}[suffix]) as stream:
+        stream.write(path.read_bytes())
+    path.unlink()
+    return path.with_name(f"{path.name}{suffix}")
 
 
 def read_jsonl(path):

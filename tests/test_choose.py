@@ -107,7 +107,7 @@ def test_rows_of_lists(tmp_path):
     rows = [{"answers": members, "q": [0.9] * len(members), "id": i} for i, members in enumerate(SETS)]
     rows[0]["q"] = [0.9, 0.9, 0.1, 0.9]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert run(data, "--keep", 3, "--quality-key", "q", "--min-quality", 0.5, key="answers") == 0
+    assert run(data, "--keep", 3, "--column", "quality=q", "--min-quality", 0.5, key="answers") == 0
     found = read_jsonl(tmp_path / "out.jsonl")
     assert found[0] == {"answers": [SETS[0][0], SETS[0][1], SETS[0][3]], "q": [0.9, 0.9, 0.9], "id": 0}
     assert [row["answers"] for row in found[1:3]] == SETS[1:3]
@@ -115,7 +115,7 @@ def test_rows_of_lists(tmp_path):
 
 def test_all_rows_are_one_group(tmp_path):
     data = write_jsonl(tmp_path / "data.jsonl", ROWS)
-    assert run(data, "--one-set", "--share", 0.3, "--quality-key", "reward", out="out.csv") == 0
+    assert run(data, "--one-set", "--share", 0.3, "--column", "quality=reward", out="out.csv") == 0
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 5
@@ -125,18 +125,18 @@ def test_all_rows_are_one_group(tmp_path):
 
 def test_other_files_give_the_same(tmp_path):
     data = write_jsonl(tmp_path / "data.jsonl", ROWS)
-    run(data, "--set-size", 5, "--keep", 2, "--quality-key", "reward")
+    run(data, "--set-size", 5, "--keep", 2, "--column", "quality=reward")
     expected = read_jsonl(tmp_path / "out.jsonl")
     import pyarrow as pa
 
     pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "data.parquet")
-    run(tmp_path / "data.parquet", "--set-size", 5, "--keep", 2, "--quality-key", "reward", out="out.parquet")
+    run(tmp_path / "data.parquet", "--set-size", 5, "--keep", 2, "--column", "quality=reward", out="out.parquet")
     assert pq.read_table(tmp_path / "out.parquet").to_pylist() == expected
     with (tmp_path / "data.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(ROWS[0]))
         writer.writeheader()
         writer.writerows(ROWS)
-    run(tmp_path / "data.csv", "--set-size", 5, "--keep", 2, "--quality-key", "reward", out="from_csv.jsonl")
+    run(tmp_path / "data.csv", "--set-size", 5, "--keep", 2, "--column", "quality=reward", out="from_csv.jsonl")
     assert [row["answer"] for row in read_jsonl(tmp_path / "from_csv.jsonl")] == [row["answer"] for row in expected]
 
 
@@ -175,11 +175,11 @@ def test_bad_rows_are_set_aside(tmp_path, capsys):
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     with data.open("a", encoding="utf-8") as file:
         file.write("no json\n")
-    assert run(data, "--group-key", "prompt", "--keep", 2, "--quality-key", "reward") == 3
-    assert "row 5: 'reward' must be a number in [0, 1]. Got float 1.5" in capsys.readouterr().err
+    assert run(data, "--group-key", "prompt", "--keep", 2, "--column", "quality=reward") == 3
+    assert "row 5: 'reward' must be a number in [0, 1], for quality. Got float 1.5" in capsys.readouterr().err
     assert [row["prompt"] for row in read_jsonl(tmp_path / "out.jsonl")] == [0, 0, 1, 2, 2, 3, 3, 4, 4]
     assert [row["row"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")] == [5, 16]
-    assert run(data, "--group-key", "prompt", "--keep", 2, "--quality-key", "reward", "--strict", "--restart") == 4
+    assert run(data, "--group-key", "prompt", "--keep", 2, "--column", "quality=reward", "--strict", "--restart") == 4
 
 
 @pytest.mark.parametrize(
@@ -189,8 +189,8 @@ def test_bad_rows_are_set_aside(tmp_path, capsys):
         (("--keep", 1, "--share", 0.5), "pass one of --keep and --share"),
         (("--keep", 0), "--keep must be at least 1. Got 0"),
         (("--share", 1.5), "--share must be above 0, and at most 1. Got 1.5"),
-        (("--keep", 1, "--min-quality", 0.5), "--min-quality needs --quality-key"),
-        (("--keep", 1, "--quality-key", "reward", "--min-quality", 2), r"--min-quality must be in [0, 1]. Got 2.0"),
+        (("--keep", 1, "--min-quality", 0.5), "--min-quality needs --column quality=COLUMN"),
+        (("--keep", 1, "--column", "quality=reward", "--min-quality", 2), r"--min-quality must be in [0, 1]. Got 2.0"),
         (("--keep", 1, "--set", "q=2"), "--setting q: the encoder has no such setting"),
         (("--keep", 1, "--set", "precision=half"), "precision must be one of"),
         (("--keep", 1, "--batch-size", 0), "--batch-size must be at least 1"),

@@ -85,6 +85,7 @@ def score(path):
 COMMANDS = {
     "score": score,
     "choose": choose,
+    "report": lambda path: ("report", path, "--text-key", "texts", "--quiet"),
     "compare": compare,
     "compare, references": compare_references,
     "meta-eval": lambda path: ("meta-eval", path),
@@ -146,7 +147,7 @@ def test_a_broken_line_is_named(run, command, fault):
     path.write_bytes(BROKEN[fault] * 2)
     code, shown = run(*COMMANDS[command](path))
     assert_one_sentence(code, shown, "original.jsonl" if "kinds" in command else path.name)
-    if command not in ("score", "choose"):
+    if command not in ("score", "choose", "report"):
         assert "line 1" in shown or path.suffix == ".json"
 
 
@@ -324,7 +325,7 @@ def test_a_card_without_markers_is_named(run, monkeypatch):
 
 def test_every_command_that_reads_files_of_the_user_is_here():
     """A new command is added to the tables above, or to these, which read only files of the repository."""
-    own = {"demo", "reports.toy_policy", "reports.intervals", "reports.evidence", *OWN_TOOLS}
+    own = {"demo", *(f"reports.{name}" for name in ("toy_policy", "intervals", "evidence", "systems")), *OWN_TOOLS}
     tested = {name.split(",")[0] for name in COMMANDS} | {words[0] for words, *_ in FOLDERS}
     tested |= {"tooling.fill_evidence", "reports.gruen"}
     assert {*cli.COMMANDS, *WORKSHOP} - own == tested

@@ -225,12 +225,15 @@ def test_answers_against_peoples(run, files):
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--metric", "self_blue"], "metric 'self_blue' is not one of chamfer_diversity, "),
+        (
+            ["--metric", "self_blue"],
+            "no metric 'self_blue': did you mean 'self_bleu'? The metrics are chamfer_diversity, ",
+        ),
         (["--metric", "self_bleu", "--setting", "max_order"], "--setting must be NAME=VALUE. Got 'max_order'."),
         (["--metric", "self_bleu", "--setting", "max_order=0"], "max_order must be at least 1. Got 0."),
         (["--metric", "self_bleu", "--setting", "order=2"], "self_bleu has no argument 'order'"),
         (["--metric", "self_bleu", "--confidence", "95"], "confidence must be between 0 and 1"),
-        (["--metric", "self_bleu", "--text-key", "texts"], "a.jsonl, line 1 has no 'texts'."),
+        (["--metric", "self_bleu", "--text-key", "texts"], "a.jsonl, line 1 must be an object with 'texts'."),
         (["--metric", "self_bleu", "--id-key", "id"], "a.jsonl, line 1 has no 'id'."),
     ],
 )
@@ -246,7 +249,7 @@ def test_bad_files_are_named(run, files, tmp_path):
     metric = ("--metric", "self_bleu")
     assert "has 5, " in run(a, files("b.jsonl", SETS[:4]), *metric)[2]
     assert "Pass --id-key" in run(a, files("b.jsonl", SETS[:4]), *metric)[2]
-    assert "nowhere.jsonl cannot be read" in run(a, tmp_path / "nowhere.jsonl", *metric)[2]
+    assert "nowhere.jsonl does not exist" in run(a, tmp_path / "nowhere.jsonl", *metric)[2]
     flat = files("flat.jsonl", ["a b", "c d"])
     assert "one for each of the 2 items. Got 1 of them. A metric of sets requires a list" in run(flat, flat, *metric)[2]
     mixed = files("mixed.jsonl", [["a", "b"], 7])

@@ -134,8 +134,27 @@ def test_combine(load):
 
 
 def test_references_of_other_metrics_do_no_harm(load):
-    expected = load("self_bleu").compute(predictions=FLAT)
-    assert load("self_bleu").compute(predictions=FLAT, references=FLAT) == expected
+    metric = load("self_bleu")
+    expected = metric.compute(predictions=FLAT)
+    unused = "references: self_bleu compares with none"
+    with pytest.warns(UserWarning, match=unused) as said:
+        assert metric.compute(predictions=FLAT, references=FLAT) == expected
+    assert [warning.filename for warning in said] == [__file__]
+    with pytest.warns(UserWarning, match=unused):
+        metric.add_batch(predictions=FLAT[:2], references=FLAT[:2])
+    with pytest.warns(UserWarning, match=unused):
+        metric.add(prediction=FLAT[2], reference=FLAT[2])
+    metric.add_batch(predictions=FLAT[3:])
+    assert metric.compute() == expected
+
+
+def test_references_of_a_combination_are_for_some_of_its_metrics(load, recwarn):
+    metric = load("self_bleu")
+    combined = evaluate.combine([metric])
+    assert combined.compute(predictions=FLAT, references=FLAT) == metric.compute(predictions=FLAT)
+    combined.add_batch(FLAT, FLAT)
+    assert combined.compute() == metric.compute(predictions=FLAT)
+    assert [warning for warning in recwarn if "compares with none" in str(warning.message)] == []
 
 
 @pytest.mark.parametrize("name", TEXT_METRICS)

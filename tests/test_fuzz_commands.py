@@ -22,11 +22,14 @@ from scripts.training.gruen.corpus import read_cola
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.candidate_sets import candidate_sets
+from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.meta_eval.generated_sets import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
 from text_metrics.commands.meta_eval.raters import read_rater
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import main as rate_quality
+from text_metrics.commands.report.command import NamedFile, ReportCommand
+from text_metrics.commands.report.systems import read_systems
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
 from text_metrics.metrics.probeval.probeval_released import from_released
@@ -290,3 +293,31 @@ def test_score_ends_alike_whatever_the_batch_size(tmp_path, capsys):
         f"score: {len(codes)} files, by exit code { ({code: codes.count(code) for code in set(codes)}) }\n"
     )
     assert set(codes) == {0, score.EXIT_USAGE, score.EXIT_BAD_ROWS}
+
+
+def test_report_reads_each_row_or_names_it(tmp_path):
+    named = set_aside = 0
+    for i, draw in cases("report", FILES):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        data = score_file(draw, folder)
+        reading, error = None, ""
+        with bounded(f"case {i}"):
+            try:
+                reading = read_systems(ReportCommand((NamedFile("a", data),), "texts", "n"))
+            except UsageError as problem:
+                error = str(problem)
+        if reading is None:
+            named += 1
+            assert str(data) in error, f"case {i}: {error}"
+            assert "\n" not in error, f"case {i}: {error}"
+        else:
+            (system,), bad, _ = reading
+            set_aside += bool(bad)
+            assert system.n_bad == len(bad) < system.n_rows, f"case {i}"
+            assert all(row.error and row.number > 0 for row in bad), f"case {i}"
+            assert all(members.texts for members in system.sets.values()), f"case {i}"
+        shutil.rmtree(folder)
+    sys.stdout.write(f"report: {i + 1} files, {named} of them named in an error, {set_aside} with rows set aside\n")
+    assert named
+    assert set_aside

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.files import read_jsonl, write_jsonl
+from tests.files import compress, read_jsonl, write_jsonl
 from text_metrics.commands.choose import main as choose
 from text_metrics.commands.jobs import job_files, keys, progress
 from text_metrics.commands.jobs.grouping import Reader
@@ -110,10 +110,13 @@ def test_a_key_that_comes_back_is_refused_and_the_advice_helps(load, tmp_path, c
     assert len(read_jsonl(tmp_path / "out.jsonl")) == 12
 
 
-def test_the_advice_changes_no_cell_of_csv(tmp_path, capsys):
+@pytest.mark.parametrize("compression", ["", ".gz", ".zst"])
+def test_the_advice_changes_no_cell_of_csv(tmp_path, capsys, compression):
     cells = ["007", "", "NA", "null", "1.50", 'a "quoted"\nline', "True", "é, x"]
     rows = [{"prompt": f"0{i % 2}", "text": cell} for i, cell in enumerate(cells)]
     data = write_data(tmp_path, "csv", rows)
+    if compression:
+        data = compress(data, compression)
     assert score.main(score_words(data, "--group-key", "prompt")) == score.EXIT_USAGE
     exec(shlex.split(capsys.readouterr().err.splitlines()[-1])[2])
     with (tmp_path / "data.sorted.csv").open(newline="", encoding="utf-8") as file:
@@ -218,7 +221,9 @@ def test_a_choice_goes_on_without_a_bad_row(tmp_path, kind, grouping, drop):
         {"id": str(i), **row, "q": "0.9" if i % 4 else "1"} for i, row in enumerate(rows_of_equal_texts(10, bad=[1]))
     ]
     data = write_data(tmp_path, kind, rows)
-    words = choose_words(data, *grouping, "--keep", 3, "--quality-key", "q", *(["--drop-incomplete"] if drop else []))
+    words = choose_words(
+        data, *grouping, "--keep", 3, "--column", "quality=q", *(["--drop-incomplete"] if drop else [])
+    )
     assert choose.main(words) == score.EXIT_BAD_ROWS
     chosen, bad, summary = results_of(data)
     assert [row["row"] for row in bad] == [2 + (kind == "csv")]
@@ -235,11 +240,14 @@ def test_a_missing_quality_is_that_of_its_row_only(tmp_path, options, value):
     rows = [{**row, "id": i, "q": 0.5} for i, row in enumerate(rows_of_equal_texts(5, bad=[]))]
     rows[6]["q"] = value
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    assert choose.main(choose_words(data, *options, "--share", 1, "--quality-key", "q")) == score.EXIT_BAD_ROWS
+    assert choose.main(choose_words(data, *options, "--share", 1, "--column", "quality=q")) == score.EXIT_BAD_ROWS
     chosen, bad, summary = results_of(data)
     assert chosen == [row for row in rows if row["id"] != 6]
     assert [row["row"] for row in bad] == [7]
-    assert "'q' must be a number in [0, 1]" in bad[0]["error"]
+    problem = (
+        "has no 'q', the column of quality" if value in (None, "") else "'q' must be a number in [0, 1], for quality"
+    )
+    assert problem in bad[0]["error"]
     assert (summary["n_texts"], summary["n_bad"]) == (19, 1)
     assert summary["n_incomplete"] == (options != ("--one-set",))
 
@@ -282,7 +290,7 @@ def test_a_row_without_a_key_may_belong_to_both_sets_beside_it(tmp_path):
     scored, bad, summary = results_of(data)
     assert [row["prompt"] for row in scored] == ["p3", "p4", "p5", "p6"]
     assert [row["row"] for row in bad] == [2 * i + 1 for i in [*range(12), *range(28, 32)]]
-    assert bad[4]["error"] == "is set aside with its set, rows 9 to 15, because of row 7: has no 'prompt'"
+    assert bad[4]["error"] == "is set aside with its set, rows 9 to 15, because of row 7: has no 'prompt': it has text"
     assert (summary["n_incomplete"], summary["n_bad"]) == (4, 16)
 
 
@@ -307,7 +315,7 @@ def test_a_set_that_cannot_be_scored_is_named_with_all_its_rows(tmp_path):
     rows = [{**row, "similar": matrix[i % 4]} for i, row in enumerate(rows)]
     rows[6]["similar"] = [0, 0, 7, 0]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
-    words = [*score_words(data, "--group-key", "prompt", "--similarity-key", "similar"), "--metric", "vendi_embed"]
+    words = [*score_words(data, "--group-key", "prompt", "--column", "similarity=similar"), "--metric", "vendi_embed"]
     del words[words.index("max_order=2") - 1 : words.index("max_order=2") + 1]
     assert score.main(words) == score.EXIT_BAD_ROWS
     scored, bad, summary = results_of(data)

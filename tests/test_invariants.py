@@ -22,6 +22,7 @@ SETTINGS = [
     ("self_bleu", {"max_order": 2}),
     ("self_bleu", {"max_order": 2, "aggregate": "corpus"}),
     ("self_bleu", {"max_order": 2, "aggregate": "sentence"}),
+    ("self_bleu", {"max_order": 1, "vocabulary_size": 99, "homogenization": True}),
 ]
 each_metric = pytest.mark.parametrize(("name", "settings"), SETTINGS)
 
@@ -207,6 +208,7 @@ CHAIN = {"set_size": 4, "kernel": "classes", "same": in_a_chain}
         ("vendi_embed", {"kernel": "classes", "same": 0.5}, {"kernel": "classes", "same": 0.5, "model": "tiny_model"}),
         ("vendi_embed", CHAIN, {**CHAIN, "grouping": "greedy"}),
         ("vendi_embed", {**CLASSES, "patience": 0.5}, {**CLASSES, "patience": 0.8}),
+        ("vendi_embed", CLASSES, {**CLASSES, "log_probs": [-i for i in range(12)]}),
         ("vendi_embed", {"set_size": 4}, {"set_size": 4, "groups": GROUPS}),
         ("vendi_embed", {"set_size": 4, "groups": GROUPS}, {"set_size": 4, "groups": GROUPS, "permutations": 99}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "rarefy": 2}),
@@ -224,6 +226,8 @@ CHAIN = {"set_size": 4, "kernel": "classes", "same": in_a_chain}
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "max_order": 3}),
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "smoothing": "method1"}),
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "tokenizer": "13a"}),
+        ("self_bleu", {"set_size": 4, "vocabulary_size": 99}, {"set_size": 4, "vocabulary_size": 100}),
+        ("self_bleu", {"set_size": 4}, {"set_size": 4, "homogenization": True}),
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "tokenizer": list}),
         ("self_bleu", {"set_size": 4, "aggregate": "corpus"}, {"set_size": 4, "aggregate": "sentence"}),
     ],

@@ -650,7 +650,7 @@ def test_the_report_is_written_in_all_forms(written):
         assert shown in form
         assert "GRUEN × VS-Embed-0.5" in form
     # The page needs no other file: each picture is inside, and is one.
-    assert not re.search(r'(?:src|href)="(?!data:)', page)
+    assert not re.search(r'(?:src|href)="(?!data:|#)', page)
     inside = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
     assert len(inside) == 3
     for data in inside:

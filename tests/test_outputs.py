@@ -43,6 +43,10 @@ META_EVAL = [
     *("meta-eval", "data.jsonl", "other.jsonl", "--quality", "third.jsonl"),
     *("--sets", "folder", "--model", "./folder2"),
 ]
+MANY = [
+    *("report", "data.jsonl", "b=other.jsonl", "--text-key", "texts", "--id-key", "id", "--people", "third.jsonl"),
+    *("--setting", "model=model.gguf"),
+]
 REPORT = [
     *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "--people", "fourth.jsonl"),
     *("--setting", "model=model.gguf"),
@@ -56,6 +60,7 @@ COMMANDS = {
     "score --one-set": (["data.json"], [*ONE_SET, "--out"]),
     "score, cache_dir": (["data.jsonl"], [*EMBED, "--setting", "cache_dir="]),
     "choose": (["data.jsonl"], [*CHOOSE, "--out"]),
+    **{f"report {option}": ([*LINES[:3], "model.gguf"], [*MANY, option]) for option in ("--out", "--cache-dir")},
     **{
         f"compare {option}": ([*LINES[:3], "model.gguf", METRIC, MODEL], [*COMPARE, *option.split()])
         for option in ("--json", "--plot", "--setting cache_dir=")
@@ -136,6 +141,7 @@ COMMANDS = {
 PAIRS_OF_OUTPUTS = {
     "score": [*EMBED, "--out", "{0}", "--setting", "cache_dir={1}"],
     "score, summary": [*EMBED, "--out", "{0}", "--setting", "cache_dir={1}.summary.json"],
+    "report": [*MANY, "--out", "{0}", "--cache-dir", "{1}"],
     "compare": [*COMPARE, "--json", "{0}", "--plot", "{1}"],
     "meta-eval": [*META_EVAL, "--markdown", "{0}", "--html", "{1}"],
     "meta-eval, pictures": [*META_EVAL, "--json", "{0}/kappa.svg", "--pictures", "{1}"],
@@ -330,6 +336,7 @@ def test_every_option_that_is_a_path_is_in_the_tables():
     """A new option is added to the commands above, or here: what is read, and has no output beside it."""
     only_read = {
         ("reports.toy_policy", "--plot"),  # reads nothing
+        ("reports.systems", "--out"),  # checked by text-metrics report
         ("reports.intervals", "--write"),
         ("reports.benchmark", "--pictures"),
         ("tooling.build_space", "--to"),

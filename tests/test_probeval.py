@@ -741,7 +741,9 @@ def test_wrong_input_names_the_question(probeval, predictions, references, error
         ({"rarefy": 5, "debias": True}, ValueError, "debias cannot be combined with rarefy"),
         ({"matcher": "human"}, ValueError, "labels go with matcher='human'"),
         ({"labels": {}}, ValueError, "labels go with matcher='human'"),
-        ({"matcher": "human", "labels": []}, TypeError, "labels must map each question's id"),
+        ({"matcher": "human", "labels": "a"}, TypeError, "labels must map each question's id"),
+        ({"matcher": "human", "labels": []}, ValueError, "labels must have a list for each of the 2 questions. Got 0"),
+        ({"matcher": "human", "labels": [["wrong"]] * 2}, ValueError, "labels of question 'q1' must have a label for "),
         ({"matcher": "human", "labels": {}}, ValueError, "labels must have a dict for question 'q1'"),
         ({"matcher": "human", "labels": {"q1": {}}}, ValueError, "labels has no cluster for the answer 'kettle'"),
         (

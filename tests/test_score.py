@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import SETS
-from tests.files import read_jsonl, write_jsonl
+from tests.files import compress, read_jsonl, write_jsonl
 from text_metrics.commands.jobs import progress
 from text_metrics.commands.jobs.batches import batches
 from text_metrics.commands.jobs.grouping import Reader
@@ -122,11 +122,11 @@ def test_rarefied_scores(load, tmp_path):
     assert summary["signature"] == expected["signature"]
 
 
-@pytest.mark.parametrize("setting", ["contributions=true", "classes=[1]", "contexts=[1]", "patience=0.8"])
+@pytest.mark.parametrize("setting", ["details=true", "classes=[1]", "contexts=[1]", "patience=0.8"])
 def test_settings_for_single_texts_have_no_place(tmp_path, capsys, setting):
     data = write_jsonl(tmp_path / "data.jsonl", make_rows(2))
     assert score.main(command(data, "--set", setting, metric="vendi_embed")) == 2
-    assert f"--setting {setting.split('=')[0]} cannot be given to a command: it " in capsys.readouterr().err
+    assert f"--setting {setting.split('=')[0]} cannot be given to a command: it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("setting", ["rarefy=3", "kernel=classes"])
@@ -312,7 +312,10 @@ def test_csv_that_is_no_utf8_in_any_column_is_set_aside(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (["--set", "orders=2"], "--setting orders: self_bleu has no such argument. It has max_order, aggregate, "),
+        (
+            ["--set", "orders=2"],
+            "self_bleu has no such argument: did you mean 'max_order'? It has max_order, aggregate, ",
+        ),
         (["--set", "max_order"], "--setting must be NAME=VALUE. Got 'max_order'"),
         (["--set", "max_order=0"], "text-metrics score: max_order must be at least 1. Got 0"),
         (["--set", "aggregate=corpus"], "aggregate='corpus' cannot be scored in batches"),
@@ -321,7 +324,7 @@ def test_csv_that_is_no_utf8_in_any_column_is_set_aside(tmp_path, capsys):
         (["--confidence", "95"], "--confidence must be between 0 and 1"),
         (["--batch-size", "0"], "--batch-size must be at least 1. Got 0"),
         (["--out", "scores.txt"], "--out must end in .parquet, .jsonl or .csv. Got scores.txt"),
-        (["--reference-key", "note"], "--reference-key is required for probeval"),
+        (["--reference-key", "note"], "--reference-key: self_bleu takes no references"),
         (["--split", "train"], "--split is for a folder"),
     ],
 )
@@ -566,6 +569,34 @@ def test_a_json_array_is_resumed_after_a_kill(tmp_path):
     assert run_and_die(words, 3, before=False) == -signal.SIGKILL
     assert score.main(words) == 0
     assert outputs(tmp_path / "killed") == outputs(tmp_path / "once")
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("kind", ["jsonl", "json", "csv"])
+def test_compressed_files(tmp_path, capsys, kind, suffix):
+    rows = [{"id": str(i), "texts": ["a dog", f"the sea {i}"]} for i in range(30)]
+    plain = tmp_path / f"data.{kind}"
+    if kind == "csv":
+        with plain.open("w", newline="") as file:
+            writer = csv.DictWriter(file, ["id", "texts"])
+            writer.writeheader()
+            writer.writerows({**row, "texts": json.dumps(row["texts"])} for row in rows)
+    else:
+        plain.write_text(json.dumps(rows) if kind == "json" else "".join(json.dumps(row) + "\n" for row in rows))
+    assert score.main(command(plain, out="plain.jsonl")) == 0
+    data = compress(plain, suffix)
+    whole = data.read_bytes()
+    if kind != "json":
+        # Files that were compressed one by one and concatenated are one file.
+        data.write_bytes(whole + whole if kind == "jsonl" else whole)
+    assert score.main(command(data)) == 0
+    expected = read_jsonl(tmp_path / "plain.jsonl")
+    assert read_jsonl(tmp_path / "out.jsonl") == (expected * 2 if kind == "jsonl" else expected)
+    capsys.readouterr()
+    for damaged in (whole[:-9], b"id,texts"):
+        data.write_bytes(damaged)
+        assert score.main(command(data, "--restart")) == score.EXIT_USAGE
+        assert f"{data} cannot be read: " in capsys.readouterr().err
 
 
 def test_damaged_files_are_named(tmp_path, capsys):

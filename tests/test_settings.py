@@ -130,16 +130,31 @@ def test_items_and_finer_results_have_no_parts(load, name, setting):
 
 
 def test_the_score_command(load, name, setting):
-    settings = load(name).settings
+    metric, settings = load(name), load(name).settings
     scorer = Scorer(name, {setting: settings.default(setting)})
     if setting in _OPTIONS:
         with pytest.raises(UsageError, match=f"--setting {setting}: pass --"):
             scorer.check_names()
-    elif is_of_items(settings, setting) or settings.declared()[setting].finer:
-        with pytest.raises(UsageError, match=rf"^--setting {setting} cannot be given to a command: .*\.$"):
+    elif is_of_items(settings, setting):
+        with pytest.raises(UsageError, match=rf"^--setting {setting} cannot be given to a command: .* pass --column "):
+            scorer.check_names()
+    elif settings.declared()[setting].finer and not any(setting in result.needs for result in metric.item_results):
+        with pytest.raises(UsageError, match=rf"^--setting {setting} cannot be given to a command: its results have "):
             scorer.check_names()
     else:
         scorer.check_names()
+
+
+def test_every_argument_that_is_given_for_items_is_a_column(load, name, setting):
+    declared = load(name).settings.declared()[setting]
+    if declared.given == CALL:
+        with pytest.raises(UsageError, match=f"^--column {setting}: it is given once for a call: pass --setting"):
+            Scorer(name, {}, {setting: "c"})
+        return
+    (column,) = Scorer(name, {}, {setting: "c"}).columns
+    assert (column.argument, column.name) == (setting, "c")
+    if declared.needs not in _OPTIONS:
+        assert column.per_text == (declared.given in ("text", "pair of texts", "answer"))
 
 
 @pytest.mark.parametrize(

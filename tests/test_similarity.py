@@ -325,7 +325,7 @@ def test_a_column_of_similarities(load, tmp_path, capsys, sets, vectors, name, k
         else:
             rows += [{**rows[0], "set": 99, "near": None}] * (2 if kind == "texts" else 1)
             file.writelines(json.dumps(row) + "\n" for row in rows)
-    words = [path, "--metric", name, "--text-key", "name", "--similarity-key", "near", "--quiet"]
+    words = [path, "--metric", name, "--text-key", "name", "--column", "similarity=near", "--quiet"]
     words += ["--group-key", "set"] if kind == "texts" else []
     code = score.main([*map(str, words), "--out", str(tmp_path / "out.jsonl")])
     written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
@@ -336,19 +336,22 @@ def test_a_column_of_similarities(load, tmp_path, capsys, sets, vectors, name, k
         # All rows of the set are set aside with the one that is the cause.
         errors = [json.loads(line)["error"] for line in (tmp_path / "out.jsonl.bad.jsonl").read_text().splitlines()]
         assert len(errors) == (2 if kind == "texts" else 1)
-        assert all("similarity[0]" in error for error in errors)
+        assert all(error == "has no 'near', the column of similarity" for error in errors)
     assert [row[name] for row in written] == pytest.approx(expected["scores"], abs=1e-9)
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--metric", "self_bleu"], "--similarity-key: self_bleu takes no similarities"),
-        (["--metric", "vendi_embed", "--one-set"], "--similarity-key cannot be combined with --one-set"),
+        (
+            ["--metric", "self_bleu"],
+            "--column similarity: self_bleu has no such argument. A column may give conf",
+        ),
+        (["--metric", "vendi_embed", "--one-set"], "--column cannot be combined with --one-set"),
     ],
 )
 def test_where_a_column_of_similarities_has_no_place(tmp_path, capsys, more, message):
     path = tmp_path / "data.jsonl"
     path.write_text('{"a": ["x"], "b": [[1]]}')
-    assert score.main([str(path), "--text-key", "a", "--similarity-key", "b", *more]) == 2
+    assert score.main([str(path), "--text-key", "a", "--column", "similarity=b", *more]) == 2
     assert message in capsys.readouterr().err

@@ -4,9 +4,7 @@ The cases are drawn from a seed. `make attack` runs ten times as many.
 """
 
 import json
-import os
 import random
-import sys
 import threading
 import time
 from collections import Counter
@@ -18,14 +16,21 @@ import pytest
 from scripts.tooling.screenshots import DESKTOP, open_page, settle
 from tests.conftest import ROOT
 from tests.demos import (
+    BYTES,
+    INTERNAL,
+    SECONDS,
     SECRET,
+    TIMES,
     call,
+    came_from,
     event_of,
     in_chromium,
     in_demo,
+    is_idle,
     join,
     json_of,
-    processor_seconds,
+    long_texts,
+    report,
     score_boxes,
     use_mcp,
     wait_until,
@@ -33,12 +38,6 @@ from tests.demos import (
 
 pytest_plugins = ["tests.demo_servers"]
 pytestmark = pytest.mark.slow
-
-TIMES = int(os.environ.get("ATTACK_TIMES", "1"))
-# Upper bounds of one answer, on a busy machine.
-SECONDS, BYTES = 60, 4_000_000
-# An error that is not the visitor's.
-INTERNAL = "Something went wrong"
 
 PIECES = (
     "\t" * 3_000, " " * 3_000, "a" * 4_000, "A" * 200, "😀" * 50, "👩‍👩‍👧‍👦", "\0", "\x1b[31m", "\u202e", "\u2028",
@@ -131,11 +130,6 @@ def check_answer(status, kind, content, n_bytes, seconds):
         assert content["detail"]
 
 
-def show(demo, what, ends):
-    """Print how the cases ended; `pytest -rP` shows it."""
-    sys.stdout.write(f"{demo.name}: {ends.total()} {what} held: {dict(sorted(ends.items(), key=str))}\n")
-
-
 @in_chromium
 def test_hostile_calls_get_a_result_or_a_reason(demo):
     draw, ends = random.Random(f"{demo.name} calls"), Counter()
@@ -147,7 +141,7 @@ def test_hostile_calls_get_a_result_or_a_reason(demo):
         except Exception as error:
             raise AssertionError(f"for {dumps(body)[:2_000]!r}") from error
         ends[found[1]] += 1
-    show(demo, "calls", ends)
+    report(demo, "calls", ends)
     # Neither all calls are refused, nor none.
     assert min(ends["complete"], ends["error"]) > 0
     assert SECRET not in demo.log.read_text()
@@ -167,7 +161,7 @@ def test_hostile_bodies_are_refused_with_a_reason(demo):
         assert got.status_code != 500 or json_of(got)["error"], (url, body)
         assert got.content, (url, body)
         ends[got.status_code] += 1
-    show(demo, "bodies", ends)
+    report(demo, "bodies", ends)
     assert SECRET not in demo.log.read_text()
 
 
@@ -189,7 +183,7 @@ def test_hostile_boxes_in_the_page(demo, chromium):
         assert shown
         assert INTERNAL not in shown
         ends["result" if page.locator("#answer [data-value]").count() else "error"] += 1
-    show(demo, "pasted texts", ends)
+    report(demo, "pasted texts", ends)
     assert not [url for url in outside if not url.startswith(("data:", "blob:"))]
     page.close()
 
@@ -220,7 +214,7 @@ def test_hostile_files_are_read_or_refused(demo, tmp_path):
         shown = json.dumps(message)
         assert INTERNAL not in shown
         ends["result" if "data-value" in shown else "error"] += 1
-    show(demo, "files", ends)
+    report(demo, "files", ends)
 
 
 @in_demo("probeval")
@@ -313,20 +307,6 @@ def test_a_text_that_repeats_itself_is_bounded(demo):
     assert found.last()[1][0]["details"][0]["n_redundant_pairs"] == 124_750
 
 
-def long_texts():
-    """Make texts that gruen reads for long."""
-    rare = random.Random(7)
-    words = ["".join(rare.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(6)) for _ in range(8_000)]
-    sentences = [f"The {' '.join(words[i : i + 8])} went home." for i in range(0, 8_000, 8)]
-    return [" ".join(sentences[i : i + 50]) for i in range(0, 750, 50)]
-
-
-def is_idle(demo):
-    before = processor_seconds(demo.pid)
-    time.sleep(2)
-    return processor_seconds(demo.pid) - before < 0.4
-
-
 @in_demo("gruen")
 def test_a_visitor_who_leaves_costs_nothing(demo, chromium):
     page = open_page(chromium, demo, DESKTOP)
@@ -354,30 +334,33 @@ def test_a_full_queue_says_when_to_come_back(demo, chromium):
     page = open_page(chromium, demo, DESKTOP)
     page.locator(".tm-input textarea").first.fill("A dog barks.\nA dog barked.")
     body = {"data": [[[f"{SECRET} {i} " + "word and more words " * 12 for i in range(200)]]]}
-    posted, is_over = [], threading.Event()
+    answered, refused, is_over = [], [], threading.Event()
 
-    def fill_the_queue():
+    def fill_the_queue(client):
         while not is_over.is_set():
-            posted.append(httpx.post(f"{demo.url}gradio_api/call/score", json=body, timeout=SECONDS))
+            answered.append(call(demo, body, timeout=SECONDS, address=f"192.0.2.{client}"))
+            time.sleep(0.1)
 
-    with ThreadPoolExecutor(3) as pool:
-        for _ in range(3):
-            pool.submit(fill_the_queue)
+    def is_full():
+        refused.append(httpx.post(f"{demo.url}gradio_api/call/score", json=body, headers=came_from("192.0.2.99")))
+        return refused[-1].status_code == 503
+
+    with ThreadPoolExecutor(10) as pool:
+        for client in range(10):
+            pool.submit(fill_the_queue, client)
         try:
-            assert wait_until(lambda: any(one.status_code == 503 for one in posted), SECONDS)
+            assert wait_until(is_full, SECONDS)
             page.get_by_role("button", name="Score", exact=True).click()
             page.locator("#answer").get_by_text("Please try again in 30 seconds").wait_for()
         finally:
             is_over.set()
     assert page.locator("[role=status].tm-sr").inner_text().startswith("The demo is busy")
-    for one in (one for one in posted if one.status_code == 503):
-        assert one.headers["Retry-After"] == "30"
-        assert "The demo is busy" in one.json()["error"]
-        assert "try again in 30 seconds" in one.json()["detail"]
+    assert refused[-1].headers["Retry-After"] == "30"
+    assert "The demo is busy" in refused[-1].json()["error"]
+    assert "try again in 30 seconds" in refused[-1].json()["detail"]
     # Those who wait are served, and so is the visitor who comes back.
-    for one in posted:
-        if one.status_code == 200:
-            httpx.get(f"{demo.url}gradio_api/call/score/{one.json()['event_id']}", timeout=120)
+    assert {one.status for one in answered} <= {200, 503}
+    assert all(one.last()[0] == "complete" for one in answered if one.status == 200)
     page.get_by_role("button", name="Score", exact=True).click()
     page.locator("#answer [data-value]").first.wait_for()
     page.close()
@@ -390,7 +373,7 @@ def test_many_visitors_at_once_all_get_their_own_answer(demo):
 
     def visit(i):
         texts = [[f"one two three four {i}", "one two three four five" if i % 2 else f"{i} {i} {i} {i}"]]
-        found = call(demo, {"data": [texts]})
+        found = call(demo, {"data": [texts]}, address=f"192.0.2.{i % 250}")
         kind, content = found.last()
         if kind == "complete":
             is_right = (content[0]["self_bleu"] > 0.3) == bool(i % 2)
@@ -403,7 +386,7 @@ def test_many_visitors_at_once_all_get_their_own_answer(demo):
     with ThreadPoolExecutor(60) as pool:
         list(pool.map(visit, range(n)))
     assert not failed
-    show(demo, "concurrent callers", Counter(ends))
+    report(demo, "concurrent callers", Counter(ends))
 
 
 @in_demo("self_bleu", "probeval")

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from scripts.tooling import build_space
 from spaces._kit import examples, inputs, sets, work
-from spaces._kit.page import endpoint, layout, url
+from spaces._kit.page import layout, url
+from spaces._kit.server import errors
 from spaces._kit.show import downloads, panels, plots
 from text_metrics.commands import demo
 
@@ -340,7 +341,9 @@ def test_a_run_that_is_stopped_ends_at_the_next_step():
     [
         (gr.Radio([("One", "1"), ("Two", "2")], render=False), "2", "2"),
         (gr.Radio([("One", "1")], render=False), "9", None),
-        (gr.Slider(0, 1, 0.5, render=False), "0.25", 0.25),
+        (gr.Slider(0, 1, 0.5, render=False, step=0.01), "0.25", 0.25),
+        (gr.Slider(1, 5, 3, render=False, step=1), "2", 2),
+        (gr.Slider(1, 5, 3, render=False, step=1), "2.5", None),
         (gr.Slider(0, 1, 0.5, render=False), "7", None),
         (gr.Slider(0, 1, 0.5, render=False), "nan", None),
         (gr.Slider(0, 1, 0.5, render=False), "<script>", None),
@@ -405,21 +408,21 @@ def test_a_file_with_many_rows_is_refused(tmp_path):
 
 def test_programmers_errors_are_not_shown():
     for error in (TypeError("unhashable type: 'list'"), UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates")):
-        shown = endpoint.public_error(error)
+        shown = errors.public_error(error)
         assert "unhashable" not in shown
         assert "surrogate" not in shown
         assert "Please try again" in shown
-    assert endpoint.public_error(gr.Error("")).strip()
+    assert errors.public_error(gr.Error("")).strip()
 
 
 def test_errors_that_are_not_the_visitors_are_logged_without_text(caplog):
     try:
         {}["a secret text"]
     except KeyError as error:
-        shown = endpoint.public_error(error)
+        shown = errors.public_error(error)
     assert "secret" not in shown + caplog.text
     assert "KeyError at" in caplog.text
-    assert endpoint.public_error(ValueError("what to do")) == "what to do"
+    assert errors.public_error(ValueError("what to do")) == "what to do"
 
 
 def test_shuffled_texts_have_the_tokens_of_the_texts(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from vendi_score import vendi
+from vendi_score import text_utils, vendi
 
 from tests.conftest import SETS
 from tests.references import diversity as reference
@@ -74,6 +74,11 @@ def test_ngram_kernel_equals_vendi_score(load, examples):
     for row, example in zip(result["details"], examples, strict=True):
         for order, score in row["by_order"].items():
             assert score == pytest.approx(example[f"vendi_ngram_{order}"], abs=1e-6)
+
+
+def test_the_ngram_score_of_vendi_score_cannot_run():
+    with pytest.raises(AttributeError, match="has no attribute 'A'"):
+        text_utils.ngram_vendi_score(["a b c", "a d"], ns=[1, 2], tokenizer=str.split)
 
 
 def test_ngram_kernel_of_short_texts(load):

@@ -9,6 +9,15 @@ _HERE = Path(__file__).resolve().parent
 FOLDER = next(folder for folder in (_HERE / "metrics", _HERE.parent / "metrics") if folder.is_dir())
 
 
+def __getattr__(name: str) -> Any:
+    """Return the version, which is that of the signatures, as `__version__`."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from text_metrics.metrics._core.core_results import VERSION
+
+    return VERSION
+
+
 def load(name: str, **settings: Any) -> Any:
     """Load a metric by `evaluate.load`, from the installed folder.
 
@@ -27,7 +36,9 @@ def load(name: str, **settings: Any) -> Any:
         If there is no metric of this name.
     """
     if name not in METRICS:
-        raise ValueError(f"name must be one of {', '.join(METRICS)}. Got {name!r}.")
+        from text_metrics.metrics._core.core_settings import suggest
+
+        raise ValueError(f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}.")
     import evaluate
 
     return evaluate.load(str(FOLDER / name), **settings)

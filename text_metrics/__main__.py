@@ -5,6 +5,9 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import text_metrics
+from text_metrics import FOLDER, METRICS
+
 
 class Command(NamedTuple):
     """A command: the module in `text_metrics.commands` whose `main` runs it, and its purpose."""
@@ -16,6 +19,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "demo": Command("demo", "score two sets of sentences by the metrics of diversity"),
     "score": Command("score.main", "score a file of texts, of any size"),
+    "report": Command("report.main", "compare many systems in one report: diversity, quality, likeness, collapse"),
     "compare": Command("compare", "compare two systems"),
     "choose": Command("choose.main", "choose a diverse subset of texts"),
     "probe": Command("probe.main", "ask a model questions, and compare its answers with people's"),
@@ -37,10 +41,17 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     name, *options = (sys.argv[1:] if words is None else words) or ["--help"]
     if name in ("-h", "--help"):
-        print(f"usage: text-metrics COMMAND ...\n\n{_listed()}\n\nOptions: text-metrics COMMAND --help")
+        print(f"usage: text-metrics COMMAND ...\n\n{_listed()}\n\nOptions: text-metrics COMMAND --help, --version")
+        print(f"Metrics: {', '.join(METRICS)}\nCard of a metric: {FOLDER / 'METRIC' / 'README.md'}")
+        return 0
+    if name == "--version":
+        print(f"text-metrics {text_metrics.__version__}")
         return 0
     if name not in COMMANDS:
-        print(f"text-metrics: there is no command {name!r}. The commands are:\n{_listed()}", file=sys.stderr)
+        from text_metrics.metrics._core.core_settings import suggest
+
+        hint = suggest(name, list(COMMANDS))
+        print(f"text-metrics: there is no command {name!r}{hint} The commands are:\n{_listed()}", file=sys.stderr)
         return 2
     sys.argv = [f"text-metrics {name}", *options]
     return importlib.import_module(f"text_metrics.commands.{COMMANDS[name].module}").main()

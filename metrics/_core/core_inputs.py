@@ -5,7 +5,7 @@ Every error names the parameter, the set and the text, and the value it got.
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,7 +64,7 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     """
     if set_size is not None:
         set_size = parse_count(set_size, "set_size")
-    items = as_list(predictions, "predictions", "a list of texts or a list of lists of texts")
+    items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
     if not items:
         raise ValueError("predictions is empty: there is no text to score.")
     if isinstance(items[0], str):
@@ -84,12 +84,27 @@ def parse_texts(predictions: Any) -> list[str]:
     ValueError
         If there is no text.
     """
-    texts = as_list(predictions, "predictions", "a list of texts")
+    texts = _read_predictions(predictions, "a list of texts")
     if not texts:
         raise ValueError("predictions is empty: there is no text to score.")
     _check_texts(texts, lambda i: f"predictions[{i}]", "a text")
     check_characters(texts, lambda i: f"predictions[{i}]")
     return texts
+
+
+def _read_predictions(predictions: Any, expected: str) -> list:
+    """Convert predictions to a list; the error for a table, a mapping or a set says how to make it one."""
+    try:
+        return as_list(predictions, "predictions", expected)
+    except TypeError as error:
+        if isinstance(predictions, (str, bytes)) or not isinstance(predictions, Iterable):
+            raise
+        advice = "list(predictions)"
+        if isinstance(predictions, Mapping):
+            advice = "list(predictions.values())"
+        elif hasattr(predictions, "columns") or hasattr(predictions, "column_names"):
+            advice = 'one column as a list, such as predictions["text"].tolist()'
+        raise TypeError(f"{error} Pass {advice}.") from None
 
 
 def as_list(value: Any, name: str, expected: str) -> list:
@@ -138,6 +153,11 @@ def _join(items: list, set_size: int | None) -> TextSets:
     for i, item in enumerate(items):
         if isinstance(item, str):
             raise TypeError(f"predictions[{i}] must be a list of texts, like the first item. Got {describe(item)}.")
+        if isinstance(item, Mapping):
+            raise TypeError(
+                f"predictions[{i}] must be a text or a list of texts. Got {describe(item)}. Pass the texts of such "
+                "rows alone, as in [row['text'] for row in predictions]."
+            )
         members = as_list(item, f"predictions[{i}]", "a text or a list of texts")
         if not members:
             raise ValueError(f"predictions[{i}] is an empty set: a set holds at least one text.")

@@ -1,12 +1,14 @@
 """Model names and folders, the Hugging Face Hub, digests, and the registry of the models that a process has loaded.
 
-Local places are searched first: a model that is there needs no network.
+Local places are searched first: a model that is there needs no network. torch, which takes seconds to import, is
+imported by the functions that need it, so that a command says what is wrong with its options before that.
 """
 
 import contextlib
 import hashlib
 import importlib.util
 import json
+import math
 import os
 import sys
 import threading
@@ -14,8 +16,6 @@ import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import torch
 
 from .core_numbers import describe
 
@@ -71,17 +71,21 @@ class FairLock:
 
 
 class LoadedEncoder(NamedTuple):
-    """A SentenceTransformer in memory, and the lock to hold while it runs: its tokenizer is not thread-safe."""
+    """A SentenceTransformer in memory, and the lock to hold while it runs: its tokenizer is not thread-safe.
+
+    tokenizer : as a class of `transformers`; None if it has no such tokenizer
+    """
 
     model: Any
+    tokenizer: Any
     precision: str
     lock: FairLock
 
     @property
     def token_limit(self) -> int | None:
-        """How many tokens of a text it reads; None if unknown."""
-        tokenizer: Any = getattr(self.model, "tokenizer", None)
-        return self.model.max_seq_length if hasattr(tokenizer, "num_special_tokens_to_add") else None
+        """How many tokens of a text it reads; None if unknown or unlimited."""
+        limit = None if self.tokenizer is None else self.model.max_seq_length
+        return None if limit is None or math.isinf(limit) else limit
 
 
 def model_registry() -> Any:
@@ -111,16 +115,21 @@ def load_encoder(model: str | os.PathLike[str], precision: str | None, device: s
         key = (files.identity, device, precision)
         if key not in registry.models:
             encoder = _load_encoder(files, precision, device)
-            stored = str(encoder.dtype).removeprefix("torch.")
+            # A bag of words has no parameters.
+            stored = str(encoder.dtype or "float32").removeprefix("torch.")
+            if precision not in (None, stored):
+                raise ValueError(f"precision {precision!r} is not possible with model {str(model)!r}: it is {stored}.")
             # The precision in which a model is stored, its default, may also be asked for by name.
             registry.models[key] = registry.models.setdefault(
-                (files.identity, device, stored), LoadedEncoder(encoder, stored, FairLock())
+                (files.identity, device, stored), LoadedEncoder(encoder, _tokenizer(encoder), stored, FairLock())
             )
         return registry.models[key], files.identity
 
 
 def find_device(device: str | None) -> str:
     """Return the full name of a device: the one given, or the fastest available."""
+    import torch
+
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
@@ -155,11 +164,34 @@ def _load_encoder(files: ModelFiles, precision: str | None, device: str) -> Any:
         ) from error
     options = {"dtype": _dtype(precision)}
     with quiet_loading("model", files.path, "a sentence encoder", warns=True):
+        saved = files.path / "config_sentence_transformers.json"
+        kind = json.loads(saved.read_text(encoding="utf-8")).get("model_type") if saved.is_file() else None
+        if kind not in (None, "SentenceTransformer"):
+            raise ValueError(f"it is a {kind} of sentence-transformers, not a SentenceTransformer.")
         encoder = SentenceTransformer(str(files.path), device=device, local_files_only=True, model_kwargs=options)
+        try:
+            encoder.encode(["a"], show_progress_bar=False)
+        except KeyError:
+            modules = ", ".join(type(module).__name__ for module in encoder)
+            raise ValueError(f"its modules ({modules}) return no embedding of a text.") from None
     return encoder.eval()
 
 
+def _tokenizer(encoder: Any) -> Any:
+    """Return the tokenizer of an encoder as a class of `transformers`; None if it has no such tokenizer."""
+    tokenizer: Any = getattr(encoder, "tokenizer", None)
+    if not hasattr(tokenizer, "encode_batch"):
+        return tokenizer if hasattr(tokenizer, "num_special_tokens_to_add") else None
+    from transformers import PreTrainedTokenizerFast
+
+    # A static embedding has one of the library `tokenizers`.
+    unknown = getattr(tokenizer.model, "unk_token", None)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token=unknown)
+
+
 def _dtype(precision: str | None) -> Any:
+    import torch
+
     return "auto" if precision is None else getattr(torch, precision)
 
 

@@ -20,6 +20,7 @@ from .core_numbers import describe as describe
 from .core_rarefaction import large_enough as large_enough
 from .core_results import (
     SETS,
+    ItemResult,
     ScoreSummary,
     confidence_settings,
     format_sizes,
@@ -42,13 +43,16 @@ reference texts.
 """
 
 _CITATION = """\
-@misc{zhang2025evaluating,
+@inproceedings{zhang2025evaluating,
   title = {Evaluating the Evaluation of Diversity in Commonsense Generation},
   author = {Zhang, Tianhui and Peng, Bei and Bollegala, Danushka},
+  booktitle = {Proceedings of the 63rd Annual Meeting of the Association for Computational Linguistics (Volume 1: Long
+               Papers)},
+  pages = {24258--24275},
   year = {2025},
   eprint = {2506.00514},
   archivePrefix = {arXiv},
-  url = {https://arxiv.org/abs/2506.00514}
+  url = {https://aclanthology.org/2025.acl-long.1181}
 }
 """
 
@@ -151,6 +155,12 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
     items = SETS
     bounds = (0.0, 2.0)
     settings = ChamferSettings
+    item_results = (
+        ItemResult("quality_scores", ("quality",), bounds=bounds),
+        ItemResult("contributions", ("contributions",), of_texts=True),
+        ItemResult("quality_contributions", ("quality", "contributions"), of_texts=True),
+        ItemResult("n_counted", ("min_quality",), is_count=True),
+    )
     parts = ChamferParts
 
     def _info(self) -> evaluate.MetricInfo:

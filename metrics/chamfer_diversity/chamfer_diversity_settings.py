@@ -14,7 +14,7 @@ class ChamferSettings(SourceSettings):
     """The settings of a call, as the help explains them."""
 
     set_size: int | None = setting(None, count())
-    quality: Any = setting(None, given=TEXT)
+    quality: Any = setting(None, given=TEXT, numbers=(0, 1))
     min_quality: float | None = setting(None, number(0, 1), needs="quality")
     singletons: str = setting("error", choice("error", "skip"), merges_parts=never)
     contributions: bool = setting(False, flag, finer=True)

@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -17,7 +18,9 @@ from .core_numbers import describe, parse_choice, parse_count, parse_number
 from .core_results import TEXTS
 from .core_trainer import check_settings, count_processes
 
-QUALITY, CONTRIBUTION, PRODUCT = "quality", "contribution", "quality_times_contribution"
+QUALITY, CONTRIBUTION = "quality", "contribution"
+DISTINCT_SHARE, INVERSE_CLASS_SIZE = "distinct_share", "inverse_class_size"
+_TIMES = "quality_times_"
 
 
 class _Part(NamedTuple):
@@ -37,6 +40,7 @@ class RewardFunction:
     Attributes
     ----------
     signature : signature of the last call
+    set_size : number of completions of a prompt; None if each text is scored by itself
     """
 
     def __init__(
@@ -51,7 +55,11 @@ class RewardFunction:
         if scores_texts:
             rewards: tuple[str, ...] = (QUALITY,)
         elif "contributions" in metric.settings.declared():
-            rewards = (CONTRIBUTION, PRODUCT)
+            rewards = (CONTRIBUTION, f"{_TIMES}{CONTRIBUTION}")
+            if "classes" in metric.settings.declared():
+                rewards += tuple(
+                    f"{times}{name}" for name in (DISTINCT_SHARE, INVERSE_CLASS_SIZE) for times in ("", _TIMES)
+                )
         else:
             raise ValueError(f"{name} gives no rewards: it does not score the single texts of a set.")
         check_settings(metric, settings, "for_rewards")
@@ -66,14 +74,20 @@ class RewardFunction:
             raise ValueError(
                 "set_size must be the number of completions of a prompt, the trainer's num_generations. Got None."
             )
-        if self._reward == PRODUCT and quality is None:
-            raise ValueError(f"reward={PRODUCT!r} needs quality: a reward function with values in [0, 1].")
-        if self._reward != PRODUCT and quality is not None:
-            raise ValueError(f"quality has no effect on reward={self._reward!r}: pass reward={PRODUCT!r}.")
+        self._measure = self._reward.removeprefix(_TIMES)
+        if self._measure in (DISTINCT_SHARE, INVERSE_CLASS_SIZE) and settings.get("kernel") != "classes":
+            raise ValueError(f"reward={self._reward!r} needs kernel='classes', which says what is distinct.")
+        if self._measure == DISTINCT_SHARE and set_size == 1:
+            raise ValueError(f"reward={self._reward!r} needs a set_size of at least 2. Got 1.")
+        if self._reward != self._measure and quality is None:
+            raise ValueError(f"reward={self._reward!r} needs quality: a reward function with values in [0, 1].")
+        if self._reward == self._measure and quality is not None:
+            product = f"{_TIMES}{CONTRIBUTION if scores_texts else self._measure}"
+            raise ValueError(f"quality has no effect on reward={self._reward!r}: pass reward={product!r}.")
         if quality is not None and not callable(quality):
             raise TypeError(f"quality must be a reward function, such as gruen.for_rewards(). Got {describe(quality)}.")
         self._metric, self._quality, self._settings = metric, quality, settings
-        self._set_size = None if set_size is None else parse_count(set_size, "set_size")
+        self.set_size = None if set_size is None else parse_count(set_size, "set_size")
         self.__name__ = f"{name}_{self._reward}"
         self.signature: str | None = None
 
@@ -100,7 +114,7 @@ class RewardFunction:
         RuntimeError
             If another process raised such an error.
         """
-        if self._set_size is None:
+        if self.set_size is None:
             return self._score(read_completions(completions), columns)
         part: _Part | None = None
         error: Exception | None = None
@@ -128,7 +142,7 @@ class RewardFunction:
 
     def _reward_slice(self, parts: list[_Part], rank: int, columns: Mapping[str, Any]) -> list[float | None]:
         """Score the sets that hold a text of this process, and select the rewards of its texts."""
-        size = self._set_size
+        size = self.set_size
         assert size is not None
         texts = [text for part in parts for text in part.texts]
         prompts = [prompt for part in parts for prompt in part.prompts]
@@ -137,34 +151,39 @@ class RewardFunction:
         stop = start + len(parts[rank].texts)
         first, last = start // size * size, -(-stop // size) * size
         # The process that holds the first text of a set logs its score.
-        contributions = self._score(texts[first:last], columns, int(start > first))[start - first : stop - first]
-        if self._reward == CONTRIBUTION:
-            return contributions
-        return [multiply(*pair) for pair in zip(parts[rank].qualities, contributions, strict=True)]
+        values = self._score(texts[first:last], columns, int(start > first))[start - first : stop - first]
+        if self._quality is None:
+            return values
+        return [multiply(*pair) for pair in zip(parts[rank].qualities, values, strict=True)]
 
     def _score(self, texts: list[str], columns: Mapping[str, Any], n_unlogged: int = 0) -> list[float | None]:
-        """Score texts, or the consecutive sets that they make: the quality or the contribution of each text.
+        """Score texts, or the consecutive sets that they make: the value of each text.
 
         Log the scores of the sets, without the first `n_unlogged`; the trainer averages them.
         """
         if not texts:
             return []
-        sets = {} if self._set_size is None else {"set_size": self._set_size, "contributions": True}
+        finer = "contributions" if self._measure == CONTRIBUTION else "details"
+        sets = {} if self.set_size is None else {"set_size": self.set_size, finer: True}
         with one_thread() if PROCESS.is_forked else nullcontext():
             result = self._metric._compute(predictions=texts, **sets, **self._settings)
         rated = "" if self._quality is None else f"|quality:custom({_name(self._quality)})"
         self.signature = f"{result['signature']}|reward:{self._reward}{rated}"
-        if self._set_size is None:
+        if self.set_size is None:
             return result["scores"]
-        contributions = [value for values in result["contributions"] for value in values]
-        if all(value is None for value in contributions):
+        values: list[float | None]
+        if self._measure == CONTRIBUTION:
+            values = [value for row in result["contributions"] for value in row]
+        else:
+            values = [value for row in result["details"] for value in class_rewards(row["classes"], self._measure)]
+        if all(value is None for value in values):
             raise ValueError(
-                f"set_size={self._set_size}, but {self._metric.name} has no contributions for sets of this size."
+                f"set_size={self.set_size}, but {self._metric.name} has no contributions for sets of this size."
             )
         if columns.get("log_metric") is not None:
             for score in result["scores"][n_unlogged:]:
                 columns["log_metric"](self._metric.name, score)
-        return contributions
+        return values
 
 
 def _check_sets(size: int, n_texts: int, n_processes: int, prompts: list[bytes], stated: int | None) -> None:
@@ -202,8 +221,27 @@ def _stated_size(columns: Mapping[str, Any]) -> int | None:
     return stated if isinstance(stated, int) else None
 
 
+def class_rewards(classes: list[int], measure: str) -> list[float]:
+    """Reward each of n texts by the size of its class.
+
+    Parameters
+    ----------
+    classes : the class of each text, n of at least 2 for DISTINCT_SHARE
+    measure : DISTINCT_SHARE: (n - size) / (n - 1), the share of the other texts that are not of its class (DARLING,
+        arXiv 2509.02534); or INVERSE_CLASS_SIZE: 1 / size
+
+    Returns
+    -------
+    list of n floats in [0, 1]; higher is more distinct
+    """
+    n, sizes = len(classes), Counter(classes)
+    if measure == DISTINCT_SHARE:
+        return [(n - sizes[label]) / (n - 1) for label in classes]
+    return [1 / sizes[label] for label in classes]
+
+
 def multiply(quality: float | None, contribution: float | None) -> float | None:
-    """Multiply a rating by a contribution, of which a negative one counts as 0.
+    """Multiply a rating by a contribution, or a share, of which a negative one counts as 0.
 
     The product of a negative contribution would be the higher, the worse the text.
     """

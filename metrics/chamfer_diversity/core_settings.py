@@ -6,15 +6,15 @@ of `compute`, its checks, and what `for_trainer`, `for_rewards`, files and parts
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, Self
 
 from .core_numbers import describe, parse_choice, parse_count, parse_flag, parse_number, show
 
-# What a setting has a value for: the call, or each set, text, question or answer.
-CALL, SET, TEXT, QUESTION, ANSWER = "call", "set", "text", "question", "answer"
+# What a setting has a value for: the call, or each set, text, pair of texts of a set, question or answer.
+CALL, SET, TEXT, PAIR, QUESTION, ANSWER = "call", "set", "text", "pair of texts", "question", "answer"
 
 Check = Callable[[Any, str], Any]
 
@@ -41,7 +41,9 @@ class Declared(NamedTuple):
 
     check : function of a value that is not the default, and the name; returns the value in its canonical form, or
         raises a TypeError or ValueError
-    given : what it has a value for: CALL, or each SET, TEXT, QUESTION or ANSWER
+    given : what it has a value for: CALL, or each SET, TEXT, PAIR, QUESTION or ANSWER
+    numbers : the range of its values for items, if these are numbers or arrays; None if they are labels or texts
+    concatenated : whether the values of all texts are in one list, not in a list for each set
     needs : the setting without which it has no effect; None if there is none
     conflicts : function of the settings of a call in which it is not the default; raises a ValueError if it cannot be
         combined with the others
@@ -53,6 +55,8 @@ class Declared(NamedTuple):
 
     check: Check
     given: str = CALL
+    numbers: tuple[float, float] | None = None
+    concatenated: bool = False
     needs: str | None = None
     conflicts: Callable[[Any], None] = _no_conflict
     finer: bool = False
@@ -156,9 +160,7 @@ class Settings:
         """Raise a TypeError for a setting that the metric does not have."""
         names = list(cls.declared())
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
-            hint = f": did you mean {close[0]!r}?" if close else "."
-            raise TypeError(f"{metric} has no argument {name!r}{hint} It has {', '.join(names)}.")
+            raise TypeError(f"{metric} has no argument {name!r}{suggest(name, names)} It has {', '.join(names)}.")
 
     @classmethod
     def of_items(cls, name: str) -> str | None:
@@ -194,6 +196,12 @@ class Settings:
         for name, value in self.passed().items():
             if not self.declared()[name].merges_parts(value):
                 raise ValueError(f"{name} cannot be combined with scoring one set in parts. Got {describe(value)}.")
+
+
+def suggest(name: str, names: Sequence[str]) -> str:
+    """Return the end of a sentence about an unknown name: a question for the most similar name, or a full stop."""
+    close = difflib.get_close_matches(name, names, n=1)
+    return f": did you mean {close[0]!r}?" if close else "."
 
 
 def _is_same(value: Any, default: Any) -> bool:

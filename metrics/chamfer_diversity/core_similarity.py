@@ -13,8 +13,8 @@ from .core_encoder import EncoderSettings
 from .core_inputs import TextSets, batches_by_size, content_ranks, parse_embeddings
 from .core_numbers import EPSILONS, describe, float_type, parse_matrix
 from .core_rarefaction import content_keys, to_key
-from .core_results import given_digest
-from .core_settings import SET, TEXT, setting
+from .core_results import UNBOUNDED, given_digest
+from .core_settings import PAIR, TEXT, setting
 
 # How far a matrix may be from a symmetric, positive semi-definite one with unit diagonal.
 _TOLERANCE = 1e-4
@@ -275,8 +275,8 @@ def _in_place_of_encoder(settings: EncoderSettings) -> None:
 class SourceSettings(EncoderSettings):
     """Where similarities come from: an encoder, or embeddings or similarities that the caller gives."""
 
-    embeddings: Any = setting(None, given=TEXT)
-    similarity: Any = setting(None, given=SET, conflicts=_in_place_of_encoder)
+    embeddings: Any = setting(None, given=TEXT, numbers=UNBOUNDED, concatenated=True)
+    similarity: Any = setting(None, given=PAIR, numbers=UNBOUNDED, conflicts=_in_place_of_encoder)
 
 
 def source_keys(

@@ -44,10 +44,12 @@ def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = Non
         start += n
 
 
-def count_tokens(model: Any, texts: list[str]) -> tuple[np.ndarray, int]:
-    """Return the number of tokens of each text, else of characters, and how many texts the model does not know."""
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    if not hasattr(tokenizer, "num_special_tokens_to_add"):
+def count_tokens(tokenizer: Any, texts: list[str]) -> tuple[np.ndarray, int]:
+    """Return the number of tokens of each text, and how many texts the model does not know.
+
+    Without a tokenizer, characters are counted.
+    """
+    if tokenizer is None:
         return np.fromiter(map(len, texts), np.int64, len(texts)), 0
     counts, unread = np.empty(len(texts), dtype=np.int64), 0
     n_special = tokenizer.num_special_tokens_to_add()

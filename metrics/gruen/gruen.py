@@ -14,7 +14,7 @@ from .core_inputs import parse_texts
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import parse_number as parse_number
-from .core_results import TEXTS, ScoreSummary, confidence_settings, parse_confidence_by, signature
+from .core_results import TEXTS, ItemResult, ScoreSummary, confidence_settings, parse_confidence_by, signature
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
 from .core_statistics import SetParts as SetParts
@@ -153,6 +153,7 @@ class Gruen(TextMetric, evaluate.Metric):
     items = TEXTS
     bounds = (0.0, 1.0)
     settings = GruenSettings
+    item_results = (ItemResult("n_sentences", is_count=True), ItemResult("n_code", is_count=True))
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(

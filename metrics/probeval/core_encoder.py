@@ -20,6 +20,8 @@ from .core_settings import Settings, choice, count, flag, setting
 from .core_tokens import count_tokens, token_batches, warn_of_cut, warn_of_unread
 from .core_windows import split_windows
 
+# Seconds before a progress bar appears.
+_DELAY = 0.5
 logger = logging.getLogger(__name__)
 
 # What is done with texts that are longer than the model reads; the first is the default.
@@ -173,12 +175,15 @@ def embed_part(texts: list[str], settings: EncoderSettings) -> tuple[np.ndarray,
 
 
 def progress_bar(total: int, title: str, unit: str, show: bool | None) -> Any:
-    """Make a progress bar; if `show` is None, it shows where logging is at INFO or below."""
+    """Make a progress bar; if `show` is None, it shows where logging is at INFO or below.
+
+    It appears only for work of more than an instant, and does not stay if it is under another bar.
+    """
     from tqdm.auto import tqdm
 
     if show is None:
         show = logger.getEffectiveLevel() <= logging.INFO
-    return tqdm(total=total, desc=title, unit=unit, disable=not show)
+    return tqdm(total=total, desc=title, unit=unit, disable=not show, delay=_DELAY, leave=None)
 
 
 def _encode_given(texts: list[str], encoder: Any) -> Encoded:
@@ -255,12 +260,12 @@ def _encode_batches(
     cut : ndarray of shape (n,), int64: the tokens of each text whose end is cut off; 0 for the others
     unread : the number of texts whose words the model does not know
     """
-    model, limit, windows = loaded.model, loaded.token_limit, None
+    tokenizer, limit, windows = loaded.tokenizer, loaded.token_limit, None
     with loaded.lock:
-        lengths, unread = count_tokens(model, texts)
+        lengths, unread = count_tokens(tokenizer, texts)
         is_long = np.zeros(len(texts), dtype=bool) if limit is None else lengths > limit
         if settings.in_windows and limit is not None and is_long.any():
-            windows = split_windows(model.tokenizer, texts, lengths, limit)
+            windows = split_windows(tokenizer, texts, lengths, limit)
     if windows is not None:
         bar.total += len(windows.parts) - len(texts)
         embeddings = windows.average(_run_batches(loaded, windows.parts, windows.lengths, settings.batch_size, bar))

@@ -18,6 +18,7 @@ from .core_numbers import parse_number as parse_number
 from .core_results import (
     QUESTIONS,
     UNBOUNDED,
+    ItemResult,
     confidence_interval,
     confidence_settings,
     format_sizes,
@@ -25,7 +26,7 @@ from .core_results import (
     signature,
 )
 from .core_rewards import RewardFunction as RewardFunction
-from .core_settings import Settings as Settings
+from .core_settings import Settings
 from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
@@ -119,8 +120,9 @@ Args:
     linkage (`str`, default `"average"`): for `"hac"`: a method of `scipy.cluster.hierarchy.linkage`.
     distance (`float`, default 0.95): for `"hac"`: the Euclidean distance at which the tree is cut.
     seed (`int`, default 0): for `"xmeans"` and `"gmeans"`.
-    labels (`dict`): for `matcher="human"`: people's cluster of each answer of the model, as a mapping from question
-        ids (or positions `"0"`, `"1"`, ... if there are no ids) to mappings from answers to clusters or `"wrong"`.
+    labels (`dict` or `list`): for `matcher="human"`: people's cluster of each answer of the model, or `"wrong"`: a
+        mapping from question ids (or positions `"0"`, `"1"`, ... if there are no ids) to mappings from answers to
+        clusters, or a list with a list of clusters for each question, one for each of its answers.
     unknown (`str`, default `"error"`): a prediction without a reference is an error. With `"skip"`, it is left out and
         named in `skipped`. It applies to what is passed to `compute`, not to `add_batch`.
     missing (`str`, default `"error"`): the same for a reference without a prediction.
@@ -206,10 +208,10 @@ class Probeval(TextMetric, evaluate.Metric):
     labels_from_cfc = staticmethod(labels_from_cfc)
 
     items = QUESTIONS
-    # Below 0 only with debias.
     bounds = (0.0, math.inf)
     decreasing = ("probeval", "wrong_rate")
     settings = ProbevalSettings
+    item_results = (ItemResult("n_answers", is_count=True),)
     parts = AnswerParts
 
     def _info(self) -> evaluate.MetricInfo:
@@ -237,6 +239,10 @@ class Probeval(TextMetric, evaluate.Metric):
         given, gold = parse_rows(predictions, references)
         return {"predictions": given, "references": gold}
 
+    def bounds_under(self, settings: Settings) -> tuple[float, float]:
+        """Return the range of the score, which may be below 0 with `debias` only."""
+        return UNBOUNDED if "debias" in settings.passed() else self.bounds
+
     def _compute(self, *, predictions: Any, references: Any, **given: Any) -> dict[str, Any]:
         settings = ProbevalSettings.read(given, "probeval")
         answers, gold, skipped = pair_rows(predictions, references, settings.unknown, settings.missing)
@@ -246,7 +252,7 @@ class Probeval(TextMetric, evaluate.Metric):
         check_sizes(questions, pipeline)
         if settings.clustering == "auto":
             warn_of_unused_clusters(gold, pipeline.clustering)
-        labels = None if settings.labels is None else parse_labels(settings.labels, questions)
+        labels = None if settings.labels is None else parse_labels(settings.labels, answers, questions)
 
         if not pipeline.needs_embeddings:
             settings.check_unused("no encoder runs")
@@ -259,8 +265,7 @@ class Probeval(TextMetric, evaluate.Metric):
         if "skip" in (settings.unknown, settings.missing):
             result["skipped"] = skipped._asdict()
         if settings.confidence is not None:
-            bounds = UNBOUNDED if settings.debias else self.bounds
-            scores = np.array(result["scores"])
+            bounds, scores = self.bounds_under(settings), np.array(result["scores"])
             result["confidence_interval"] = confidence_interval(settings.confidence, scores, units, bounds)
         if pipeline.clustering != "human" and all(question.clusters for question in questions):
             result["clustering_quality"] = clustering_quality(scored)

@@ -4,9 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.stats import norm
-from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score, v_measure_score
+from scipy.special import log_ndtr
 
 from .probeval_linkage import WEIGHTED, weighted_linkage
 
@@ -76,6 +74,8 @@ def _split(
     embeddings: np.ndarray, seed: int, worth: Callable[[np.ndarray, np.ndarray, np.ndarray], bool]
 ) -> np.ndarray:
     """Split clusters while the criterion asks for it; after each round, all points move to the nearest center."""
+    from sklearn.cluster import KMeans
+
     labels = np.zeros(len(embeddings), dtype=np.int64)
     centers = embeddings.mean(axis=0, keepdims=True)
     while True:
@@ -96,6 +96,8 @@ def _split(
 def _halve(points: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
     if len(points) < 2 or np.allclose(points, points[0]):
         return None
+    from sklearn.cluster import KMeans
+
     means = KMeans(2, n_init=4, random_state=seed).fit(points)
     return means.labels_, means.cluster_centers_
 
@@ -118,7 +120,7 @@ def _anderson_darling(values: np.ndarray) -> float:
     n = len(values)
     scaled = np.sort((values - values.mean()) / values.std(ddof=1))
     ranks = 2 * np.arange(1, n + 1) - 1
-    square = -n - (ranks * (norm.logcdf(scaled) + norm.logsf(scaled[::-1]))).sum() / n
+    square = -n - (ranks * (log_ndtr(scaled) + log_ndtr(-scaled[::-1]))).sum() / n
     return float(square * (1 + 4 / n - 25 / n**2))
 
 
@@ -131,6 +133,8 @@ def compare_clusterings(labels: np.ndarray, human: np.ndarray) -> dict[str, floa
     mean of the F1 of the pairs that share a cluster and of those that do not (Recasens and Hovy, 2011); where neither
     side has pairs of a kind, the other kind decides alone.
     """
+    from sklearn.metrics import adjusted_rand_score, v_measure_score
+
     together, human_together = (np.equal.outer(x, x)[np.triu_indices(len(x), 1)] for x in (labels, human))
     parts = []
     for ours, theirs in ((together, human_together), (~together, ~human_together)):

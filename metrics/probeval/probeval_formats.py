@@ -7,7 +7,7 @@ with "" for a missing string.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -322,19 +322,28 @@ def _align(given: list[dict], gold: list[dict]) -> list[dict]:
     return [partners[row["id"]] for row in given]
 
 
-def parse_labels(labels: Any, questions: list[Question]) -> list[list[str]]:
+def parse_labels(labels: Any, given: list[dict], questions: list[Question]) -> list[list[str]]:
     """Read people's cluster for each answer of the model: per question, a label or "wrong" for each answer in order.
+
+    Parameters
+    ----------
+    labels : a mapping from question ids to mappings from answers to labels; or for each question a list of labels, one
+        for each of its answers as they were given
+    given : the answers of the questions, in canonical form
 
     Raises
     ------
     TypeError
-        If `labels` is not a mapping of mappings.
+        If `labels` is of another form.
     ValueError
-        If an answer has no label, or its label is not a cluster of its question.
+        If an answer has no label, or several, or its label is not a cluster of its question.
     """
+    if isinstance(labels, (list, tuple)):
+        labels = _labels_by_text(labels, given, questions)
     if not isinstance(labels, Mapping):
         raise TypeError(
-            f"labels must map each question's id to a dict from its answers to clusters. Got {describe(labels)}."
+            "labels must map each question's id to a dict from its answers to clusters, or be a list with a list of "
+            f"clusters for each question. Got {describe(labels)}."
         )
     rows = []
     for question in questions:
@@ -358,3 +367,27 @@ def parse_labels(labels: Any, questions: list[Question]) -> list[list[str]]:
             row.append(str(label))
         rows.append(row)
     return rows
+
+
+def _labels_by_text(labels: Sequence[Any], given: list[dict], questions: list[Question]) -> dict[str, dict[str, Any]]:
+    """Turn lists of labels, one for each answer as it was given, to mappings from answers to labels."""
+    if len(labels) != len(given):
+        raise ValueError(f"labels must have a list for each of the {len(given)} questions. Got {len(labels)}.")
+    by_name = {}
+    for row, question, question_labels in zip(given, questions, labels, strict=True):
+        name, texts = show(question.name), [answer["text"] for answer in row["answers"]]
+        of_question = _list(question_labels, f"labels of question {name}", "a list with a label for each answer")
+        if len(of_question) != len(texts):
+            raise ValueError(
+                f"labels of question {name} must have a label for each of its {len(texts)} answers. Got "
+                f"{len(of_question)}."
+            )
+        by_text: dict[str, Any] = {}
+        for text, label in zip(texts, of_question, strict=True):
+            if str(by_text.setdefault(text, label)) != str(label):
+                raise ValueError(
+                    f"labels puts the answer {show(text)} to question {name} in both {show(by_text[text])} and "
+                    f"{show(label)}."
+                )
+        by_name[question.name] = by_text
+    return by_name

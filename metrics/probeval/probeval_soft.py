@@ -7,11 +7,10 @@ clusters.
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
-from nltk.stem import SnowballStemmer
 from rapidfuzz import fuzz
 from rapidfuzz.process import cdist
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -41,8 +40,15 @@ _NEIGHBOURS = 6
 _SIMILAR_SPELLING = 0.8
 _PREPOSITIONS = "near behind beside around inside outside next without within onto upon via using as"
 _FUNCTION_WORDS = STOP_WORDS | frozenset(_PREPOSITIONS.split())
-_stemmer = SnowballStemmer("english")
 _word = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
+
+
+@cache
+def _stemmer() -> Any:
+    # NLTK takes seconds to import.
+    from nltk.stem import SnowballStemmer
+
+    return SnowballStemmer("english")
 
 
 class Words(NamedTuple):
@@ -78,7 +84,7 @@ def words(text: str) -> Words:
 
 @lru_cache(maxsize=100_000)
 def _stem(word: str) -> str:
-    return str(_stemmer.stem(word))
+    return str(_stemmer().stem(word))
 
 
 def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddings) -> np.ndarray:

@@ -1,14 +1,20 @@
 """Embeddings of answers: by the encoder, or word vectors averaged over an answer."""
 
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
-from nltk.tokenize import NLTKWordTokenizer
 
 from .core_vectors import WordVectors
 
-_tokenizer = NLTKWordTokenizer()
+
+@cache
+def word_tokenizer() -> Any:
+    """Return NLTK's tokenizer of words; NLTK takes seconds to import."""
+    from nltk.tokenize import NLTKWordTokenizer
+
+    return NLTKWordTokenizer()
 
 
 class Embeddings:
@@ -76,7 +82,7 @@ def average_word_vectors(texts: list[str], vectors: WordVectors) -> tuple[np.nda
     """
     averages: list[Any] = []
     for text in texts:
-        known = [vector for word in _tokenizer.tokenize(text) if (vector := vectors[word]) is not None]
+        known = [vector for word in word_tokenizer().tokenize(text) if (vector := vectors[word]) is not None]
         averages.append(np.mean(known, axis=0, dtype=np.float64) if known else None)
     sizes = {len(average) for average in averages if average is not None}
     unknown = sum(average is None for average in averages)

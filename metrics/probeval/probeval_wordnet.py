@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from nltk.tokenize import NLTKWordTokenizer
+from .probeval_vectors import word_tokenizer
 
 _FOLDERS = ("/usr/share/wordnet", "/usr/local/share/wordnet", "/usr/local/WordNet-3.0/dict")
 _VARIABLE = "WNSEARCHDIR"  # WordNet's own
@@ -54,7 +54,6 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 _MAX_STATES = 256
 _MAX_STEPS = 2**15
 
-_tokenizer = NLTKWordTokenizer()
 # Words and spaces, without the words that NLTK splits in two.
 _PLAIN = re.compile(r"(?!.*\b(?:cannot|gimme|gonna|gotta|lemme|wanna)\b)[a-z0-9 ]*[a-z0-9]\.?")
 
@@ -179,7 +178,7 @@ def tokenize(text: str) -> list[str]:
         # NLTK's patterns could match only a final full stop here.
         tokens = text.removesuffix(".").split() + ["."] * text.endswith(".")
     else:
-        tokens = _tokenizer.tokenize(text)
+        tokens = word_tokenizer().tokenize(text)
     return [token for token in tokens if token not in STOP_WORDS]
 
 

@@ -16,9 +16,11 @@ from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
 from .core_statistics import SetParts as SetParts
 from .core_trainer import TrainerMetric as TrainerMetric
+from .self_bleu_adjusted import adjusted_distinct as adjusted_distinct
 from .self_bleu_parts import SelfBleuParts
 from .self_bleu_rarefied import rarefied_columns as rarefied_columns
 from .self_bleu_repetition import COMPRESSION
+from .self_bleu_rouge import rouge_identity
 from .self_bleu_scores import describe_sets, estimate_score, score_sets
 from .self_bleu_settings import SelfBleuSettings
 from .self_bleu_tokenizers import tokenize
@@ -62,8 +64,13 @@ Args:
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
     singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has no references. Either raise an error,
         or leave the set out of all means and return None as its score.
+    vocabulary_size (`int`, at least 2): also return Distinct-1 adjusted for the number of tokens, for a vocabulary of
+        this many tokens: that of the models compared, the largest if they differ. Cannot be combined with `rarefy`.
     repetition (`bool`, default `False`): also return the compression ratio and the self-repetition, as in
         arXiv 2403.00553.
+    homogenization (`bool`, default `False`): also return the mean ROUGE-L of all pairs of texts of a set, by the
+        package `rouge-score`, whose words are letters a to z, in lower case, and digits. The time is quadratic in the
+        size of a set.
     rarefy (`int`, at least 2): return expected scores of this many texts, drawn from each set without replacement, so
         that sets of different sizes can be compared. Distinct-n is the expected number of distinct n-grams, which is
         exact, over the expected number of n-grams. All other scores are means over all different subsets if there are
@@ -83,6 +90,11 @@ Returns:
         diverse.
     distinct_1, distinct_2, ... (`float`): Distinct-n, in [0, 1]. Higher is more diverse.
     entropy_1, entropy_2, ... (`float`): Entropy-n in nats, at least 0. Higher is more diverse.
+    ead (`float`): only with `vocabulary_size` V. N / (V (1 - ((V - 1) / V)^C)) for N distinct tokens of C, the
+        expectation-adjusted distinct score of Liu et al. 2022, at least 0. It is 1 if tokens repeat as often as those
+        drawn at random from the vocabulary. Higher is more diverse.
+    rouge_l (`float`): only with `homogenization=True`. Mean F1 of ROUGE-L of the pairs of texts of a set, in [0, 1].
+        Higher is less diverse.
     compression_ratio (`float`): only with `repetition=True`. Size of the texts of a set, joined by spaces, over their
         size compressed by gzip, above 0. Higher is less diverse.
     self_repetition_1, self_repetition_2, ... (`float`): only with `repetition=True`. Mean over texts of log(1 + N),
@@ -123,7 +135,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
 
     items = SETS
     bounds = (0.0, 1.0)
-    decreasing = ("self_bleu", "compression_ratio", "self_repetition")
+    decreasing = ("self_bleu", "rouge_l", "compression_ratio", "self_repetition")
     settings = SelfBleuSettings
     parts = SelfBleuParts
 
@@ -170,7 +182,9 @@ class SelfBleu(TextMetric, evaluate.Metric):
             aggregate=settings.aggregate,
             smoothing=settings.smoothed_by,
             tokenizer=tokenizer,
+            **settings.signed("vocabulary_size"),
             **({"compression": COMPRESSION} if settings.repetition else {}),
+            **({"homogenization": rouge_identity()} if settings.homogenization else {}),
             set_size=format_sizes(sets.sizes),
             **({} if settings.rarefy is None else {"rarefy": settings.rarefy, **DRAWN}),
             **confidence_settings(settings.confidence, settings.confidence_by),

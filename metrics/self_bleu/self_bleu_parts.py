@@ -14,6 +14,7 @@ import numpy as np
 
 from .core_ngrams import BleuStatistics, bleu, closest_other_lengths, number_tokens, run_starts
 from .core_statistics import Arrays, SetParts
+from .self_bleu_adjusted import adjusted_distinct
 from .self_bleu_tokenizers import tokenize
 
 COUNTS = np.dtype([("key", np.uint64), ("total", np.int64), ("largest", np.int32), ("second", np.int32)])
@@ -179,6 +180,11 @@ class SelfBleuParts(SetParts):
             np.array([int(lengths[0] @ lengths[1])]),
             np.array([closest_length_sum(*lengths)]),
         )
+        size, of_tokens = self.settings.vocabulary_size, sums[0]
+        adjusted = {}
+        if size is not None:
+            n_distinct, n_tokens = np.array([of_tokens.distinct]), np.array([of_tokens.total])
+            adjusted["ead"] = float(adjusted_distinct(n_distinct, n_tokens, size)[0])
         smoothing = self.settings.smoothed_by
         scores = bleu(statistics, smoothing)[:, 0].tolist()
         return {
@@ -186,4 +192,5 @@ class SelfBleuParts(SetParts):
             **{f"self_bleu_{i}": score for i, score in enumerate(scores, 1)},
             **{f"distinct_{i}": of_order.distinct / max(of_order.total, 1) for i, of_order in enumerate(sums, 1)},
             **{f"entropy_{i}": entropy_from_sums(of_order) for i, of_order in enumerate(sums, 1)},
+            **adjusted,
         }

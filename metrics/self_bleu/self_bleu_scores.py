@@ -4,9 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_inputs import TextSets, lists_by_set, mean_by_set
+from .core_inputs import TextSets, lists_by_set, mean_by_set, sum_by_set
 from .core_ngrams import (
     BleuStatistics,
+    NgramTable,
     Tokens,
     bleu,
     bleu_statistics,
@@ -15,8 +16,10 @@ from .core_ngrams import (
     ngram_tables,
 )
 from .core_results import Estimate, jackknife_estimate, mean_estimate, mean_over_sets, rows_of
+from .self_bleu_adjusted import adjusted_distinct
 from .self_bleu_rarefied import rarefied_columns
 from .self_bleu_repetition import compression_ratio, compression_ratios, self_repetition
+from .self_bleu_rouge import rouge_sums
 from .self_bleu_settings import SelfBleuSettings
 
 
@@ -41,6 +44,9 @@ def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Sc
     """Score each set, and all of them together."""
     if settings.rarefy is not None:
         columns, errors = rarefied_columns(sets, tokens, settings)
+        if settings.homogenization:
+            # The mean over pairs of a random subset is expected to be that of the set.
+            columns["rouge_l"] = np.divide(*rouge_sums(sets.texts, sets.sizes))
         return Scored(columns, {name: mean_over_sets(column) for name, column in columns.items()}, errors=errors)
     sizes, smoothing, text_scores = sets.sizes, settings.smoothed_by, None
     pooled = settings.aggregate == "corpus" and len(sizes) > 0
@@ -63,10 +69,23 @@ def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Sc
         for i, table in enumerate(tables, 1):
             columns[f"{name}_{i}"] = of_table(table, sizes)
             means[f"{name}_{i}"] = mean_over_sets(of_table(table, sizes, pooled=pooled))
+    if settings.vocabulary_size is not None:
+        columns["ead"] = _adjusted(tables[0], sizes, settings.vocabulary_size)
+        means["ead"] = mean_over_sets(_adjusted(tables[0], sizes, settings.vocabulary_size, pooled))
+    if settings.homogenization:
+        sums, n_pairs = rouge_sums(sets.texts, sizes)
+        columns["rouge_l"] = sums / n_pairs
+        means["rouge_l"] = float(sums.sum() / n_pairs.sum()) if pooled else mean_over_sets(columns["rouge_l"])
     if settings.repetition:
         ratios = columns["compression_ratio"] = compression_ratios(sets.texts, sizes)
         means["compression_ratio"] = compression_ratio(sets.texts) if pooled else mean_over_sets(ratios)
     return Scored(columns, means, of_sets if pooled else None, text_scores)
+
+
+def _adjusted(table: NgramTable, sizes: np.ndarray, vocabulary_size: int, pooled: bool = False) -> np.ndarray:
+    """Compute EAD from the table of tokens: (m,), or (1,) when pooled."""
+    n_tokens = sum_by_set(table.totals, sizes.sum(keepdims=True) if pooled else sizes)
+    return adjusted_distinct(np.round(distinct(table, sizes, pooled) * n_tokens), n_tokens, vocabulary_size)
 
 
 def estimate_score(scored: Scored, units: np.ndarray, settings: SelfBleuSettings) -> Estimate:

@@ -23,7 +23,9 @@ class SelfBleuSettings(Settings):
     tokenizer: str | Callable[[str], Any] = setting("whitespace")
     set_size: int | None = setting(None, count())
     singletons: str = setting("error", choice("error", "skip"), merges_parts=never)
+    vocabulary_size: int | None = setting(None, count(2))
     repetition: bool = setting(False, flag, merges_parts=never)
+    homogenization: bool = setting(False, flag, merges_parts=never)
     rarefy: int | None = setting(None, subset_size(least=2), merges_parts=never, of_mean=True)
     confidence: float | None = setting(None, confidence_level, of_mean=True)
     confidence_by: Any = setting(None, given=SET, needs="confidence")
@@ -34,6 +36,12 @@ class SelfBleuSettings(Settings):
         if self.rarefy is not None and self.aggregate == "corpus":
             raise ValueError(
                 "rarefy has no effect with aggregate='corpus', which pools all sets: leave one of them out."
+            )
+
+        if self.rarefy is not None and self.vocabulary_size is not None:
+            raise ValueError(
+                "vocabulary_size cannot be combined with rarefy: each adjusts Distinct for the amount of text. Leave "
+                "one of them out."
             )
 
     @property

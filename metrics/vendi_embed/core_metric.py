@@ -1,6 +1,8 @@
 """The mixin of all metrics: input checks before `evaluate` runs, scoring in memory, `for_trainer`, `for_rewards`."""
 
 import inspect
+import sys
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -9,6 +11,7 @@ import datasets
 
 from .core_forks import PROCESS, one_thread
 from .core_inputs import parse_sets
+from .core_results import ItemResult
 from .core_rewards import RewardFunction
 from .core_settings import Settings
 from .core_statistics import SetParts
@@ -29,6 +32,8 @@ class TextMetric:
     items: str
     bounds: tuple[float, float]
     settings: type[Settings]
+    # Its results with an entry for each item, besides `scores`.
+    item_results: tuple[ItemResult, ...] = ()
     parts: type[SetParts] | None = None
     _compute: Callable[..., dict[str, Any]]
     # The results of which lower means better or more diverse; of those that end in a number, without it.
@@ -57,13 +62,15 @@ class TextMetric:
         ]
         return shared.replace(parameters=[*inputs, *settings])
 
-    def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
+    def compute(
+        self, *texts: Any, predictions: Any = None, references: Any = None, **kwargs: Any
+    ) -> dict[str, Any] | None:
         """Score `predictions` together with everything added before.
 
         Args:
             predictions: the texts, or sets of texts, to score; None to score only what was added.
-            references: what to compare them with, in a metric that does; otherwise unused, so that
-                `evaluate.combine` can mix this metric with others.
+            references: what to compare them with, in a metric that does; otherwise unused, with a warning, except
+                where `evaluate.combine` passes them to all of its metrics.
             **kwargs: the settings below.
 
         Returns
@@ -72,8 +79,14 @@ class TextMetric:
 
         """
         stored = self.writer is not None
+        if texts:
+            raise TypeError(f"{self.name} takes its texts by name: pass compute(predictions=...).")
         if predictions is None and not stored:
+            unknown = [name for name in kwargs if name not in self.settings.declared()]
+            if unknown:
+                raise TypeError(f"{self.name} has no argument {unknown[0]!r}: pass the texts as predictions=.")
             raise ValueError("predictions is None and nothing was added before: there is no text to score.")
+        self._warn_of_unused(references)
         compared = {"references": references} if "references" in self._feature_names() else {}
         with one_thread() if PROCESS.is_forked else nullcontext():
             if not stored and self.num_process == 1:
@@ -87,10 +100,24 @@ class TextMetric:
 
         Args:
             predictions: a list of texts, or a list of sets of texts; the same form in all batches.
-            references: what to compare them with, in a metric that does; otherwise unused.
+            references: what to compare them with, in a metric that does; otherwise unused, with a warning.
 
         """
+        self._warn_of_unused(references)
+        self._add(predictions, references, kwargs)
+
+    def _add(self, predictions: Any, references: Any, kwargs: dict[str, Any]) -> None:
         super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
+
+    def _warn_of_unused(self, references: Any) -> None:
+        """Warn the caller of the method that calls this if the metric compares with no references.
+
+        `evaluate`, as in `combine`, passes references to all metrics: then the user cannot leave them out.
+        """
+        caller = sys._getframe(2).f_globals.get("__name__", "")
+        if references is None or "references" in self._feature_names() or caller.startswith("evaluate."):
+            return
+        warnings.warn(f"references: {self.name} compares with none, so they are unused. Leave them out.", stacklevel=3)
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
         """Check a batch and convert it to the form that `evaluate` stores: here, texts or sets of texts.
@@ -113,12 +140,13 @@ class TextMetric:
 
         Args:
             prediction: a text, or a set of texts; the same form in all calls.
-            reference: what to compare it with, in a metric that does; otherwise unused.
+            reference: what to compare it with, in a metric that does; otherwise unused, with a warning.
 
         """
         # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
         prediction, reference = kwargs.pop("predictions", prediction), kwargs.pop("references", reference)
-        self.add_batch(predictions=[prediction], references=[reference], **kwargs)
+        self._warn_of_unused(reference)
+        self._add([prediction], [reference], kwargs)
 
     def for_trainer(
         self,
@@ -161,9 +189,11 @@ class TextMetric:
 
         Args:
             set_size: number of completions of a prompt, the trainer's `num_generations`. Not for `gruen`.
-            reward: `"contribution"`, of each text to the diversity of its set; `"quality_times_contribution"`; or for
-                `gruen` `"quality"`.
-            quality: for `"quality_times_contribution"`, another reward function, with values in [0, 1], such as
+            reward: `"contribution"`, of each text to the diversity of its set; with `kernel="classes"` also
+                `"distinct_share"`, the share of the other texts that are not of its class, or
+                `"inverse_class_size"`; each also times quality, such as `"quality_times_contribution"`; or for `gruen`
+                `"quality"`.
+            quality: for the rewards times quality, another reward function, with values in [0, 1], such as
                 `gruen.for_rewards()`.
             **compute_kwargs: settings of `compute`, such as `device`.
 
@@ -174,6 +204,10 @@ class TextMetric:
         """
         return RewardFunction(self, set_size, reward, quality, compute_kwargs)
 
+    def bounds_under(self, settings: Settings) -> tuple[float, float]:
+        """Return the range of the score under some settings; a metric overrides this if they change it."""
+        return self.bounds
+
     def n_items(self, result: Mapping[str, Any], name: str) -> int:
         """Count the items with a score, over which a mean in a result was taken."""
-        return sum(score is not None for score in result["scores"])
+        return sum(score is not None for score in result.get(f"{name}_scores", result["scores"]))

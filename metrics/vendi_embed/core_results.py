@@ -15,6 +15,24 @@ VERSION = "0.4.0"
 # What a metric scores: sets of texts, single texts, or the answers to a question against people's answers.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
 
+
+class ItemResult(NamedTuple):
+    """A result of `compute` that is a list with an entry for each item.
+
+    name : in the result
+    needs : the settings that it comes with
+    of_texts : whether an entry is a list with a value for each text of the item
+    is_count : whether the values are integers
+    bounds : range of the values, if their mean has a confidence interval; None if it has none
+    """
+
+    name: str
+    needs: tuple[str, ...] = ()
+    of_texts: bool = False
+    is_count: bool = False
+    bounds: tuple[float, float] | None = None
+
+
 # Entries of a signature that give the amount of data.
 _SIZES = ("set_size", "n_answers")
 # Digits of a digest of what the caller gave, and an entry with one.

@@ -22,6 +22,7 @@ from .core_rarefaction import DRAWN
 from .core_regrouping import group_without as group_without
 from .core_results import (
     SETS,
+    ItemResult,
     ScoreSummary,
     confidence_settings,
     format_order,
@@ -32,7 +33,7 @@ from .core_results import (
 )
 from .core_rewards import RewardFunction as RewardFunction
 from .core_secular import eigenvalues_without as eigenvalues_without
-from .core_settings import Settings as Settings
+from .core_settings import Settings
 from .core_similarity import parse_similarity
 from .core_spectra import parse_orders as parse_orders
 from .core_statistics import SetParts as SetParts
@@ -42,10 +43,10 @@ from .core_windows import Windows as Windows
 from .vendi_embed_classes import make_classes as make_classes
 from .vendi_embed_groups import group_results, group_settings, score_groups
 from .vendi_embed_kernels import make_kernel
-from .vendi_embed_nli import LoadedNli as LoadedNli
+from .vendi_embed_pairs import PairRule as PairRule
 from .vendi_embed_parts import VendiParts
 from .vendi_embed_rarefied import rarefied as rarefied
-from .vendi_embed_scores import contributions, describe_sets, score_sets, utility
+from .vendi_embed_scores import contributions, describe_sets, score_sets, semantic_entropies, utility
 from .vendi_embed_settings import VendiSettings
 from .vendi_embed_weighting import read_weighting
 
@@ -83,6 +84,10 @@ Args:
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
     weights (shaped like `predictions`): probability of each text within its set. Each set sums to 1. Default:
         uniform.
+    log_probs (shaped like `predictions`): for `kernel="classes"`, in place of `weights`: for each text the natural
+        log-probabilities of its tokens, a list, or one number. The weight of a text is exp of the mean over its tokens,
+        or of the number, over the sum of those of its set, as in semantic entropy (Farquhar et al. 2024). A text that
+        was sampled several times counts each time.
     quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
     min_quality (`float` in [0, 1]): requires `quality`. Texts of lower quality are left out of all results, as in
         effective semantic diversity (arXiv 2504.12522), and `weights` are renormalized. A set scores 1 if one text is
@@ -93,16 +98,25 @@ Args:
         with a cosine of at least this. A callable: those for which it returns True; it maps two lists of texts to a
         list of booleans, and each pair of different texts is asked about once. `"nli:<model>"`: those that entail
         each other, by a sequence-classification model with a class `entailment`, as an id of the Hugging Face Hub or
-        a folder. The default is calibrated for the default model, and raises an error with another `model`,
+        a folder. `"pairs:<model>"`: those for which a model with two classes gives the second a probability above
+        `same_threshold`. A callable and such a model see pairs in order of content, and with `grouping="greedy"` in
+        the order given. The default is calibrated for the default model, and raises an error with another `model`,
         `embeddings` or `similarity`.
+    same_threshold (`float` in [0, 1], default 0.5): for `same="pairs:<model>"`.
+    same_rule (`"noveltybench-2025"` or `"noveltybench-2026"`): for `same="pairs:<model>"`, compare as the code of
+        NoveltyBench does (arXiv 2504.05228): the probability must be above 0.102, and the first 128 tokens of each
+        text are read. `"noveltybench-2025"`: two texts of at most five words are the same if they share at least half
+        as many different words as the longer has words, regardless of case.
     grouping (`"complete"` or `"greedy"`, default `"complete"`): for `kernel="classes"`, how pairs make classes.
         `"complete"`: all texts of a class are the same as each other; texts are grouped in order of content, so the
         order of a set does not matter. `"greedy"`: a text joins the first class whose first member is the same, in the
         order given, as in NoveltyBench (arXiv 2504.05228).
-    contexts (`list[str]`): with `same="nli:<model>"`, a text for each set, such as the question that its texts answer.
-        It is put before both texts of a pair.
+    contexts (`list[str]`): with `same="nli:<model>"` or `"pairs:<model>"`, a text for each set, such as the question
+        that its texts answer. It is put before both texts of a pair.
     patience (`float` in [0, 1]): with `kernel="classes"` and `quality`, return the utility of each set to a reader who
         goes on to the next text with this probability, as in NoveltyBench, where it is 0.8.
+    semantic_entropy (`bool`, default `False`): with `kernel="classes"`, also return the entropy of the classes of each
+        set in nats: the discrete semantic entropy, or with `log_probs` that with likelihoods.
     groups (shaped like `predictions`): the group of each text, a string or an integer, such as the system that wrote
         it. Also return the diversity within and between the groups of each set. Needs `q=1`, and a set with two groups.
         Cannot be combined with `quality`.
@@ -115,7 +129,8 @@ Args:
         different sizes can be compared. A smaller set has no score. For `kernel="classes"` the expectation is exact, up
         to 20 texts at any order and for any number at order 0. Otherwise it is the mean over all different subsets if
         there are at most 200, and over 200 random ones if there are more, with a seed made from the texts of the set
-        and what is given with them. Cannot be combined with `weights`, `patience`, `groups` or `contributions`.
+        and what is given with them. Cannot be combined with `weights`, `log_probs`, `patience`, `semantic_entropy`,
+        `groups` or `contributions`.
     confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets: Student's interval,
         corrected for skewness.
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
@@ -165,6 +180,13 @@ Returns:
         (1 - p) / (1 - p^k) times the sum over its k texts, in the order given, of p^(i - 1) times the quality of text i
         if no earlier text is of its class, in [0, 1]. Higher is better and more diverse.
     utility_confidence_interval (`list[float]`): only with `patience` and `confidence`. `[low, high]` of `utility`.
+    semantic_entropy (`float`), semantic_entropy_scores (`list[float]`): only with `semantic_entropy=True`. Entropy of
+        the classes in nats, the log of the Vendi score at order 1, in [0, log n] for n texts: mean over sets, and value
+        for each set; None for a set of which no text reaches `min_quality`. Higher is less certain.
+    normalized_semantic_entropy (`float`), normalized_semantic_entropy_scores (`list[float]`): only with
+        `semantic_entropy=True`. The same divided by log n, in [0, 1]. None for a set of one text.
+    semantic_entropy_confidence_interval, normalized_semantic_entropy_confidence_interval (`list[float]`): only with
+        `semantic_entropy=True` and `confidence`. `[low, high]` of each.
     within (`float`), within_scores (`list[float]`): only with `groups`. Effective number of different texts within a
         group (alpha diversity), in [1, `pooled`]: mean over sets, and value for each set, of exp(sum of w_g S_g), where
         w_g is the share of group g of the texts, or of their `weights`, and exp(S_g) its Vendi score.
@@ -221,9 +243,21 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     """Vendi score of sets of texts, from sentence embeddings, n-grams, or a kernel of the caller's."""
 
     items = SETS
-    # From 0 with min_quality.
     bounds = (1.0, math.inf)
     settings = VendiSettings
+    item_results = (
+        ItemResult("quality_scores", ("quality",), bounds=(0.0, math.inf)),
+        ItemResult("utility_scores", ("patience",), bounds=(0.0, 1.0)),
+        ItemResult("semantic_entropy_scores", ("semantic_entropy",), bounds=(0.0, math.inf)),
+        ItemResult("normalized_semantic_entropy_scores", ("semantic_entropy",), bounds=(0.0, 1.0)),
+        ItemResult("within_scores", ("groups",), bounds=bounds),
+        ItemResult("pooled_scores", ("groups",), bounds=bounds),
+        ItemResult("between_scores", ("groups",), bounds=bounds),
+        ItemResult("between_expected_scores", ("groups",)),
+        ItemResult("contributions", ("contributions",), of_texts=True),
+        ItemResult("quality_contributions", ("quality", "contributions"), of_texts=True),
+        ItemResult("n_counted", ("min_quality",), is_count=True),
+    )
     parts = VendiParts
 
     def _info(self) -> evaluate.MetricInfo:
@@ -238,6 +272,10 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             reference_urls=["https://arxiv.org/abs/2210.02410", "https://arxiv.org/abs/2506.00514"],
         )
 
+    def bounds_under(self, settings: Settings) -> tuple[float, float]:
+        """Return the range of the score: from 0 with `min_quality`, under which a set may be empty."""
+        return (0.0, math.inf) if "min_quality" in settings.passed() else self.bounds
+
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = VendiSettings.read(given, "vendi_embed")
         sets = parse_sets(predictions, settings.set_size)
@@ -249,9 +287,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         scored = score_sets(kernel, sets, weighting, similarities, settings)
 
         from_zero = ScoreSummary(scored.has_score, units, settings.confidence, (0.0, math.inf))
-        result = from_zero.within(self.bounds if settings.min_quality is None else from_zero.bounds).of(
-            "vendi_embed", scored.main
-        )
+        result = from_zero.within(self.bounds_under(settings)).of("vendi_embed", scored.main)
         if settings.has_orders:
             columns = zip(settings.orders, scored.by_order[scored.has_score].T, strict=True)
             result["by_order"] = {format_order(order): mean_over_sets(column) for order, column in columns}
@@ -260,6 +296,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         if settings.patience is not None:
             utilities = utility(kernel, weighting, settings.patience)
             result |= from_zero.within((0.0, 1.0)).of("utility", utilities, "utility_")
+        if settings.semantic_entropy:
+            result |= semantic_entropies(kernel, weighting, from_zero)
         if settings.groups is not None:
             parts = score_groups(kernel, sets, weighting, similarities, settings)
             result |= group_results(parts, from_zero.within(self.bounds))
@@ -275,7 +313,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             "vendi_embed",
             q=",".join(map(format_order, settings.orders)),
             **signed,
-            weights="uniform" if settings.weights is None else "given",
+            **weighting.signed,
             set_size=format_sizes(sets.sizes),
             **settings.signed("min_quality", "patience", "rarefy"),
             **group_settings(settings),

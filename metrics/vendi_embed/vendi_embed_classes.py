@@ -18,14 +18,14 @@ from .core_classes import (
     selected_pairs,
     similar_pairs,
 )
-from .core_encoder import EncoderSettings, embed_sets
+from .core_encoder import embed_sets
 from .core_inputs import TextSets, check_characters, content_ranks
 from .core_models import matrix_device
 from .core_numbers import describe, to_array
 from .core_results import format_callable
 from .core_similarity import Similarities
-from .vendi_embed_nli import mutual_entailment
-from .vendi_embed_settings import DEFAULT_SAME, NLI, VendiSettings
+from .vendi_embed_pairs import mutual_entailment, probably_same
+from .vendi_embed_settings import DEFAULT_SAME, NLI, PAIRS, VendiSettings
 
 # Pairs that a caller's function sees at a time.
 _PAIRS_AT_ONCE = 10_000
@@ -78,7 +78,7 @@ def make_classes(
         if settings.contexts is not None:
             contexts = parse_contexts(settings.contexts, sets)
             texts = [f"{contexts[owner]} {text}" for owner, text in zip(owners.tolist(), texts, strict=True)]
-        same_pairs, signed = _judge_pairs(items, ranks, texts, settings.same, settings)
+        same_pairs, signed = _judge_pairs(items, ranks, texts, settings)
         pairs = selected_pairs(same_pairs, len(items.first))
         signed = {**signed, "grouping": grouping, **({} if settings.contexts is None else {"contexts": "given"})}
     components = link(pairs)
@@ -87,9 +87,9 @@ def make_classes(
 
 
 def _judge_pairs(
-    items: Items, ranks: np.ndarray, texts: list[str], same: Any, encoder: EncoderSettings
+    items: Items, ranks: np.ndarray, texts: list[str], settings: VendiSettings
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Ask the caller's function, or a model of entailment, which items of a set are the same.
+    """Ask the caller's function, or a classifier of pairs, which items of a set are the same.
 
     Returns
     -------
@@ -97,16 +97,21 @@ def _judge_pairs(
     signed : the entries of a signature
     """
     pairs = all_pairs(items.sizes)
-    # Pairs are in order of content, so that the order of a set does not matter.
     apart = np.diff(ranks[items.first[pairs]])
-    pairs = np.where(apart < 0, pairs[:, ::-1], pairs)
+    if settings.grouping != "greedy":
+        # Pairs are in order of content, so that the order of a set does not matter.
+        pairs = np.where(apart < 0, pairs[:, ::-1], pairs)
     equal, pairs = pairs[apart[:, 0] == 0], pairs[apart[:, 0] != 0]
     text_pairs = [(texts[i], texts[j]) for i, j in items.first[pairs].tolist()]
+    same = settings.same
     signed: dict[str, Any]
-    if isinstance(same, str):
-        is_same, signed = mutual_entailment(text_pairs, same.removeprefix(NLI), encoder)
-    else:
+    if not isinstance(same, str):
         is_same, signed = _call(same, text_pairs), {"same": format_callable(same)}
+    elif same.startswith(NLI):
+        is_same, signed = mutual_entailment(text_pairs, same.removeprefix(NLI), settings)
+    else:
+        is_same, signed = probably_same(text_pairs, same.removeprefix(PAIRS), settings.pair_rule, settings)
+        signed |= settings.signed("same_rule") or {"same_threshold": settings.pair_rule.threshold}
     return np.concatenate([equal, pairs[is_same]]), signed
 
 

@@ -1,12 +1,13 @@
 """The scores of sets, with weights and quality; contributions, and details."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .core_inputs import TextSets, lists_by_set, sum_by_set
 from .core_rarefaction import large_enough
-from .core_results import format_order, rows_of
+from .core_results import ScoreSummary, format_order, rows_of
 from .core_similarity import Similarities, source_keys
 from .vendi_embed_kernels import ClassKernel, Kernel
 from .vendi_embed_rarefied import rarefied
@@ -84,6 +85,23 @@ def utility(kernel: Kernel, weighting: Weighting, patience: float) -> np.ndarray
     assert isinstance(kernel, ClassKernel)
     assert weighting.qualities is not None
     return kernel.utility(weighting.qualities, patience)
+
+
+def semantic_entropies(kernel: Kernel, weighting: Weighting, summary: ScoreSummary) -> dict[str, Any]:
+    """Return `semantic_entropy`, the entropy of the classes of each set in nats, also divided by log n.
+
+    A set of which no text counts has neither, and a set of one text has no second.
+    """
+    scores, _ = kernel.score([1.0], weighting.probabilities, False)
+    entropies = np.log(np.maximum(scores[:, 0], 1.0))
+    n_texts = weighting.sizes(kernel.sizes)
+    scored, several = summary.scored & ~weighting.empty, summary.scored & ~weighting.empty & (n_texts > 1)
+    limits = np.log(np.where(several, n_texts, 2))
+    shares = np.minimum(entropies / limits, 1.0)
+    name = "semantic_entropy"
+    result = summary._replace(scored=scored, bounds=(0.0, math.inf)).of(name, entropies, f"{name}_")
+    name = "normalized_semantic_entropy"
+    return result | summary._replace(scored=several, bounds=(0.0, 1.0)).of(name, shares, f"{name}_")
 
 
 def contributions(kernel: Kernel, scored: Scored, weighting: Weighting, order: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Copy the tables of EVIDENCE.md into the README and the metric cards, between their markers.
+"""Copy the tables of EVIDENCE.md into the README, the pages of docs/ and the metric cards, between their markers.
 
     python -m scripts.tooling.fill_evidence            write them
     python -m scripts.tooling.fill_evidence --check    exit with 1 if a table differs
@@ -17,7 +17,7 @@ from text_metrics.commands.shared.files import read_text, write_text
 
 def write(root: Path, check: bool = False) -> int:
     """Fill the tables of all pages, or only compare them; return the number of pages that differed."""
-    pages = [root / "README.md", *sorted(root.glob("metrics/*/README.md"))]
+    pages = [root / "README.md", *sorted(root.glob("docs/*.md")), *sorted(root.glob("metrics/*/README.md"))]
     blocks = read_blocks(read_text(root / "EVIDENCE.md"))
     n_differing = 0
     for page in pages:
@@ -36,7 +36,7 @@ def main() -> int:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a table differs")
-    parser.add_argument("--root", type=Path, default=ROOT, help="folder of EVIDENCE.md, README.md and metrics")
+    parser.add_argument("--root", type=Path, default=ROOT, help="folder of EVIDENCE.md, README.md, docs and metrics")
     arguments = parser.parse_args()
     n_differing = write(arguments.root, arguments.check)
     return 1 if arguments.check and n_differing else 0

@@ -45,6 +45,11 @@ class Stops:
         if event:
             event.set()
 
+    def end(self, session: str | None, event: threading.Event) -> None:
+        """Forget a run that has ended, unless another one of the session has begun."""
+        if self._running.get(session or "") is event:
+            del self._running[session or ""]
+
 
 class _Bar(tqdm.tqdm):
     """A progress bar that reports to its run and prints nothing."""

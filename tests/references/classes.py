@@ -23,7 +23,8 @@ def complete_classes(n, same, content):
 def greedy_classes(n, same):
     """Each text, in the order given, joins the first class whose first member is the same as it.
 
-    NoveltyBench's partition is meant so. Its released code counts one class too few where the last text founds one.
+    NoveltyBench's loop partitions so (src/partition.py). Its code of 2025 writes the largest of these labels as the
+    number of classes of a prompt, which is one too few.
     """
     classes = []
     for i in range(n):
@@ -37,9 +38,10 @@ def greedy_classes(n, same):
 
 
 def last_match_classes(n, same):
-    """As the released code of semantic entropy groups: a text without a class founds one, and claims all that match.
+    """As jlko/semantic_uncertainty groups (Farquhar et al. 2024).
 
-    A text that matches two founders goes to the later one, where `greedy_classes` leaves it with the earlier.
+    A text without a class founds one, and claims all that match. A text that matches two founders goes to the later
+    one, where `greedy_classes` leaves it with the earlier.
     """
     labels = [None] * n
     for i in range(n):

@@ -184,9 +184,10 @@ def pair_sets(
 def make_pairs(arguments: argparse.Namespace) -> int:
     """Run the command `pairs`."""
     check_outputs([arguments.input], [arguments.output])
+    records = list(read_objects(arguments.input))
     tag = None if arguments.no_noun_shuffle else load_tagger()
     pairs: list[dict[str, Any]] = []
-    for i, (where, record) in enumerate(read_objects(arguments.input)):
+    for i, (where, record) in enumerate(records):
         # A line is drawn by its own number, so that lines added later change nothing before them.
         rng = np.random.default_rng((arguments.seed, i))
         sets = candidate_sets(record, where, rng, tag)

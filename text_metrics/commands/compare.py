@@ -6,12 +6,16 @@
     text-metrics compare a.jsonl b.jsonl --metric probeval --references people.jsonl
     text-metrics compare a.jsonl b.jsonl --metric vendi_embed --setting rarefy=4
     text-metrics compare a.jsonl b.jsonl --metric gruen --text-key output --group-key prompt
+    text-metrics compare a.jsonl b.jsonl --metric vendi_embed --text-key outputs --column quality=rewards \
+        --result quality_scores
 
-An item is a JSON value on its own line: a text, a list of texts, or an object that holds either under --text-key. A
-list is a set; for gruen, its score is the mean over its texts. The items of the two files are paired line by line, or
-by --id-key. If another key, such as a prompt, has the same values in both files in different orders, the command stops
-and says so. Items with the same --group-key are not independent: intervals and tests are then over groups. The metric
-is one of this repository, or the path of any module of `evaluate` whose result has `scores`, one for each item.
+Reads the files that text-metrics score reads. An item is a text or a list of texts, in the column --text-key; in JSON
+lines, a line may also be the item itself. A list is a set; for gruen, its score is the mean over its texts. The items
+of the two files are paired line by line, or by --id-key. If another key, such as a prompt, has the same values in both
+files in different orders, the command stops and says so. Items with the same --group-key are not independent:
+intervals and tests are then over groups. The metric is one of text_metrics, or the path of any module of `evaluate`
+whose result has `scores`, one for each item; --result compares another result with a value for each item. --column
+ARGUMENT=COLUMN takes an argument that is given for sets or texts from a column, as text-metrics score does.
 
 Prints both means and the mean difference, each with a confidence interval, and two p-values: of the hypothesis that the
 mean difference is 0, by a t test that is corrected for skewness as the intervals are; and of the hypothesis that the
@@ -20,21 +24,28 @@ two systems are exchangeable within each item, by a paired approximate randomiza
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from text_metrics.commands.jobs.grouping import missing, parse_set
+from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.rows import Source, read_rows
+from text_metrics.commands.shared.columns import Column, add_columns, columns_of, parse_columns, read_columns
 from text_metrics.commands.shared.command import command, drawn, make_parser
-from text_metrics.commands.shared.files import read_jsonl, write_text
+from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import save_figure
 from text_metrics.commands.shared.pairing import Row, check_order, order_by_id, places_by_id
 from text_metrics.commands.shared.settings import add_confidence, add_settings, cache_of, parse_settings, paths_of
-from text_metrics.commands.shared.statistics import RESAMPLES, mean_p, randomization_p
+from text_metrics.commands.shared.statistics import RESAMPLES, mean_test, randomization_p
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import (
+    QUESTIONS,
+    SETS,
     TEXTS,
     UNBOUNDED,
     confidence_level,
@@ -65,6 +76,7 @@ class Pairs(NamedTuple):
     names : the ids of the pairs, or their numbers
     groups : the group of each pair; None without a key for it
     references : of each pair; None where there are none
+    given : the arguments of each system that columns give
     """
 
     first: list[Any]
@@ -72,6 +84,7 @@ class Pairs(NamedTuple):
     names: list[Any]
     groups: list[Any] | None
     references: list[Any] | None
+    given: tuple[dict[str, Any], dict[str, Any]]
 
 
 ADVICE = "Pass --id-key with a key that no two lines share (is it {key}?), or --by-line if equal lines belong together."
@@ -81,7 +94,8 @@ def read_items(rows: list[Row], text_key: str | None) -> list[Any]:
     """Return the items of rows."""
     for where, value in rows:
         if text_key is not None and (not isinstance(value, dict) or text_key not in value):
-            raise ValueError(f"{where} has no {text_key!r}.")
+            reason = missing(text_key, value) if isinstance(value, dict) else f"must be an object with {text_key!r}"
+            raise ValueError(f"{where} {reason}.")
     return [value if text_key is None else value[text_key] for _, value in rows]
 
 
@@ -101,43 +115,59 @@ def read_groups(rows: list[Row], partners: list[Row], key: str) -> list[Any]:
     return groups
 
 
-def pair_up(first: Path, second: Path, references: Path | None, how: Pairing) -> Pairs:
+def pair_up(
+    first: Source, second: Source, references: Source | None, how: Pairing, columns: Sequence[Column] = ()
+) -> Pairs:
     """Read the files and pair their items.
 
     Raises
     ------
     ValueError
-        If a file cannot be read, lines have no partner, or a column shows that the files are in different orders.
+        If a file cannot be read, lines have no partner or no value of a column, or a column shows that the files are in
+        different orders.
     """
     notes: list[str] = []
-    rows, partners = list(read_jsonl(first)), list(read_jsonl(second))
+    rows, partners = read_rows(first), read_rows(second)
     places: dict[str | int, int] = {i: i for i in range(len(rows))}
     if how.id_key is not None:
         places = places_by_id(rows, how.id_key)
-        partners = [partners[i] for i in order_by_id(places, partners, how.id_key, f"{first} and {second}")]
+        partners = [partners[i] for i in order_by_id(places, partners, how.id_key, f"{first.path} and {second.path}")]
     elif len(rows) != len(partners):
         raise ValueError(
-            f"Both files must have the same number of items, because they are compared line by line. {first} has "
-            f"{len(rows)}, {second} has {len(partners)}. Pass --id-key if they belong together by an id."
+            f"Both files must have the same number of items, because they are compared line by line. {first.path} has "
+            f"{len(rows)}, {second.path} has {len(partners)}. Pass --id-key if they belong together by an id."
         )
     elif not how.by_line:
         notes += check_order(rows, partners, how.text_key, ADVICE)
     given = None
     if references is not None:
-        people = list(read_jsonl(references))
+        people = read_rows(references)
         if how.id_key is not None and any(isinstance(value, dict) and how.id_key in value for _, value in people):
-            people = [people[i] for i in order_by_id(places, people, how.id_key, f"{first} and {references}")]
+            people = [people[i] for i in order_by_id(places, people, how.id_key, f"{first.path} and {references.path}")]
         elif len(people) == len(rows) and not how.by_line:
             notes += check_order(rows, people, how.text_key, ADVICE)
         given = [value for _, value in people]
     for note in notes:
         print(note, file=sys.stderr)
     groups = None if how.group_key is None else read_groups(rows, partners, how.group_key)
-    return Pairs(read_items(rows, how.text_key), read_items(partners, how.text_key), list(places), groups, given)
+    items = read_items(rows, how.text_key), read_items(partners, how.text_key)
+    arguments = read_columns(rows, items[0], columns), read_columns(partners, items[1], columns)
+    return Pairs(*items, list(places), groups, given, arguments)
 
 
-def score(metric: Any, items: list, settings: dict[str, Any], path: Path) -> tuple[np.ndarray, str]:
-    """Score the items of one system: (n,), NaN for an item without a score; and the signature."""
+def score(
+    metric: Any, items: list, settings: dict[str, Any], path: Path, name: str = "scores"
+) -> tuple[np.ndarray, str]:
+    """Score the items of one system by the result of some name: (n,), NaN without a score; and the signature."""
+    kind = getattr(metric, "items", None)
+    if kind in (SETS, TEXTS) and any(isinstance(item, dict) for item in items):
+        columns = next(item for item in items if isinstance(item, dict))
+        raise ValueError(
+            f"{path} holds objects: pass --text-key with the key of the texts. It has {', '.join(columns)}."
+        )
+    if kind in (SETS, QUESTIONS):
+        # In CSV, a list is JSON.
+        items = [parse_set(item) or item if isinstance(item, str) else item for item in items]
     sizes = None
     if getattr(metric, "items", None) == TEXTS and all(isinstance(item, list) and item for item in items):
         sizes = np.array([len(item) for item in items])
@@ -146,15 +176,32 @@ def score(metric: Any, items: list, settings: dict[str, Any], path: Path) -> tup
         result = metric.compute(predictions=items, **settings)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
-    scores = result.get("scores")
+    scores = result.get(name)
     if not isinstance(scores, list) or len(scores) != len(items):
         got = f"{len(scores)} of them" if isinstance(scores, list) else "none"
         raise ValueError(
-            f"{path}: {metric.name} must give 'scores', one for each of the {len(items)} items. Got {got}. A metric of "
+            f"{path}: {metric.name} must give {name!r}, one for each of the {len(items)} items. Got {got}. A metric of "
             "sets requires a list of texts on each line."
         )
     values = np.array(scores, dtype=np.float64)
     return values if sizes is None else mean_by_set(values, sizes), str(result.get("signature", metric.name))
+
+
+def parse_result(metric: Any, name: str) -> str:
+    """Read the name of a result with a value for each item."""
+    names = ["scores", *(result.name for result in getattr(metric, "item_results", ()) if not result.of_texts)]
+    if name not in names:
+        raise ValueError(f"--result must be one of {', '.join(names)}. Got {name!r}.")
+    return name
+
+
+def bounds_of(metric: Any, name: str, settings: dict[str, Any]) -> tuple[float, float]:
+    """Return the range of a result under some settings, which are valid."""
+    if name != "scores":
+        return next(result.bounds or UNBOUNDED for result in metric.item_results if result.name == name)
+    if not hasattr(metric, "bounds_under"):
+        return getattr(metric, "bounds", UNBOUNDED)
+    return metric.bounds_under(metric.settings.read(settings, metric.name))
 
 
 def compare(
@@ -179,17 +226,19 @@ def compare(
     """
     differences = first - second
     groups = np.arange(len(differences)) if groups is None else groups
-    sides = (("a", first, bounds), ("b", second, bounds), ("difference", differences, UNBOUNDED))
-    estimates = {name: (mean_estimate(values, groups), within) for name, values, within in sides}
+    sides = {name: mean_estimate(values, groups) for name, values in (("a", first), ("b", second))}
+    difference = mean_estimate(differences, groups)
+    test = mean_test(difference, level)
     return {
         "n": len(differences),
-        "n_units": estimates["difference"][0].n,
+        "n_units": difference.n,
         "confidence": level,
         **{
-            name: {"mean": estimate.value, "interval": estimate.interval(level, within)}
-            for name, (estimate, within) in estimates.items()
+            name: {"mean": estimate.value, "interval": estimate.interval(level, bounds)}
+            for name, estimate in sides.items()
         },
-        "p": mean_p(estimates["difference"][0]),
+        "difference": {"mean": test["mean"], "interval": test["interval"]},
+        "p": test["p"],
         "p_randomization": randomization_p(np.bincount(groups, differences)),
         "resamples": RESAMPLES,
         "a_higher": int((differences > 0).sum()),
@@ -203,6 +252,7 @@ def show(result: dict[str, Any]) -> str:
     lines = [
         f"{result['metric']}, {result['n']} items"
         + f" ({result['left_out']} without a score)" * bool(result["left_out"])
+        + f", {result['result']}" * (result["result"] != "scores")
     ]
     for name, title in (("a", result["files"][0]), ("b", result["files"][1]), ("difference", "A - B")):
         estimate = result[name]
@@ -267,16 +317,19 @@ def plot(differences: np.ndarray, result: dict[str, Any], path: Path) -> None:
 def main() -> int:
     """Run the command."""
     parser = make_parser(__doc__)
-    parser.add_argument("a", type=Path)
-    parser.add_argument("b", type=Path)
+    parser.add_argument("a", type=Path, help=".jsonl, .json, .csv, .parquet, or a folder of `datasets`")
+    parser.add_argument("b", type=Path, help="the same, of the other system")
     parser.add_argument("--metric", required=True, help="name of a metric here, or the path of a module")
     parser.add_argument("--text-key", help="the key of the item, where lines are objects")
     pairing = parser.add_mutually_exclusive_group()
     pairing.add_argument("--id-key", help="the key that pairs the items, and the references if they have it")
     pairing.add_argument("--by-line", action="store_true", help="pair line by line, though a key is in another order")
     parser.add_argument("--group-key", help="the key of the group, such as the prompt, of items that belong together")
-    parser.add_argument("--references", type=Path, help="a reference for each item of A, as JSON lines")
+    parser.add_argument("--references", type=Path, help="a reference for each item of A")
+    parser.add_argument("--split", help="of folders of `datasets`")
+    add_columns(parser)
     add_settings(parser)
+    parser.add_argument("--result", default="scores", metavar="NAME", help="what is compared, such as quality_scores")
     add_confidence(parser)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers, including those of each item")
     parser.add_argument("--plot", type=drawn, metavar="FILE", help="plot the differences: .svg, .png or .pdf")
@@ -285,31 +338,42 @@ def main() -> int:
     settings = parse_settings(arguments.setting)
     reads = [arguments.a, arguments.b, arguments.references, *paths_of({**settings, "metric": arguments.metric})]
     check_outputs(reads, [arguments.json, arguments.plot, cache_of(settings)])
+    try:
+        first, second = (Source(path, arguments.split, any_value=True) for path in (arguments.a, arguments.b))
+        people = arguments.references
+        people = people and Source(people, arguments.split if people.is_dir() else None, any_value=True)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
     how = Pairing(arguments.text_key, arguments.id_key, arguments.group_key, arguments.by_line)
-    first_items, second_items, names, groups, references = pair_up(arguments.a, arguments.b, arguments.references, how)
-    units = parse_confidence_by(groups, len(names), "item")
-    if references is not None:
-        settings["references"] = references
     metric = load_metric(arguments.metric)
-    scores, signature = score(metric, first_items, settings, arguments.a)
-    other_scores, other_signature = score(metric, second_items, settings, arguments.b)
+    if people is not None and getattr(metric, "items", QUESTIONS) != QUESTIONS:
+        raise ValueError(f"--references: {metric.name} takes no references: leave it out.")
+    name = parse_result(metric, arguments.result)
+    columns = columns_of(metric, parse_columns(arguments.column))
+    if any(column.argument == "confidence_by" for column in columns):
+        raise ValueError("--column confidence_by: pass --group-key.")
+    first_items, second_items, names, groups, references, given = pair_up(first, second, people, how, columns)
+    units = parse_confidence_by(groups, len(names), "item")
+    shared = settings if references is None else {**settings, "references": references}
+    scores, signature = score(metric, first_items, {**shared, **given[0]}, arguments.a, name)
+    other_scores, other_signature = score(metric, second_items, {**shared, **given[1]}, arguments.b, name)
+    bounds = bounds_of(metric, name, {**settings, **given[0]})
     told = ~(np.isnan(scores) | np.isnan(other_scores))
     if not told.any():
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
     assert level is not None
     result = {
         "metric": metric.name,
+        "result": name,
         "files": [str(arguments.a), str(arguments.b)],
         "left_out": int((~told).sum()),
-        **compare(scores[told], other_scores[told], level, units[told], getattr(metric, "bounds", UNBOUNDED)),
+        **compare(scores[told], other_scores[told], level, units[told], bounds),
         "signatures": [signature, other_signature],
     }
     print(show(result))
     if arguments.json:
         items = [
-            {"id": name, "a": a, "b": b}
-            for name, a, b, is_scored in zip(names, scores.tolist(), other_scores.tolist(), told.tolist(), strict=True)
-            if is_scored
+            {"id": names[i], "a": float(scores[i]), "b": float(other_scores[i])} for i in np.flatnonzero(told).tolist()
         ]
         write_text(arguments.json, json.dumps({**result, "items": items}, indent=1, ensure_ascii=False) + "\n")
     if arguments.plot:

@@ -3,11 +3,11 @@
 import os
 
 import gradio as gr
-from gradio import processing_utils
 
-from .. import work
+from .. import server, work
+from ..server.errors import log_places
 from ..show import look, panels
-from . import layout, scoring, server, share, sources, url
+from . import layout, scoring, share, sources, url
 from .endpoint import AT_ONCE, for_programs
 from .space import Box, Example, Picture, Result, Space
 
@@ -19,10 +19,8 @@ _MCP_SWITCH = "SPACE_MCP"
 def build(space: Space) -> server.Demo:
     """Build the page of a demo."""
     work.install()
-    processing_utils.async_ssrf_protected_download = server.refuse_download
-    with server.Demo(
-        title=f"{space.name}: {space.title}", analytics_enabled=False, delete_cache=(600, 600), fill_width=True
-    ) as demo:
+    server.prepare(space.name)
+    with server.Demo(title=f"{space.name}: {space.title}", analytics_enabled=False, fill_width=True) as demo:
         gr.HTML(panels.banner(space.title, space.lead, space.name), padding=False)
         with gr.Row(equal_height=False):
             with gr.Column(scale=4, min_width=320, elem_classes="tm-input"):
@@ -35,7 +33,7 @@ def build(space: Space) -> server.Demo:
         share.wire(demo, side)
         api = for_programs(space.api, space.name)
         gr.api(api, api_name="score", concurrency_id="model", concurrency_limit=AT_ONCE)
-    demo.queue(max_size=server.QUEUE, default_concurrency_limit=AT_ONCE, api_open=True)
+    demo.queue(max_size=server.QUEUE, default_concurrency_limit=AT_ONCE, api_open=False)
     return demo
 
 
@@ -50,9 +48,11 @@ def launch(demo: server.Demo, space: Space) -> None:
         mcp_server=os.environ.get(_MCP_SWITCH) == "1",
         footer_links=["api", "settings"],
         show_error=False,
-        app_kwargs=server.app_settings(space.limits.file_bytes),
+        app_kwargs=server.app_settings(demo, space.limits.file_bytes),
+        state_session_capacity=server.SESSIONS,
         prevent_thread_lock=True,
     )
+    log_places()
     if demo.mcp_server_obj:
         server.json_tool(demo)
     demo.block_thread()

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from .. import work
+from ..server import places
+from ..server.errors import public_error
 from ..show import panels
-from .endpoint import AT_ONCE, public_error
+from .endpoint import AT_ONCE
 from .layout import Shown, Side, show_message, show_result
 from .sources import readers
 from .space import Space
@@ -135,7 +137,7 @@ def _handler(page: Page, source: int, chosen: tuple[int | None, ...] = ()) -> Ca
         yield {side.stop: gr.update(visible=True)}
 
         def step(done: int, total: int | None) -> None:
-            if ended.is_set():
+            if ended.is_set() or not places.is_awaited():
                 raise work.StoppedError
             progress((done, total), desc="Reading the texts", unit="texts")
 
@@ -150,6 +152,8 @@ def _handler(page: Page, source: int, chosen: tuple[int | None, ...] = ()) -> Ca
             yield {}
         except Exception as error:
             yield hidden | show_message(shown, panels.error(public_error(error)), source)
+        finally:
+            page.stops.end(request.session_hash, ended)
 
     return handle
 

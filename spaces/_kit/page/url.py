@@ -7,6 +7,9 @@ import gradio as gr
 
 from .layout import Side
 
+# Of a number of steps of a slider.
+_ROUNDING = 1e-6
+
 
 def wire(demo: gr.Blocks, side: Side) -> None:
     """Read the settings from the URL when the page opens, and write each change into it."""
@@ -36,7 +39,10 @@ def setting_from_query(component: Any, text: str | None) -> Any:
             number = float(text)
         except ValueError:
             return gr.skip()
-        return number if component.minimum <= number <= component.maximum else gr.skip()
+        steps = (number - component.minimum) / component.step
+        if not (component.minimum <= number <= component.maximum and abs(steps - round(steps)) < _ROUNDING):
+            return gr.skip()
+        return int(number) if isinstance(component.step, int) else number
     for _, value in component.choices:
         if str(value) == text:
             return value

@@ -65,7 +65,7 @@
   const send = window.fetch;
   window.fetch = async (...request) => {
     const response = await send(...request);
-    if (response.status === 503 && response.url.includes("/queue/join")) {
+    if ([429, 503].includes(response.status) && response.url.includes("/queue/join")) {
       const { detail } = await response.clone().json();
       const place = document.querySelector("#answer .tm-message, #answer .tm-answer");
       if (place) {
@@ -78,7 +78,7 @@
         place.replaceWith(panel);
         document.body.classList.add("tm-old");
       }
-      // Gradio has words of its own for 503; of 422 it shows the detail.
+      // Gradio has words of its own for these; of 422 it shows the detail.
       return new Response(JSON.stringify({ detail }), { status: 422 });
     }
     return response;

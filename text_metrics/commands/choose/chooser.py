@@ -1,8 +1,6 @@
 """The work of text-metrics choose on the groups of a file: read, embedded, and chosen from, batch by batch."""
 
-import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -36,56 +34,16 @@ class _CandidateReader(Reader):
     """Joins rows to groups: a row without a valid quality is bad, like one without a text."""
 
     def __init__(self, command: ChooseCommand) -> None:
-        super().__init__(command.reading, SETS, one_group=command.one_set, keeps_incomplete=True)
-        self._quality_key = command.quality_key
+        columns = [] if command.quality is None else [command.quality]
+        super().__init__(command.reading, SETS, columns, one_group=command.one_set, keeps_incomplete=True)
 
-    def _texts(self, values: dict[str, Any]) -> tuple[str, list[str]]:
-        problem, texts = super()._texts(values)
-        if problem:
-            return problem, []
+    def _texts(self, values: dict[str, Any]) -> list[str]:
+        texts = super()._texts(values)
         if self.grouped and not isinstance(values[self.text_key], str):
-            return f"{self.text_key!r} must be one text in a row of a group. Got {describe(values[self.text_key])}", []
-        try:
-            read_quality(values, self._quality_key, None if self.grouped else len(texts))
-        except ValueError as error:
-            return str(error), []
-        return "", texts
-
-
-def read_quality(row: Mapping[str, Any], key: str | None, n_texts: int | None) -> list[float]:
-    """Read the quality of each text of a row: 1 without a key.
-
-    Parameters
-    ----------
-    n_texts : number of texts of a row whose qualities are a list; None for a row of one text
-
-    Raises
-    ------
-    ValueError
-        If a quality is missing or not in [0, 1].
-    """
-    if key is None:
-        return [1.0] * (n_texts or 1)
-    values = row.get(key)
-    if n_texts is None:
-        return [_read_number(values, f"{key!r}")]
-    if isinstance(values, str):
-        # In CSV, a list is JSON.
-        with suppress(ValueError):
-            values = json.loads(values)
-    if not isinstance(values, list) or len(values) != n_texts:
-        raise ValueError(f"{key!r} must be a list of {n_texts} numbers, one for each text. Got {describe(values)}")
-    return [_read_number(value, f"{key!r} of text {i}") for i, value in enumerate(values)]
-
-
-def _read_number(value: Any, name: str) -> float:
-    try:
-        number = float("nan") if isinstance(value, bool) or value is None else float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
-    if not 0 <= number <= 1:
-        raise ValueError(f"{name} must be a number in [0, 1]. Got {describe(value)}")
-    return number
+            raise ValueError(
+                f"{self.text_key!r} must be one text in a row of a group. Got {describe(values[self.text_key])}"
+            )
+        return texts
 
 
 class Chooser:
@@ -99,13 +57,8 @@ class Chooser:
         """Choose texts of a batch of groups: `scores` are the rows to write of each group."""
         units, done = item
         good = [unit for unit in units if unit.rows]
-        rows, result = self._choose(good, [self._quality(unit) for unit in good]) if good else ([], None)
+        rows, result = self._choose(good, list(map(_quality, good))) if good else ([], None)
         return make_batch(units, good, rows, result)._replace(done=done)
-
-    def _quality(self, unit: Unit) -> np.ndarray:
-        """Read the quality of each text of a group."""
-        n_texts = None if self._grouped else len(unit.texts)
-        return np.concatenate([read_quality(row, self._command.quality_key, n_texts) for row in unit.rows])
 
     def _choose(self, units: list[Unit], qualities: list[np.ndarray]) -> tuple[list[list[dict]], dict[str, Any]]:
         """Choose texts of groups: the rows to write of each, and sums for the summary."""
@@ -120,7 +73,10 @@ class Chooser:
         sums = {"n_groups": len(units), "n_texts": sum(map(len, qualities)), "n_chosen": int(keep.sum())}
         if not texts:
             return [self._rows(unit, np.empty(0, int)) for unit in units], {**sums, "chosen": 0.0, "random": 0.0}
-        embeddings, signed = encode(texts, self._command.encoder)
+        try:
+            embeddings, signed = encode(texts, self._command.encoder)
+        except (TypeError, ValueError) as error:
+            raise UsageError(str(error)) from None
         chosen = choose(embeddings, quality, sizes, keep, content_ranks(texts))
         starts = np.cumsum(sizes) - sizes
         scores = np.zeros(2)
@@ -139,12 +95,14 @@ class Chooser:
         if self._grouped:
             return [unit.rows[i] for i in order]
         row = {**unit.rows[0], self._command.reading.text_key: [unit.texts[i] for i in order]}
-        key = self._command.quality_key
-        if key is not None:
-            values = row[key]
-            values = json.loads(values) if isinstance(values, str) else values
-            row[key] = [values[i] for i in order]
+        if self._command.quality is not None:
+            row[self._command.quality.name] = [unit.values["quality"][i] for i in order]
         return [row]
+
+
+def _quality(unit: Unit) -> np.ndarray:
+    """Return the quality of each text of a group, 1 without a column of them."""
+    return np.array(unit.values.get("quality", [1.0] * len(unit.texts)), dtype=np.float64)
 
 
 def _score(embeddings: np.ndarray, quality: np.ndarray, rows: np.ndarray) -> float:

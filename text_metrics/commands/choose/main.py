@@ -2,7 +2,8 @@
 
     text-metrics choose data.jsonl --text-key answer --group-key prompt --keep 4
     text-metrics choose data.jsonl --text-key answers --keep 4 --out chosen.jsonl
-    text-metrics choose data.parquet --text-key text --one-set --share 0.1 --quality-key reward --min-quality 0.3
+    text-metrics choose data.parquet --text-key text --one-set --share 0.1 --column quality=reward \
+        --min-quality 0.3
 
 Reads and writes the files of `text-metrics score`. A row holds a group of texts, as a list, which is reduced to the
 chosen ones; or a row holds one text, and a group is made by the rows with one --group-key, which must be next to each
@@ -20,8 +21,8 @@ drawn at random (random_score).
 Finished batches of groups are kept in <out>.parts, one file each. After a kill, the same command continues from there.
 A row that cannot be read, or has no quality, is named on stderr, and set aside in <out>.bad.jsonl. Its group is chosen
 from without it, and is counted in n_incomplete, as is a last group of --set-size that is too small; --drop-incomplete
-leaves such groups out, and counts their other rows in n_dropped. Exit codes are those of `score`; 3 also if groups
-lack a row, without --drop-incomplete.
+leaves such groups out, and counts their other rows in n_dropped. Exit codes are those of `text-metrics score`; 3 also
+if groups lack a row, without --drop-incomplete.
 """
 
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ def run(command: ChooseCommand) -> int:
     """Choose texts of the file; returns the exit code."""
     reading = command.reading
     source = Source(reading.data, reading.split)
-    source.check_columns(reading.text_key, reading.group_key, command.quality_key)
+    source.check_columns(reading.text_key, reading.group_key, *reading.columns.values())
     chooser = Chooser(command)
     decisive = command.decisive()
     files = Files(reading.output("chosen"), None, decisive, reading)

@@ -3,12 +3,16 @@
 Nothing here imports torch, so that the process that reads for a cluster starts fast.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.jobs.rows import Row, Source, show_values
+from text_metrics.commands.shared.columns import Column
+
+_OF_SET = re.compile(r"^its set, rows \d+ to \d+, cannot be scored: ")
 
 
 def batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:
@@ -30,18 +34,20 @@ class Job(NamedTuple):
     """What a process needs to take part in a job, as plain data that can be sent.
 
     items : what a row holds: SETS, TEXTS or QUESTIONS
+    columns : with the values of arguments
     reference : with --one-set, people's answers
     """
 
     command: Command
     items: str
+    columns: tuple[Column, ...] = ()
     reference: Any = None
 
 
 def read_batches(job: Job, start: int) -> Iterator[tuple[list[Unit], int]]:
     """Read the file from row `start`: batches of units, each with how far the file was read."""
     source = Source(job.command.data, job.command.split)
-    reader = Reader(job.command, job.items)
+    reader = Reader(job.command, job.items, job.columns)
     for units in batches(reader.units(source.rows(start), start), job.command.batch_size):
         yield units, source.done
 
@@ -94,6 +100,11 @@ def make_batch(
 
 def _as_bad(row: Row) -> tuple[int, str, str]:
     return row.number, row.error, row.raw
+
+
+def cause_of(error: str) -> str:
+    """Return why a row cannot be scored, without the rows of its set."""
+    return _OF_SET.sub("", error)
 
 
 def fail_unit(unit: Unit, error: Exception) -> list[tuple[int, str, str]]:

@@ -4,21 +4,28 @@ Nothing here imports torch, so that the process that reads for a cluster starts 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from text_metrics.commands.jobs.keys import read_key
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.jobs.rows import Row, show_values
+from text_metrics.commands.shared.columns import Column, is_missing
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import TEXTS
+
+# In characters: a row may have any number of columns.
+_LONGEST_ERROR = 1000
 
 
 class Unit(NamedTuple):
     """What is scored as one: a set, or a row of texts.
 
+    values : by argument, those of the columns of --column: a list for the texts, or the one of the set
     is_single : whether it is a row that holds a text, not a list of texts
     numbers : of the rows, from 1
     bad : bad rows that were read before the unit was complete
@@ -31,6 +38,7 @@ class Unit(NamedTuple):
     rows: list[dict[str, Any]]
     texts: list[str]
     reference: Any
+    values: dict[str, Any]
     is_single: bool
     numbers: list[int]
     bad: list[Row]
@@ -41,10 +49,14 @@ class Unit(NamedTuple):
 
 
 class _Member(NamedTuple):
-    """A row that was checked: `row.error` is empty if it is good; `end` is how many rows were read up to it."""
+    """A row that was checked: `row.error` is empty if it is good; `end` is how many rows were read up to it.
+
+    values : those of the columns that have one for each text, by argument
+    """
 
     row: Row
     texts: list[str]
+    values: dict[str, list[Any]]
     end: int
 
 
@@ -56,20 +68,29 @@ class Reader:
 
     Parameters
     ----------
+    columns : with the values of arguments; a row without a valid value is bad
     one_group : whether all rows are one unit
     keeps_incomplete : whether a set without its bad rows is a unit; otherwise its good rows are set aside with it
     """
 
     def __init__(
-        self, command: Command, items: str, *, one_group: bool = False, keeps_incomplete: bool = False
+        self,
+        command: Command,
+        items: str,
+        columns: Sequence[Column] = (),
+        *,
+        one_group: bool = False,
+        keeps_incomplete: bool = False,
     ) -> None:
         self._data = command.data
         self.text_key, self.reference_key = command.text_key, command.reference_key
         self.group_key, self.set_size = command.group_key, command.set_size
         self.grouped = one_group or self.group_key is not None or self.set_size is not None
         self.items = items
+        self._of_texts = [column for column in columns if column.per_text]
+        self._of_sets = [column for column in columns if not column.per_text]
         self._drops, self._keeps = command.drop_incomplete, keeps_incomplete
-        # Rows of one set share their reference, which one of them has.
+        # Rows of one set share what the set has one of, such as its reference, which one of the rows has.
         self._shares_reference = self.grouped or command.one_set
 
     def units(self, rows: Iterator[Row], start: int) -> Iterator[Unit]:
@@ -83,8 +104,15 @@ class Reader:
 
     def _checked(self, rows: Iterator[Row], start: int) -> Iterator[_Member]:
         for end, row in enumerate(rows, start + 1):
-            problem, texts = (row.error, []) if row.values is None else self._texts(row.values)
-            yield _Member(row._replace(error=problem), texts, end)
+            texts: list[str] = []
+            values: dict[str, list[Any]] = {}
+            if row.values is not None:
+                try:
+                    texts = self._texts(row.values)
+                    values = self._values(row.values, texts)
+                except ValueError as error:
+                    row = row._replace(error=str(error))
+            yield _Member(row, texts, values, end)
 
     def _single(self, member: _Member) -> Unit:
         return self._unit([member] if _is_good(member) else [], _bad_rows([member]), member.end)
@@ -156,7 +184,7 @@ class Reader:
         self, members: list[_Member], before: Sequence[_Member] = (), after: Sequence[_Member] = (), problem: str = ""
     ) -> Unit:
         """Join rows to a set: it is incomplete if one of them is bad, or one beside it, or if there is a problem."""
-        self._check_reference(members)
+        self._check_shared(members)
         good = [member for member in members if _is_good(member)]
         # The rows after the set belong to the next unit: a restart reads them again.
         bad = _bad_rows([*before, *members])
@@ -174,69 +202,112 @@ class Reader:
         excluded = [_set_aside(member.row, problem) for member in good]
         return self._unit([], bad, end)._replace(excluded=excluded, is_incomplete=True)
 
-    def _check_reference(self, members: list[_Member]) -> None:
-        """Make a row bad whose reference is not that of its set, and the first row if no row has one."""
-        if self.reference_key is None:
-            return
-        first: _Member | None = None
-        for i, member in enumerate(members):
-            value = None if member.row.values is None else member.row.values.get(self.reference_key)
-            if value is None:
-                continue
-            first = first or member
-            if _is_good(member) and first.row.values and value != first.row.values[self.reference_key]:
-                problem = f"{self.reference_key!r} is not that of row {first.row.number}, in the same set"
-                members[i] = member._replace(row=member.row._replace(error=problem))
-        if first is None and _is_good(members[0]):
-            members[0] = members[0]._replace(row=members[0].row._replace(error=f"has no {self.reference_key!r}"))
+    def _check_shared(self, members: list[_Member]) -> None:
+        """Make a row bad that does not share what its set has one of, and the first row if no row has it."""
+        for key, parse in self._shared():
+            first: tuple[int, Any] | None = None
+            for i, member in enumerate(members):
+                if member.row.values is None or is_missing(member.row.values.get(key)):
+                    continue
+                try:
+                    value = parse(member.row.values)
+                    if first is not None and value != first[1]:
+                        raise ValueError(f"{key!r} is not that of row {first[0]}, in the same set")
+                    first = first or (member.row.number, value)
+                except ValueError as error:
+                    members[i] = _as_bad(member, str(error))
+            if first is None:
+                members[0] = _as_bad(members[0], missing(key, members[0].row.values or {}))
+
+    def _shared(self) -> list[tuple[str, Callable[[dict[str, Any]], Any]]]:
+        """List the columns of which a set has one value, and how each is read from a row that has it."""
+        readers: list[tuple[str, Callable[[dict[str, Any]], Any]]] = [
+            (column.name, partial(column.read, n_texts=None)) for column in self._of_sets
+        ]
+        return [*readers, *((key, itemgetter(key)) for key in [self.reference_key] if key is not None)]
 
     def _unit(self, good: list[_Member], bad: list[Row], end: int) -> Unit:
         rows = [member.row.values for member in good if member.row.values is not None]
         texts = [text for member in good for text in member.texts]
-        references = (row.get(self.reference_key) for row in rows) if self.reference_key else iter(())
-        reference = next((value for value in references if value is not None), None)
+        shared = {
+            key: next((parse(row) for row in rows if not is_missing(row.get(key))), None)
+            for key, parse in self._shared()
+        }
+        reference = shared.get(self.reference_key) if self.reference_key else None
         if isinstance(reference, str):
             # In CSV, a list is JSON; a bare text is one answer.
             with suppress(ValueError):
                 reference = json.loads(reference)
             reference = [reference] if isinstance(reference, str) else reference
+        values: dict[str, Any] = {column.argument: shared[column.name] for column in self._of_sets}
+        for column in self._of_texts:
+            values[column.argument] = [value for member in good for value in member.values[column.argument]]
         is_single = bool(rows) and not self.grouped and isinstance(rows[0][self.text_key], str)
         numbers = [member.row.number for member in good]
-        return Unit(rows, texts, reference, is_single, numbers, bad, [], 0, False, end)
+        return Unit(rows, texts, reference, values, is_single, numbers, bad, [], 0, False, end)
 
-    def _texts(self, values: dict[str, Any]) -> tuple[str, list[str]]:
-        """Read the texts of a row; returns what is wrong with it, or an empty string, and the texts."""
+    def _texts(self, values: dict[str, Any]) -> list[str]:
+        """Read the texts of a row.
+
+        Raises
+        ------
+        ValueError
+            If there are none, or the row has no key or reference that it must have.
+        """
         if self.group_key is not None and read_key(values, self.group_key) is None:
-            return f"has no {self.group_key!r}", []
-        for key in (self.text_key, None if self._shares_reference else self.reference_key):
-            if key is not None and values.get(key) is None:
-                return f"has no {key!r}", []
+            raise ValueError(missing(self.group_key, values))
+        if values.get(self.text_key) is None:
+            raise ValueError(missing(self.text_key, values))
+        if self.reference_key and not self._shares_reference and is_missing(values.get(self.reference_key)):
+            raise ValueError(missing(self.reference_key, values))
         value = values[self.text_key]
         if isinstance(value, str):
             texts = [value]
             if not self.grouped and self.items != TEXTS:
-                try:
-                    texts = json.loads(value)
-                except ValueError:
-                    texts = []
-                if not isinstance(texts, list):
-                    texts = []
+                texts = parse_set(value)
                 if not texts:
-                    return f"{self.text_key!r} is one text: a set is a list, or needs --group-key or --set-size", []
+                    raise ValueError(
+                        f"{self.text_key!r} is one text: a set is a list, or needs --group-key or --set-size"
+                    )
         elif isinstance(value, list):
             texts = value
         else:
-            return f"{self.text_key!r} must be a text or a list of texts. Got {describe(value)}", []
+            raise ValueError(f"{self.text_key!r} must be a text or a list of texts. Got {describe(value)}")
         if not texts:
-            return f"{self.text_key!r} is an empty list", []
+            raise ValueError(f"{self.text_key!r} is an empty list")
         for text in texts:
             if not isinstance(text, str):
-                return f"{self.text_key!r} must hold texts. Got {describe(text)}", []
-        try:
-            check_characters(texts, lambda i: f"text {i} of {self.text_key!r}")
-        except ValueError as error:
-            return str(error), []
-        return "", texts
+                raise ValueError(f"{self.text_key!r} must hold texts. Got {describe(text)}")
+        check_characters(texts, lambda i: f"text {i} of {self.text_key!r}")
+        return texts
+
+    def _values(self, values: dict[str, Any], texts: list[str]) -> dict[str, list[Any]]:
+        """Read the values of the texts of a row, by argument; of those of the set, check that a row alone has them."""
+        is_text = isinstance(values[self.text_key], str) and (self.grouped or self.items == TEXTS)
+        if not self.grouped:
+            for column in self._of_sets:
+                column.read(values, None)
+        return {column.argument: column.read(values, None if is_text else len(texts)) for column in self._of_texts}
+
+
+def _as_bad(member: _Member, problem: str) -> _Member:
+    """Return a member whose row is bad; what was wrong with it before stays its error."""
+    return member._replace(row=member.row._replace(error=member.row.error or problem))
+
+
+def parse_set(text: str) -> list[Any]:
+    """Read a set of texts that is one string, in JSON, as in CSV; empty if it is none."""
+    try:
+        texts = json.loads(text)
+    except ValueError:
+        return []
+    return texts if isinstance(texts, list) else []
+
+
+def missing(key: str, values: Mapping[str, Any]) -> str:
+    """Say that a row has no value under a key, and which keys it has."""
+    columns = "" if key in values else f": it has {', '.join(values) or 'no columns'}"
+    return f"has no {key!r}{columns}"[:_LONGEST_ERROR]
 
 
 def _is_good(member: _Member) -> bool:

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.rows import Row, Source
+from text_metrics.commands.shared.files import decompressed_name
 
 # Number of runs at which repeated keys are first looked for, and then each time it has doubled.
 _FIRST_LOOK = 2**16
@@ -94,21 +95,23 @@ def _order_error(source: Source, name: str, key: str, first: Row, row: Row) -> s
 
 def _sorting_code(source: Source, name: str) -> str:
     """Return Python code that sorts a file by a column, and changes no value."""
-    path, ending = str(source.path), source.path.suffix.lower()
-    new = str(source.path.with_name(f"{source.path.stem}.sorted{ending}"))
+    plain = decompressed_name(source.path)
+    path, ending = str(source.path), plain.suffix.lower()
+    new = str(plain.with_name(f"{plain.stem}.sorted{ending}"))
     if source.path.is_dir():
         split = "" if source.split is None else f"[{source.split!r}]"
         return f"import datasets; datasets.load_from_disk({path!r}){split}.sort({name!r}).save_to_disk({new!r})"
     if ending == ".parquet":
         return f"import datasets; datasets.Dataset.from_parquet({path!r}).sort({name!r}).to_parquet({new!r})"
     if ending == ".csv":
-        read = f"import pandas; table = pandas.read_csv({path!r}, dtype=str, keep_default_na=False)"
+        read = f"import pandas, pyarrow; table = pandas.read_csv(pyarrow.input_stream({path!r}), dtype=str"
+        read += ", keep_default_na=False" + (")" if source.delimiter == "," else f", sep={source.delimiter!r})")
         return f"{read}; table.sort_values({name!r}, kind='stable').to_csv({new!r}, index=False)"
-    read, row, write = r"[row for row in file.read().split('\n') if row.strip()]", "json.loads(row)", r"'\n'.join(rows)"
+    read, row, write = r"[row for row in text.split('\n') if row.strip()]", "json.loads(row)", r"'\n'.join(rows)"
     if source.is_array:
-        read, row, write = "json.load(file)", "row", "json.dumps(rows)"
+        read, row, write = "json.loads(text)", "row", "json.dumps(rows)"
     return (
-        f"import json; file = open({path!r}, encoding='utf-8-sig'); rows = {read}; "
+        f"import json, pyarrow; text = pyarrow.input_stream({path!r}).read().decode('utf-8-sig'); rows = {read}; "
         f"rows.sort(key=lambda row: str({row}.get({name!r}))); "
         f"file = open({new!r}, 'w', encoding='utf-8'); file.write({write}); file.close()"
     )

@@ -10,7 +10,7 @@ from typing import Any
 from text_metrics.metrics._core.core_results import confidence_level
 
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
-_WITHOUT_EFFECT = {"out", "engine", "address", "workers", "strict", "restart", "quiet"}
+_WITHOUT_EFFECT = {"out", "engine", "address", "workers", "strict", "restart", "quiet", "fail_under", "fail_over"}
 
 
 class UsageError(Exception):
@@ -35,7 +35,7 @@ class Command:
     set_size: int | None = None
     one_set: bool = False
     reference_key: str | None = None
-    similarity_key: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
     split: str | None = None
     score_key: str | None = None
     out: Path | None = None
@@ -44,6 +44,8 @@ class Command:
     workers: int | None = None
     batch_size: int = 4096
     drop_incomplete: bool = False
+    fail_under: Mapping[str, float] = field(default_factory=dict)
+    fail_over: Mapping[str, float] = field(default_factory=dict)
     confidence: float | None = None
     strict: bool = False
     restart: bool = False
@@ -65,8 +67,10 @@ class Command:
                 raise UsageError(f"--{_option(name)} cannot be combined with --one-set: single texts have no scores.")
         if self.drop_incomplete and self.group_key is None and self.set_size is None:
             raise UsageError("--drop-incomplete requires --group-key or --set-size.")
-        if self.one_set and self.similarity_key is not None:
-            raise UsageError("--similarity-key cannot be combined with --one-set: parts of a matrix cannot be scored.")
+        if self.one_set and self.columns:
+            raise UsageError(
+                "--column cannot be combined with --one-set: the statistics of parts hold no values of single texts."
+            )
         for name in ("address", "workers"):
             if getattr(self, name) is not None and self.engine != "ray":
                 raise UsageError(f"--{name} requires --engine ray.")
@@ -119,7 +123,9 @@ def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> N
     group : what rows make together, such as a set
     result : how the default name of the output ends, before its extension
     """
-    parser.add_argument("data", type=Path, help=".jsonl, .json, .csv, .parquet, or a folder of `datasets`")
+    parser.add_argument(
+        "data", type=Path, help=".jsonl, .json or .csv, also .gz or .zst, .parquet, or a folder of `datasets`"
+    )
     parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
     groups = parser.add_mutually_exclusive_group()
     groups.add_argument(
@@ -137,5 +143,5 @@ def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> N
         "its other rows as bad",
     )
     parser.add_argument("--strict", action="store_true", help="stop at the first bad row")
-    parser.add_argument("--restart", action="store_true", help="discard what was done, and write --out anew")
+    parser.add_argument("--restart", action="store_true", help="discard saved results, and start again")
     parser.add_argument("--quiet", action="store_true", help="show no progress")

@@ -5,6 +5,7 @@ Nothing here imports torch, so that the process that reads for a cluster starts 
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +15,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.shared.files import open_file, parse_lines, read_json, split_lines, to_plain
+from text_metrics.commands.shared.files import (
+    check_text,
+    decompressed_name,
+    open_file,
+    parse_lines,
+    read_json,
+    split_lines,
+    to_plain,
+)
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
 _ROWS = 1024
 _CSV_FIELD = 1_000_000
-# Bytes in which the first character of a JSON file is looked for.
-_SNIFFED = 1024
+# Between the fields of CSV: Excel writes semicolons where a comma is the decimal mark, and tabs if asked to.
+_DELIMITERS = ",;\t"
+_TEXT = (".jsonl", ".json", ".ndjson", ".csv")
 # Characters of a bad row that are set aside with it.
 SHOWN = 1000
 
@@ -51,22 +61,33 @@ class Row(NamedTuple):
 class Source:
     """A file that is read row by row, from a given row.
 
+    Parameters
+    ----------
+    split : of a folder of `datasets`
+    any_value : whether a line of JSON may be any value but null; otherwise, it is an object
+
     Attributes
     ----------
     schema : of a table; None for a file without types
+    delimiter : between the fields of CSV
     is_array : whether it is one JSON array
-    done, total : how far the file was read, and its size, both in `unit`: rows or bytes
+    done, total : how far the file was read, and its size, both in `unit`: rows or bytes; the size of what a compressed
+        file holds is None, since it is not known
     """
 
     schema: pa.Schema | None = None
+    total: int | None
 
-    def __init__(self, path: Path, split: str | None) -> None:
-        self.path, self.split, self.done = path, split, 0
+    def __init__(self, path: Path, split: str | None, any_value: bool = False) -> None:
+        self.path, self.split, self.done, self._any_value = path, split, 0, any_value
         self._columns: list[str] | None = None
         if not path.exists():
             raise UsageError(f"{path} does not exist.")
-        kind = "folder" if path.is_dir() else path.suffix.lower()
-        self.is_array = _is_array(path)
+        kind = "folder" if path.is_dir() else decompressed_name(path).suffix.lower()
+        is_compressed = decompressed_name(path) != path
+        start = _start(path) if kind in _TEXT else b""
+        # One array may span lines; else each line is a row.
+        self.is_array = kind == ".json" and start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
         readers: dict[str, Callable[[int], Iterator[Row]]] = {
             ".jsonl": self._json_rows,
             ".json": self._array_rows if self.is_array else self._json_rows,
@@ -76,7 +97,12 @@ class Source:
             "folder": self._dataset_rows,
         }
         if kind not in readers:
-            raise UsageError(f"{path} must be .jsonl, .json, .csv, .parquet or a folder of `datasets`. Got {kind!r}.")
+            raise UsageError(
+                f"{path} must be .jsonl, .ndjson, .json or .csv, also with .gz or .zst, .parquet or a folder of "
+                f"`datasets`. Got {kind!r}."
+            )
+        if kind == ".parquet" and is_compressed:
+            raise UsageError(f"{path}: a Parquet file has compression of its own: decompress it first.")
         if split is not None and kind != "folder":
             raise UsageError("--split is for a folder of `datasets`.")
         self._read = readers[kind]
@@ -88,7 +114,8 @@ class Source:
             self._dataset = _open_dataset(path, split)
             self.schema, self.total, self.unit = self._dataset.features.arrow_schema, len(self._dataset), "row"
         else:
-            self.total, self.unit = path.stat().st_size, "B"
+            self.total, self.unit = None if is_compressed else path.stat().st_size, "B"
+            self.delimiter = _delimiter(start.splitlines()[0] if start else b"")
 
     def check_columns(self, *keys: str | None) -> None:
         """Raise a UsageError for a key that a table does not have."""
@@ -119,7 +146,7 @@ class Source:
             elif line.error:
                 yield Row(line.number, None, f"is not valid JSON: {line.error}", _show(line.raw))
             else:
-                yield _object(line.number, line.value, line.raw)
+                yield self._row(line.number, line.value, line.raw)
 
     def _array_rows(self, start: int) -> Iterator[Row]:
         try:
@@ -127,14 +154,20 @@ class Source:
         except ValueError as error:
             raise UsageError(str(error)) from None
         for i, value in enumerate(values):
-            self.done = self.total * (i + 1) // len(values)
+            self.done = (self.total or len(values)) * (i + 1) // len(values)
             if i >= start:
-                yield _object(i + 1, value, describe(value))
+                yield self._row(i + 1, value, describe(value))
+
+    def _row(self, number: int, values: Any, raw: bytes | str) -> Row:
+        if isinstance(values, dict) or (self._any_value and values is not None):
+            return Row(number, values, "", "")
+        expected = "must not be null" if self._any_value else "must be a JSON object"
+        return Row(number, None, f"{expected}. Got {describe(values)}", _show(raw))
 
     def _csv_rows(self, start: int) -> Iterator[Row]:
         # Bounds what an unclosed quote can swallow.
         csv.field_size_limit(_CSV_FIELD)
-        reader = csv.reader(self._csv_lines(), strict=True)
+        reader = csv.reader(self._csv_lines(), delimiter=self.delimiter, strict=True)
         try:
             names = next(reader, None)
         except csv.Error as error:
@@ -187,7 +220,7 @@ class Source:
     def _dataset_rows(self, start: int) -> Iterator[Row]:
         table = self._dataset.select_columns(self._columns) if self._columns else self._dataset
         table = table.with_format("arrow")
-        yield from self._table_rows((table[i : i + _ROWS] for i in range(start, self.total, _ROWS)), start, start)
+        yield from self._table_rows((table[i : i + _ROWS] for i in range(start, len(table), _ROWS)), start, start)
 
     def _table_rows(self, tables: Iterator[Any], first: int, start: int) -> Iterator[Row]:
         while True:
@@ -201,6 +234,30 @@ class Source:
                 self.done = first
                 if first > start:
                     yield Row(first, values, "", "")
+
+
+def read_rows(source: Source) -> list[tuple[str, Any]]:
+    """Read all rows of a file, each with its place for errors; blank lines are skipped.
+
+    Raises
+    ------
+    ValueError
+        If a row cannot be read, or there is none.
+    """
+    is_text = source.schema is None and not source.is_array
+    rows = []
+    try:
+        for row in source.rows(0):
+            where = f"{source.path}, {'line' if is_text else 'row'} {row.number}"
+            if row.error:
+                raise ValueError(f"{where} {row.error}.")
+            if not row.is_blank:
+                rows.append((where, row.values))
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+    if not rows:
+        raise ValueError(f"{source.path} is empty.")
+    return rows
 
 
 def _open_dataset(path: Path, split: str | None) -> Any:
@@ -227,18 +284,21 @@ def _named(path: Path, problem: str) -> Iterator[None]:
         raise UsageError(f"{path} {problem}: {reason}") from None
 
 
-def _is_array(path: Path) -> bool:
-    """Say whether a JSON file is one array, which may span lines, and not a line for each row."""
-    if path.suffix.lower() != ".json" or path.is_dir():
-        return False
-    with path.open("rb") as file:
-        return file.read(_SNIFFED).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+def _start(path: Path) -> bytes:
+    """Read the first bytes of a file of text."""
+    try:
+        with open_file(path) as file:
+            start = file.peek()
+            check_text(start, path)
+            return start
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
-def _object(number: int, values: Any, raw: bytes | str) -> Row:
-    if isinstance(values, dict):
-        return Row(number, values, "", "")
-    return Row(number, None, f"must be a JSON object. Got {describe(values)}", _show(raw))
+def _delimiter(line: bytes) -> str:
+    """Return the delimiter of a line of CSV: the first one of those it may be that is outside of quotes."""
+    unquoted = re.sub(r'"[^"]*"', "", line.decode("utf-8", errors="replace"))
+    return next((mark for mark in _DELIMITERS if mark in unquoted), _DELIMITERS[0])
 
 
 def _is_utf8(fields: list[str]) -> bool:

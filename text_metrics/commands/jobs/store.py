@@ -27,6 +27,7 @@ class State:
     n_bad_first : bad rows before the first good one, without those that are set aside with their set
     merged : the state of the merged results; None before any text was scored
     bad : what was set aside since the batch before: the number of the row, the error, and the line
+    labels : with a column for confidence_by, the label of each row of the batch
     arrays : names of the arrays that are kept beside this batch
     """
 
@@ -40,6 +41,7 @@ class State:
     n_bad_first: int = 0
     merged: dict[str, Any] | None = None
     bad: Sequence[Sequence[Any]] = ()
+    labels: Sequence[Any] = ()
     arrays: Sequence[str] = ()
 
     def after(self, batch: Batch, merged: dict[str, Any] | None) -> "State":

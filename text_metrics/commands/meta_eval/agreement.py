@@ -4,7 +4,6 @@ import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import cohen_kappa_score
 
 from text_metrics.commands.meta_eval.bootstrap import Draws, divide
 from text_metrics.commands.meta_eval.pairs import NONSENSE, Pairs
@@ -143,6 +142,8 @@ def balanced_accuracy(agreed: np.ndarray, verdicts: np.ndarray, draws: Draws) ->
 
 def kappas(chosen: dict[str, np.ndarray]) -> list[list[float | None]]:
     """Cohen's kappa of all pairs of annotators, a tie being a verdict of its own; None where chance explains all."""
+    from sklearn.metrics import cohen_kappa_score
+
     names = list(chosen)
     table: list[list[float | None]] = [[1.0] * len(names) for _ in names]
     for i, j in itertools.combinations(range(len(names)), 2):

@@ -1,13 +1,15 @@
 """A bare transformer as a sentence encoder, by the pooling that its authors used: SimCSE's is the pooler's output."""
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from text_metrics.metrics._core.core_models import find_device, find_transformer
 from text_metrics.metrics._core.core_tokens import token_batches
+
+if TYPE_CHECKING:
+    import torch
 
 POOLINGS = ("mean", "cls", "pooler")
 
@@ -28,6 +30,7 @@ class PooledTransformer:
     """
 
     def __init__(self, model: str | os.PathLike[str], pooling: str, precision: str | None = None) -> None:
+        import torch
         from transformers import AutoModel, AutoTokenizer
 
         if pooling not in POOLINGS:
@@ -47,6 +50,8 @@ class PooledTransformer:
 
     def encode(self, texts: list[str]) -> np.ndarray:
         """Embed n texts; ndarray of shape (n, d), float32."""
+        import torch
+
         # A RoBERTa's positions start after its padding index, so that it reads fewer tokens than it has positions.
         limit = min(self._tokenizer.model_max_length, self._model.config.max_position_embeddings - 2)
         ids = self._tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
@@ -58,7 +63,7 @@ class PooledTransformer:
             embeddings[batch] = self._pool(output, padded["attention_mask"]).float().cpu().numpy()
         return embeddings
 
-    def _pool(self, output: Any, mask: torch.Tensor) -> torch.Tensor:
+    def _pool(self, output: Any, mask: "torch.Tensor") -> "torch.Tensor":
         if self.pooling == "pooler":
             return output.pooler_output
         if self.pooling == "cls":

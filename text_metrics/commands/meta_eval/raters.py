@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from text_metrics.commands.meta_eval.bootstrap import LEVEL
 from text_metrics.commands.meta_eval.generated_sets import Kinds, auc_by_kind
@@ -120,6 +119,8 @@ def correlation(first: np.ndarray, second: np.ndarray) -> dict[str, Any]:
 
 def spearman(first: np.ndarray, second: np.ndarray, axis: int = -1) -> np.ndarray:
     """Spearman's rank correlation along an axis; 0 where one side is constant."""
+    from scipy.stats import rankdata
+
     ranks = [rankdata(values, axis=axis) for values in (first, second)]
     centred = [ranked - ranked.mean(axis=axis, keepdims=True) for ranked in ranks]
     product = (centred[0] * centred[1]).sum(axis=axis)

@@ -17,7 +17,6 @@ from text_metrics.commands.meta_eval.raters import Rater, gruen_rater, read_rate
 from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.metrics._core.core_encoder import Encoded, EncoderSettings, encode
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
-from text_metrics.metrics.vendi_embed.vendi_embed_classes import DEFAULT_SAME
 
 MIN_QUALITY = 0.5  # the middle of the range: not tuned
 
@@ -128,6 +127,8 @@ def embedding_rows(sets: list[list[str]], encoded: Encoded) -> Iterator[Row]:
         yield Row(f"VS-Embed-{shown}", scores, 1, with_model(result, encoded), "content")
     if encoded.signed["model"] != find_model(DEFAULT_MODEL).identity:
         return  # The threshold of the classes is for cosines of the default model.
+    from text_metrics.metrics.vendi_embed.vendi_embed_settings import DEFAULT_SAME
+
     result = load("vendi_embed").compute(**given, kernel="classes", same=DEFAULT_SAME, q=[0, 1])
     for order in ("0", "1"):
         scores = column([detail["by_order"][order] for detail in result["details"]])

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from text_metrics.commands.probe.files import read_references
 from text_metrics.commands.probe.output import add_outputs, check_report, write_outputs
@@ -36,7 +35,7 @@ _MOST = 20_000
 class Testing(NamedTuple):
     """How the error of a test is estimated.
 
-    alpha : probability of an error of the first kind: people's distribution is taken for the other one
+    alpha : probability of a type I error: people's distribution is taken for the other one
     draws : samples of each distribution
     directions : distributions at each divergence, in random directions
     """
@@ -65,6 +64,8 @@ def tilt(p: np.ndarray, direction: np.ndarray, divergence: float) -> np.ndarray:
         weights = np.exp(logits - logits.max())
         return weights / weights.sum()
 
+    from scipy.optimize import brentq
+
     high = 1.0
     while kl_divergence(p, moved(high)) < divergence:
         high *= 2
@@ -72,10 +73,10 @@ def tilt(p: np.ndarray, direction: np.ndarray, divergence: float) -> np.ndarray:
 
 
 def second_kind(p: np.ndarray, q: np.ndarray, m: int, testing: Testing, rng: np.random.Generator) -> float:
-    """Estimate the error of the second kind of the most powerful test of p against q by m answers.
+    """Estimate the type II error of the most powerful test of p against q by m answers.
 
     By the lemma of Neyman and Pearson, that test rejects p if the likelihood ratio q/p is above a threshold, and at the
-    threshold with a probability that makes the error of the first kind equal to alpha.
+    threshold with a probability that makes the type I error equal to alpha.
 
     Returns
     -------
@@ -95,7 +96,7 @@ def second_kind(p: np.ndarray, q: np.ndarray, m: int, testing: Testing, rng: np.
 def errors(
     distributions: list[np.ndarray], divergence: float, m: int, testing: Testing, rng: np.random.Generator
 ) -> float:
-    """Average the error of the second kind over questions and directions."""
+    """Average the type II error over questions and directions."""
     rates = []
     for p in distributions:
         for _ in range(testing.directions):
@@ -146,8 +147,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("targets", type=Path, help="questions with people's answers")
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, metavar="M", help="numbers of people")
     parser.add_argument("--divergences", nargs="+", type=float, default=DIVERGENCES, metavar="NATS")
-    parser.add_argument("--alpha", type=float, default=Testing().alpha, help="error of the first kind")
-    parser.add_argument("--error", type=float, default=0.05, help="the wanted error of the second kind")
+    parser.add_argument("--alpha", type=float, default=Testing().alpha, help="type I error of the test")
+    parser.add_argument("--error", type=float, default=0.05, help="type II error to reach")
     parser.add_argument("--draws", type=int, default=200, help="samples of people for each size")
     parser.add_argument("--seed", type=int, default=0)
     add_pipeline(parser)
@@ -217,7 +218,7 @@ def lines(result: dict[str, Any]) -> list[str]:
         "",
         *markdown_table(table),
         "",
-        f"Error of the second kind of the best test, at an error of the first kind of {100 * result['alpha']:g} %, "
+        f"Type II error of the best test, at a type I error of {100 * result['alpha']:g} %, "
         "that m answers come from people's distribution and not from one at this divergence:",
         "",
         *markdown_table(errors_table),

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import false_discovery_control
 
 from text_metrics.commands.probe.files import clean_counts
 from text_metrics.commands.probe.scoring import Matched, Scorer, draw, halve
@@ -99,8 +98,8 @@ def describe_second(
 ) -> dict[str, Any]:
     """Find out whether a second sample of people's answers is, in fact, the first.
 
-    Answers are paired with equal gold answers, each one once. A sample that is drawn anew repeats some answers and
-    misses others, even if it is drawn from the gold answers themselves; the same answers do not.
+    Answers are paired with equal gold answers, each one once. A new sample repeats some answers and misses
+    others, even if it is drawn from the gold answers themselves; the same answers do not.
 
     Returns
     -------
@@ -226,6 +225,8 @@ def pairs(scorer: Scorer, files: Answers, how: Comparing) -> list[dict[str, Any]
                 {"a": first, "b": second, **difference(table[:, 0], table[:, 1], how.level, ("a_mean", "b_mean"))}
             )
     if comparisons:
+        from scipy.stats import false_discovery_control
+
         adjusted = false_discovery_control([pair["p"] for pair in comparisons])
         for pair, value in zip(comparisons, adjusted.tolist(), strict=True):
             pair["p_adjusted"] = value

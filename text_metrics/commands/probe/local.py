@@ -3,15 +3,17 @@
 import hashlib
 import json
 import sys
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import torch
 from tqdm import tqdm
 
 from text_metrics.commands.probe.files import Asked, Shot
 from text_metrics.commands.probe.prompts import completion, messages
 from text_metrics.commands.shared.causal import CausalModel, load_causal
 from text_metrics.commands.shared.chat import Journal
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Sampling(NamedTuple):
@@ -47,7 +49,9 @@ class Sampler:
     """
 
     def __init__(self, model: str, sampling: Sampling) -> None:
-        dtype = torch.bfloat16 if torch.cuda.is_available() else torch.float32
+        import torch
+
+        dtype = "bfloat16" if torch.cuda.is_available() else "float32"
         self._loaded: CausalModel = load_causal(model, dtype)
         self._sampling = sampling
         self.identity = self._loaded.identity
@@ -83,14 +87,14 @@ class Sampler:
             [journal.answers[key][0]["answer"] for key in sample_keys if key in journal.answers] for sample_keys in keys
         ]
 
-    def _encode(self, question: Asked, shots: list[Shot]) -> torch.Tensor:
+    def _encode(self, question: Asked, shots: list[Shot]) -> "torch.Tensor":
         tokenizer = self._loaded.tokenizer
         if tokenizer.chat_template:
             text = tokenizer.apply_chat_template(messages(question, shots), add_generation_prompt=True, tokenize=False)
             return tokenizer(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
         return tokenizer(completion(question, shots), return_tensors="pt")["input_ids"]
 
-    def _key(self, question: Asked, ids: torch.Tensor, sample: int) -> str:
+    def _key(self, question: Asked, ids: "torch.Tensor", sample: int) -> str:
         """Name an answer by all that decides it, other than the size of a batch."""
         sampling = self._sampling
         decisive = [
@@ -104,8 +108,9 @@ class Sampler:
         ]
         return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:32]
 
-    def _sample(self, ids: torch.Tensor, count: int, name: str) -> list[tuple[str, int]]:
+    def _sample(self, ids: "torch.Tensor", count: int, name: str) -> list[tuple[str, int]]:
         """Sample answers, each with its number of tokens, padding included."""
+        import torch
         from transformers import GenerationConfig
 
         tokenizer, model = self._loaded.tokenizer, self._loaded.model

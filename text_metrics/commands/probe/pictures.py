@@ -62,7 +62,7 @@ def draw_annotators(result: dict[str, Any]) -> str:
         for divergence, errors in zip(result["divergences"], result["errors"], strict=True):
             right.plot(sizes, errors, label=f"{divergence:g} nats")
         right.axhline(result["wanted"], color="grey", linewidth=0.8, linestyle="--")
-        right.set_ylabel(f"error of the second kind, at {100 * result['alpha']:g} % of the first")
+        right.set_ylabel(f"type II error, at a type I error of {100 * result['alpha']:g} %")
         right.set_xlabel("m")
         right.set_ylim(0, 1)
         right.legend(fontsize=8, frameon=False, title="divergence", title_fontsize=8)

@@ -82,7 +82,7 @@ def _about_second(report: dict[str, Any]) -> str:
         return f" {100 * second['overlap']:.0f} % of the row “people”, a second sample, are equal to gold answers."
     return (
         f" {100 * second['overlap']:.1f} % of the answers in the row “people” pair with an equal gold answer; of a "
-        f"sample drawn anew from the gold answers, {100 * second['expected']:.1f} % would. They are the gold answers "
+        f"new sample of the gold answers, {100 * second['expected']:.1f} % would. They are the gold answers "
         "themselves: the divergence is near 0 by construction, and the row is not used below."
     )
 

@@ -4,7 +4,6 @@ import os
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from text_metrics.commands.shared.causal import load_causal
 from text_metrics.metrics._core.core_encoder import progress_bar
@@ -59,6 +58,8 @@ class LanguageModel:
         return Likelihood(total, lengths, self.identity)
 
     def _score_batch(self, encoded: list[list[int]]) -> np.ndarray:
+        import torch
+
         width = max(1, *(len(tokens) for tokens in encoded))
         ids = torch.full((len(encoded), width + 1), self._start)
         # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.

@@ -1,4 +1,4 @@
-"""Rate texts by how probable a causal language model finds them: a rater for `quality=` and `meta-eval`.
+"""Rate texts by how probable a causal language model finds them, for `quality=` and `text-metrics meta-eval`.
 
     text-metrics rate-quality texts.jsonl rated.jsonl --model HuggingFaceTB/SmolLM2-135M
     text-metrics rate-quality texts.jsonl rated.jsonl --model model.gguf --reference good.jsonl

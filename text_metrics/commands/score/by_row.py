@@ -1,6 +1,7 @@
 """A score for each row, or for each set of rows."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from text_metrics.commands.jobs.tables import write_rows
 from text_metrics.commands.score.engine import Engine
 from text_metrics.commands.score.scoring import Scorer, open_scorer
 from text_metrics.commands.score.summary import summarize
-from text_metrics.metrics._core.core_results import TEXTS, MergedResult
+from text_metrics.metrics._core.core_results import TEXTS, ItemResult, MergedResult
 
 
 class ByRow:
@@ -26,15 +27,19 @@ class ByRow:
     def __init__(self, command: Command, scorer: Scorer, source: Source) -> None:
         scorer.check()
         self._command, self._scorer = command, scorer
-        self._reader = Reader(command, scorer.items)
+        self._reader = Reader(command, scorer.items, scorer.columns)
         self._score_key = command.score_key or scorer.metric.name
-        if source.schema is not None and self._score_key in source.schema.names:
-            raise UsageError(f"{command.data} has a column {self._score_key!r} already: pass --score-key.")
-        self.schema = output_schema(source, self._reader, self._score_key)
+        self._keys = {"scores": self._score_key}
+        for result in scorer.results:
+            self._keys[result.name] = f"{command.score_key}_{result.name}" if command.score_key else result.name
+        for key in self._keys.values():
+            if source.schema is not None and key in source.schema.names:
+                raise UsageError(f"{command.data} has a column {key!r} already: pass --score-key.")
+        self.schema = self._output_schema(source)
 
     def job(self) -> Job:
         """Return what a process needs to take part."""
-        return Job(self._command.for_other_folders(), self._reader.items)
+        return Job(self._command.for_other_folders(), self._reader.items, self._scorer.columns)
 
     def collect(self, batches: Iterator[Batch], store: Store, state: State) -> State:
         """Keep scored batches as they come; returns the state at the end."""
@@ -46,7 +51,9 @@ class ByRow:
                 except ValueError as error:
                     raise UsageError(f"{error} Pass the setting that differs with --setting.") from None
             state = state.after(batch, merged.state if merged.state["n_parts"] else None)
-            store.append(scored_rows(batch, self._score_key, self._reader), state)
+            if "confidence_by" in self._command.columns:
+                state = replace(state, labels=[unit.values["confidence_by"] for unit in batch.units])
+            store.append(self._scored_rows(batch), state)
         return state
 
     def score(self, store: Store, state: State, engine: Engine) -> dict[str, Any]:
@@ -57,40 +64,44 @@ class ByRow:
         """Write the rows, and return the summary."""
         write_rows(store, out)
         assert self._command.confidence is not None
-        bounds = self._scorer.metric.bounds
-        return summarize(store, self._score_key, self._command.confidence, bounds, state)
+        main = ItemResult("scores", bounds=self._scorer.bounds)
+        results = [(self._keys[result.name], result) for result in [main, *self._scorer.results] if result.bounds]
+        return summarize(store, results, self._command.confidence, state)
 
+    def _output_schema(self, source: Source) -> pa.Schema | None:
+        """Return the schema of a table with its results; None for files whose columns have no types."""
+        if source.schema is None:
+            return None
+        reader = self._reader
+        scalars = (None, reader.group_key)
+        fields = [
+            field if not reader.grouped or field.name in scalars else field.with_type(pa.list_(field.type))
+            for field in source.schema
+        ]
+        is_list = reader.grouped or not _is_text(source.schema.field(reader.text_key).type)
+        for result in [ItemResult("scores"), *self._scorer.results]:
+            kind = pa.int64() if result.is_count else pa.float64()
+            several = result.of_texts or (reader.items == TEXTS and is_list)
+            fields.append(pa.field(self._keys[result.name], pa.list_(kind) if several else kind))
+        return pa.schema(fields)
 
-def output_schema(source: Source, reader: Reader, score_key: str) -> pa.Schema | None:
-    """Return the schema of a table with its scores; None for files whose columns have no types."""
-    if source.schema is None:
-        return None
-    scalars = (None, reader.group_key)
-    fields = [
-        field if not reader.grouped or field.name in scalars else field.with_type(pa.list_(field.type))
-        for field in source.schema
-    ]
-    is_list = reader.grouped or not _is_text(source.schema.field(reader.text_key).type)
-    several = reader.items == TEXTS and is_list
-    return pa.schema([*fields, pa.field(score_key, pa.list_(pa.float64()) if several else pa.float64())])
+    def _scored_rows(self, batch: Batch) -> list[dict[str, Any]]:
+        """Add the results of each unit to its row, or to the lists of its rows' values."""
+        rows = []
+        for unit, results in zip(batch.units, batch.scores, strict=True):
+            row = unit.rows[0]
+            if self._reader.grouped:
+                names = dict.fromkeys(name for values in unit.rows for name in values)
+                row = {
+                    name: row[name] if name == self._reader.group_key else [values.get(name) for values in unit.rows]
+                    for name in names
+                }
+            for key in self._keys.values():
+                if key in row:
+                    raise UsageError(f"row {unit.numbers[0]} has a column {key!r} already: pass --score-key.")
+            rows.append({**row, **{self._keys[name]: value for name, value in results.items()}})
+        return rows
 
 
 def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
-
-
-def scored_rows(batch: Batch, score_key: str, reader: Reader) -> list[dict[str, Any]]:
-    """Add the score of each unit to its row, or to the lists of its rows' values."""
-    rows = []
-    for unit, score in zip(batch.units, batch.scores, strict=True):
-        row = unit.rows[0]
-        if reader.grouped:
-            names = dict.fromkeys(name for values in unit.rows for name in values)
-            row = {
-                name: row[name] if name == reader.group_key else [values.get(name) for values in unit.rows]
-                for name in names
-            }
-        if score_key in row:
-            raise UsageError(f"row {unit.numbers[0]} has a column {score_key!r} already: pass --score-key.")
-        rows.append({**row, score_key: score})
-    return rows

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from text_metrics.commands.jobs.options import Command, UsageError, add_arguments
+from text_metrics.commands.score.limits import parse_limits
+from text_metrics.commands.shared.columns import add_columns, parse_columns
 from text_metrics.commands.shared.command import make_parser
 from text_metrics.commands.shared.settings import CONFIDENCE, add_confidence, add_settings, parse_settings
 
@@ -19,23 +21,32 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     add_arguments(parser, "set", "<metric>")
     parser.add_argument("--metric", required=True, help="name of a metric here, or a path that evaluate.load takes")
     parser.add_argument("--reference-key", help="column of people's answers, for probeval; one for each set")
-    parser.add_argument(
-        "--similarity-key",
-        help="column of similarities, for vendi_embed and chamfer_diversity: the matrix of a set, or in a row of one "
-        "text its similarities to all texts of its set",
-    )
+    add_columns(parser)
     add_settings(parser)
-    parser.add_argument("--score-key", help="column of the scores; the metric's name by default")
+    parser.add_argument(
+        "--score-key",
+        help="column of the scores, the metric's name by default; with it, the names of other results begin with it",
+    )
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="this process, or a Ray cluster")
     parser.add_argument(
         "--address", help="host:port or auto: a Ray cluster with this machine in it; else one is started"
     )
     parser.add_argument("--workers", type=int, help="actors on Ray; by default one a GPU, or a core if there is no GPU")
+    for option, direction in (("--fail-under", "below"), ("--fail-over", "above")):
+        parser.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help=f"end with exit code 5 if this number of the summary is {direction} the value",
+        )
     add_confidence(parser, None, f"level of the interval in the summary; {CONFIDENCE} by default")
     options = vars(parser.parse_args(words))
     if options["confidence"] is None and not options["one_set"]:
         options["confidence"] = CONFIDENCE
     try:
-        return Command(settings=parse_settings(options.pop("setting")), **options)
+        options |= {name: parse_limits(options[name], name) for name in ("fail_under", "fail_over")}
+        columns, settings = parse_columns(options.pop("column")), parse_settings(options.pop("setting"))
+        return Command(settings=settings, columns=columns, **options)
     except ValueError as error:
         raise UsageError(str(error)) from None

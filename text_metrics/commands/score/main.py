@@ -4,23 +4,33 @@
     text-metrics score data.csv --metric self_bleu --text-key answer --group-key prompt --out scores.parquet
     text-metrics score data.parquet --metric probeval --text-key answers --reference-key people
     text-metrics score data.jsonl --metric vendi_embed --text-key generations --setting rarefy=4
-    text-metrics score data.jsonl --metric vendi_embed --text-key names --similarity-key tanimoto
+    text-metrics score data.jsonl --metric vendi_embed --text-key generations --column quality=reward
+    text-metrics score data.jsonl --metric vendi_embed --text-key names --column similarity=tanimoto
     text-metrics score data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
 
-Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved. A row holds a set of texts, as
+Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved; text files also compressed, as
+.gz or .zst. A row holds a set of texts, as
 a list; or a row holds one text, and the rows with one --group-key, or --set-size consecutive rows, make a set. The rows
 of a key must be next to each other: all keys are read first, and a file that is not sorted so is an error. Keys are
 compared as texts: 1 and "1" are one. gruen scores each text; the texts of a set are then taken together in the
 interval. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the extension of --out; the
-columns of rows that make a set become lists. In JSON lines and CSV, binary data is base64.
+columns of rows that make a set become lists. Other results with a value for each set or text, such as contributions,
+become columns as well. In JSON lines and CSV, binary data is base64.
+
+--column ARGUMENT=COLUMN takes an argument of the metric that is given for sets or texts from a column: weights,
+quality, classes, contexts, embeddings, similarity, labels and others. What is given for texts is a list in a row of a
+set, and a value in a row of one text; similarities are a matrix, and a row of it. What is given for sets is a value,
+which the rows of a set share. In CSV, a list is JSON. A row whose value is missing or wrong is set aside. The labels of
+confidence_by say which rows, or sets of rows, are not independent, for the intervals in the summary.
 
 A summary goes to stdout and to <out>.summary.json: the numbers of the metric over the whole file, its signature, and
     n_scores, n_texts, n_bad    the numbers of scores, of texts scored, and of rows set aside
     n_incomplete, n_dropped     the numbers of sets that lack a row, and of rows dropped with them (--drop-incomplete)
     confidence                  the level of --confidence
     confidence_interval         [low, high] of the mean of the scores; null for fewer than two units, or if all score
-                                the same
-    n_units                     the rows, or sets of rows, that the interval takes for independent
+                                the same; utility_confidence_interval and others likewise
+    n_units                     the rows, sets of rows, or labels of confidence_by, that the interval takes for
+                                independent
     command                     the options that decide the numbers
 
 With --one-set all texts of the file are one set, or for probeval the answers to one question: statistics of its parts
@@ -28,7 +38,7 @@ are merged, however many texts there are. The only output is the summary, in --o
 interval, because there is one score.
 
 With --engine ray the actors of a Ray cluster do the work, one model each, on GPUs if there are any. Only this machine
-reads and writes files. Ray is an extra: pip install ".[ray]".
+reads and writes files. Ray is an extra: pip install "text-metrics[ray]".
 
 Finished batches are kept in <out>.parts, one file each. After a kill, the same command continues from there, with
 either engine. A row that cannot be scored is reported on stderr and set aside in <out>.bad.jsonl, with all rows of its
@@ -37,8 +47,9 @@ the end by --set-size. With --drop-incomplete, such sets are left out as well, b
 without a readable key, between two sets, may belong to either: both lack a row. With --one-set, only the row itself is
 set aside.
 
-Exit codes: 0 all rows are scored, or dropped; 3 some were set aside; 4 stopped at a bad row, by --strict; 2 the
-command, its settings or the file are invalid, or no cluster answers; 130 interrupted; 1 an internal error.
+Exit codes: 0 all rows are scored, or dropped; 3 some were set aside; 4 stopped at a bad row, by --strict; 5 a number of
+the summary is beyond a limit of --fail-under or --fail-over, or is null; 2 the command, its settings or the file are
+invalid, or no cluster answers; 130 interrupted; 1 an internal error.
 """
 
 from collections.abc import Sequence
@@ -54,28 +65,33 @@ from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.score.by_row import ByRow
 from text_metrics.commands.score.command import parse_command
 from text_metrics.commands.score.engine import Engine, OneProcess
+from text_metrics.commands.score.limits import EXIT_LIMIT, exit_code
 from text_metrics.commands.score.one_set import OneSet
 from text_metrics.commands.score.ray_engine import OnRay
 from text_metrics.commands.score.scoring import Scorer
 from text_metrics.metrics._core.core_results import QUESTIONS
 
-__all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_STRICT", "EXIT_USAGE", "main", "run"]
+__all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_LIMIT", "EXIT_STRICT", "EXIT_USAGE", "main", "run"]
 
 
 def run(command: Command) -> int:
     """Score the file; returns the exit code."""
     source = Source(command.data, command.split)
-    scorer = Scorer(command.metric, command.settings, command.similarity_key)
+    scorer = Scorer(command.metric, command.settings, command.columns)
     name = scorer.metric.name
-    if (command.reference_key is None) == (scorer.items == QUESTIONS):
-        raise UsageError(f"--reference-key is required for probeval, and for no other metric. The metric is {name}.")
-    source.check_columns(command.text_key, command.group_key, command.reference_key, command.similarity_key)
+    if command.reference_key is None and scorer.items == QUESTIONS:
+        raise UsageError(f"{name} compares with people's answers: pass --reference-key, the column that has them.")
+    if command.reference_key is not None and scorer.items != QUESTIONS:
+        raise UsageError(f"--reference-key: {name} takes no references: leave it out.")
+    source.check_columns(command.text_key, command.group_key, command.reference_key, *command.columns.values())
     out = command.output(name)
     files = Files(out, out if command.one_set else None, command.decisive(name, command.score_key or name), command)
     task = OneSet(command, scorer, source) if command.one_set else ByRow(command, scorer, source)
     summary = files.finished(command.restart)
     if summary is not None:
-        return show(summary)
+        return exit_code(command, summary, show(summary))
+    if command.engine == "local":
+        scorer.check_found()
     store, state = files.open(task.schema, command, source)
     job = task.job()
     with _engine(command) as engine:
@@ -87,7 +103,8 @@ def run(command: Command) -> int:
             store.remove()
             raise
         numbers = task.score(store, state, engine)
-    return files.finish(store, state, task.finish(store, state, numbers, out))
+    summary = task.finish(store, state, numbers, out)
+    return exit_code(command, summary, files.finish(store, state, summary))
 
 
 def _engine(command: Command) -> AbstractContextManager[Engine]:

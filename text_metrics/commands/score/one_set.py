@@ -16,7 +16,7 @@ from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State, Store
 from text_metrics.commands.score.engine import Engine
 from text_metrics.commands.score.out_of_core import PASSES, Place, StoredArrays
-from text_metrics.commands.score.scoring import Scorer, score_batch
+from text_metrics.commands.score.scoring import Scorer, open_metric, score_batch
 from text_metrics.commands.shared.files import written_whole
 from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_signatures
 from text_metrics.metrics._core.core_statistics import Arrays
@@ -41,7 +41,7 @@ class _PartScorer:
 
 def open_parts(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
     """Load the metric, once in a process; returns the function that makes the arrays of a batch."""
-    scorer = Scorer(job.command.metric, job.command.settings)
+    scorer = open_metric(job.command)
     parts = scorer.metric.parts(scorer.metric, scorer.settings, job.reference)
     try:
         parts.signature()
@@ -82,7 +82,7 @@ class OneSet:
 
     def job(self) -> Job:
         """Return what a process needs to take part."""
-        return Job(self._command.for_other_folders(), TEXTS, self._parts.reference)
+        return Job(self._command.for_other_folders(), TEXTS, reference=self._parts.reference)
 
     def collect(self, batches: Iterator[Batch], store: Store, state: State) -> State:
         """Keep merged arrays as batches come; returns the state at the end, with the signature under `merged`."""

@@ -15,7 +15,6 @@ from tqdm import tqdm
 
 from text_metrics.commands.score.engine import Engine
 from text_metrics.commands.shared.files import named_writing, write_text
-from text_metrics.metrics._core.core_distances import nearest_between
 from text_metrics.metrics._core.core_models import matrix_device
 from text_metrics.metrics._core.core_statistics import Arrays
 from text_metrics.metrics.self_bleu.self_bleu_parts import CountSums, merge_counts, merge_lengths, sum_counts
@@ -157,6 +156,8 @@ class _Blocks(Sequence[np.ndarray]):
 def _open_pairs(
     blocks: Sequence[np.ndarray], center: np.ndarray, device: str | None
 ) -> Callable[[tuple[int, int]], tuple[int, int, np.ndarray, np.ndarray]]:
+    from text_metrics.metrics._core.core_distances import nearest_between
+
     where = matrix_device(device)
 
     def work(pair: tuple[int, int]) -> tuple[int, int, np.ndarray, np.ndarray]:

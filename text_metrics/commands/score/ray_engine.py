@@ -21,6 +21,7 @@ import pyarrow as pa
 
 import text_metrics
 from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.shared.command import install
 
 _CONNECT_SECONDS = 5
 # A batch is tried once more than this; one that kills its actor each time ends the job.
@@ -50,7 +51,7 @@ class OnRay:
             import ray
             import ray.data
         except ImportError as error:
-            raise UsageError(f'--engine ray needs Ray: pip install ".[ray]" ({error}).') from None
+            raise UsageError(f"--engine ray needs Ray: {install('ray')} ({error}).") from None
         self._ray = ray
         if address is not None:
             _check_address(address)

@@ -1,92 +1,170 @@
 """Batches of units scored by a metric."""
 
-import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from text_metrics import METRICS
 from text_metrics.commands.jobs.batches import Batch, Job, fail_unit, make_batch
 from text_metrics.commands.jobs.grouping import Unit
-from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.shared.columns import (
+    OF_COLUMN,
+    Column,
+    columns_of,
+    name_columns,
+    results_under,
+    to_arguments,
+    why_no_setting,
+)
 from text_metrics.commands.shared.metrics import load_metric
-from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS
+from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, rows_of
+from text_metrics.metrics._core.core_settings import Settings, suggest
 
 # Settings that are options of the command.
 _OPTIONS = ("set_size", "confidence")
 
 
 class Scorer:
-    """A loaded metric with its settings.
+    """A loaded metric with its settings, and the columns with the values of its arguments.
 
-    Parameters
+    Attributes
     ----------
-    similarity_key : column of the similarities of a set: a matrix, or in a row of one text a row of the matrix
+    columns : of all arguments
+    results : its results with an entry for each item, besides `scores`, once the settings are checked
+    bounds : range of the score, once they are
+
+    Raises
+    ------
+    UsageError
+        If a column is for no argument of the metric that is given for items.
     """
 
-    def __init__(self, name: str, settings: Mapping[str, Any], similarity_key: str | None = None) -> None:
-        self.metric: Any = load_metric(name)
-        self.settings, self._similarity_key = settings, similarity_key
+    def __init__(self, name: str, settings: Mapping[str, Any], columns: Mapping[str, str] | None = None) -> None:
+        # Any other module of `evaluate` has a name with a slash, or a folder.
+        if name not in METRICS and os.sep not in name and not os.path.isdir(name):
+            raise UsageError(
+                f"--metric {name} is not a metric{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}."
+            )
+        try:
+            self.metric: Any = load_metric(name)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        if not hasattr(self.metric, "items"):
+            raise UsageError(
+                f"--metric {name} has no declared settings, as those of text_metrics have: use text-metrics compare."
+            )
+        self.settings = settings
         self.items: str = self.metric.items
+        try:
+            self.columns = tuple(self._of_command(column) for column in columns_of(self.metric, columns or {}))
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        self._computed = [column for column in self.columns if not self._is_of_command(column.argument)]
+        self.results: list[ItemResult] = []
+        self.bounds: tuple[float, float] = self.metric.bounds
+
+    def _is_of_command(self, argument: str) -> bool:
+        """Whether an argument goes with an option of the command, such as `confidence_by` with --confidence."""
+        return self.metric.settings.declared()[argument].needs in _OPTIONS
+
+    def _of_command(self, column: Column) -> Column:
+        # The units of the interval in the summary are rows, or sets of rows.
+        return column._replace(per_text=False) if self._is_of_command(column.argument) else column
+
+    def show_progress(self) -> None:
+        """Show a bar of the texts of each call, by a metric that has one."""
+        if "progress" in self.metric.settings.declared():
+            self.settings = {"progress": True, **self.settings}
 
     def check(self) -> None:
         """Check that the score of the whole follows from those of batches, before a file is read."""
         self.check_names()
         try:
-            self.metric.settings.read(self.settings, self.metric.name).check_batches()
+            settings = self._read()
+            settings.check_batches()
+        except (TypeError, ValueError) as error:
+            raise UsageError(str(error)) from None
+        self.results = results_under(self.metric, settings.passed())
+        self.bounds = self.metric.bounds_under(settings)
+
+    def check_found(self) -> None:
+        """Check that a model and a device can be found, before a file is read."""
+        try:
+            self._read().check_found()
         except (TypeError, ValueError) as error:
             raise UsageError(str(error)) from None
 
+    def _read(self) -> Settings:
+        of_columns = dict.fromkeys((column.argument for column in self._computed), OF_COLUMN)
+        return self.metric.settings.read({**self.settings, **of_columns}, self.metric.name)
+
     def check_names(self) -> None:
         """Raise an error for settings that the metric lacks, that are options, or that a file cannot give."""
-        kind, name = self.metric.settings, self.metric.name
-        declared = kind.declared()
-        if self._similarity_key is not None and "similarity" not in declared:
-            raise UsageError(f"--similarity-key: {name} takes no similarities.")
+        name = self.metric.name
+        declared = self.metric.settings.declared()
         for setting in self.settings:
             if setting in _OPTIONS:
                 raise UsageError(f"--setting {setting}: pass --{setting.replace('_', '-')}.")
             if setting not in declared:
                 known = [other for other in declared if self._why_invalid(other) is None and other not in _OPTIONS]
-                raise UsageError(f"--setting {setting}: {name} has no such argument. It has {', '.join(known)}.")
+                hint = suggest(setting, [*known, *(f"--{option.replace('_', '-')}" for option in _OPTIONS)])
+                raise UsageError(f"--setting {setting}: {name} has no such argument{hint} It has {', '.join(known)}.")
             if reason := self._why_invalid(setting):
                 raise UsageError(f"--setting {setting} cannot be given to a command: {reason}.")
+        for column in self.columns:
+            if column.argument in self.settings:
+                raise UsageError(f"{column.argument} is given twice: by --column and by --setting.")
 
     def _why_invalid(self, name: str) -> str | None:
         """Say why a setting cannot be given to the command; None if it can."""
-        kind = self.metric.settings
-        return kind.of_items(name) or ("it adds results for single texts" if kind.declared()[name].finer else None)
+        settings = self.metric.settings
+        if reason := why_no_setting(settings, name, [column.argument for column in self.columns]):
+            return reason
+        in_columns = any(name in result.needs for result in self.metric.item_results)
+        return "its results have no columns" if settings.declared()[name].finer and not in_columns else None
 
-    def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
-        """Score units together: the score of each, a list where a row has several texts; and the result."""
+    def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Score units together: for each its results by name, as lists where a row has several texts; and the result.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As the metric does; the message also names the columns of the arguments that it names.
+        """
         if self.items == TEXTS:
             predictions: list[Any] = [text for unit in units for text in unit.texts]
         else:
             predictions = [unit.texts for unit in units]
-        given = {"references": [unit.reference for unit in units]} if self.items == QUESTIONS else {}
-        if self._similarity_key is not None:
-            given["similarity"] = [_similarity(unit, self._similarity_key) for unit in units]
-        result = self.metric.compute(predictions=predictions, **given, **self.settings)
+        given = to_arguments(self._computed, [unit.values for unit in units])
+        if self.items == QUESTIONS:
+            given["references"] = [unit.reference for unit in units]
+        try:
+            result = self.metric.compute(predictions=predictions, **given, **self.settings)
+        except (TypeError, ValueError) as error:
+            if not self._computed:
+                raise
+            raise ValueError(name_columns(str(error), self._computed)) from error
+        columns = {name: self._by_unit(result[name], units) for name in self.names}
+        return rows_of(columns), result
+
+    @property
+    def names(self) -> list[str]:
+        """The results with an entry for each item."""
+        return ["scores", *(result.name for result in self.results)]
+
+    def _by_unit(self, values: list[Any], units: Sequence[Unit]) -> list[Any]:
         if self.items != TEXTS:
-            return result["scores"], result
-        scores = iter(result["scores"])
-        by_unit = [[next(scores) for _ in unit.texts] for unit in units]
-        return [
-            unit_scores[0] if unit.is_single else unit_scores for unit_scores, unit in zip(by_unit, units, strict=True)
-        ], result
-
-
-def _similarity(unit: Unit, key: str) -> Any:
-    """Read the matrix of a set from its row, or from the rows of its texts."""
-    # In CSV, a list is JSON.
-    values = [json.loads(value) if isinstance(value := row.get(key), str) else value for row in unit.rows]
-    is_matrix = len(values) == 1 and isinstance(values[0], list) and any(isinstance(line, list) for line in values[0])
-    return values[0] if is_matrix else values
+            return values
+        of_texts = iter(values)
+        return [next(of_texts) if unit.is_single else [next(of_texts) for _ in unit.texts] for unit in units]
 
 
 class Scores(Protocol):
     """Anything that scores units together."""
 
     def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the score of each unit, and the result of all."""
+        """Return the results of each unit, and the result of all."""
 
 
 def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
@@ -112,9 +190,18 @@ def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
     return make_batch(units, good, scores, result, failed)
 
 
+def open_metric(command: Command) -> Scorer:
+    """Load the metric in the process that scores."""
+    scorer = Scorer(command.metric, command.settings, command.columns)
+    if command.engine == "local" and not command.quiet:
+        scorer.show_progress()
+    return scorer
+
+
 def open_scorer(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
     """Load the metric, once in a process; returns the function that scores a batch."""
-    scorer = Scorer(job.command.metric, job.command.settings, job.command.similarity_key)
+    scorer = open_metric(job.command)
+    scorer.check()
 
     def work(item: tuple[list[Unit], int]) -> Batch:
         units, done = item

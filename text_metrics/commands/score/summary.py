@@ -1,43 +1,75 @@
-"""The summary of a scored file: the numbers of the whole, with the interval of the mean of the scores."""
+"""The summary of a scored file: the numbers of the whole, with the intervals of the means."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from text_metrics.commands.jobs.store import State, Store
-from text_metrics.metrics._core.core_results import MergedResult, UnitSums
+from text_metrics.metrics._core.core_results import Estimate, ItemResult, MergedResult, UnitSums
 
 
-def summarize(store: Store, score_key: str, level: float, bounds: tuple[float, float], state: State) -> dict[str, Any]:
-    """Merge the results of all batches, and find the interval of the mean of the scores.
+def summarize(store: Store, results: Sequence[tuple[str, ItemResult]], level: float, state: State) -> dict[str, Any]:
+    """Merge the results of all batches, and find the intervals of the means over items.
 
-    The texts of a row, or of rows that make a set, are not independent of each other: the interval is over rows.
+    The texts of a row, or of rows that make a set, are not independent of each other: the intervals are over rows, or
+    over the labels of rows.
 
     Parameters
     ----------
-    level : of the interval
-    bounds : range of the score
+    results : the columns of the results whose means have an interval, and these results; that of the scores first
+    level : of the intervals
     """
-    n_scores, sums = 0, UnitSums()
-    for _, rows in store.batches():
-        units = [[score for score in _flat(row[score_key]) if score is not None] for row in rows]
-        counts = np.array([len(scores) for scores in units if scores])
-        sums.add(np.array([sum(scores) for scores in units if scores]), counts)
-        n_scores += int(counts.sum())
-    estimate = sums.estimate()
+    means = [_Mean() for _ in results]
+    for part, rows in store.batches():
+        for mean, (key, _) in zip(means, results, strict=True):
+            mean.add([[value for value in _flat(row[key]) if value is not None] for row in rows], part.labels)
+    estimates = [mean.estimate() for mean in means]
     return {
         **MergedResult(state.merged).result(),
-        "n_scores": n_scores,
+        "n_scores": means[0].n_values,
         "n_texts": state.n_texts,
         "n_bad": state.n_bad,
         "n_incomplete": state.n_incomplete,
         "n_dropped": state.n_dropped,
         "confidence": level,
-        "confidence_interval": estimate.interval(level, bounds),
-        "n_units": estimate.n,
+        **{
+            f"{result.name.removesuffix('scores')}confidence_interval": estimate.interval(level, result.bounds)
+            for (_, result), estimate in zip(results, estimates, strict=True)
+            if result.bounds is not None
+        },
+        "n_units": estimates[0].n,
         "command": state.command,
     }
 
 
-def _flat(score: Any) -> list[Any]:
-    return score if isinstance(score, list) else [score]
+class _Mean:
+    """The mean of the values of all rows, whose units are rows or the labels of rows."""
+
+    def __init__(self) -> None:
+        self.n_values = 0
+        self._sums = UnitSums()
+        # The sum and the number of the values of each label.
+        self._of_labels: dict[Any, np.ndarray] = {}
+
+    def add(self, rows: Sequence[Sequence[float]], labels: Sequence[Any]) -> None:
+        """Add the values of each row; `labels` has one for each row, or is empty."""
+        sums = np.array([(sum(values), len(values)) for values in rows], dtype=np.float64).reshape(-1, 2)
+        self.n_values += int(sums[:, 1].sum())
+        if not labels:
+            self._add(sums)
+        for label, of_row in zip(labels, sums, strict=False):
+            self._of_labels[label] = self._of_labels.get(label, 0) + of_row
+
+    def estimate(self) -> Estimate:
+        """Return the mean; add nothing later."""
+        self._add(np.array(list(self._of_labels.values())).reshape(-1, 2))
+        return self._sums.estimate()
+
+    def _add(self, sums: np.ndarray) -> None:
+        has_values = sums[:, 1] > 0
+        self._sums.add(sums[has_values, 0], sums[has_values, 1])
+
+
+def _flat(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -5,8 +5,6 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-import torch
-
 from text_metrics.metrics._core.core_models import ModelFiles, find_device, find_transformer
 
 
@@ -22,12 +20,13 @@ class CausalModel(NamedTuple):
     model: Any
 
 
-def load_causal(model: str | os.PathLike[str], dtype: torch.dtype = torch.float32) -> CausalModel:
+def load_causal(model: str | os.PathLike[str], dtype: str = "float32") -> CausalModel:
     """Load a causal language model, on a GPU where there is one.
 
     Parameters
     ----------
     model : a folder, a GGUF file, a folder with one GGUF file, or an id on the Hugging Face Hub
+    dtype : name of a torch dtype
 
     Raises
     ------

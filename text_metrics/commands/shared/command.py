@@ -40,13 +40,18 @@ def command(main: Callable[..., int | None]) -> Callable[..., int]:
             return _end(describe_os_error(error))
         except ImportError as error:
             extra = _EXTRAS.get(error.name or "")
-            return _end(f'{error.name} is needed: pip install ".[{extra}]"' if extra else str(error))
+            return _end(f"{error.name} is needed: {install(extra)}" if extra else str(error))
         except ValueError as error:
             return _end(str(error))
         except KeyboardInterrupt:
             return _end("Interrupted.", EXIT_INTERRUPTED)
 
     return run
+
+
+def install(extra: str) -> str:
+    """Return the command that installs an extra of this package, from any folder."""
+    return f'pip install "text-metrics[{extra}]"'
 
 
 def describe_os_error(error: OSError) -> str:

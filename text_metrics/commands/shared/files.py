@@ -18,13 +18,40 @@ from typing import Any, BinaryIO, NamedTuple
 LONGEST_LINE = 2**28
 LARGEST_FILE = 2**30
 _AT_ONCE = 2**16
+# The compressions that are read, by suffix, as pyarrow names them.
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _QUOTED, _LINE_END = re.compile(rb'"[^"]*"'), re.compile(rb"\r\n?|\n")
+# What a file is that does not begin as text, and what to do about it.
+_OTHER_FORMATS = {
+    b"\x1f\x8b": "a gzip file: decompress it",
+    b"\x28\xb5\x2f\xfd": "a Zstandard file: decompress it",
+    b"\xfd7zXZ": "an xz file: decompress it",
+    b"PK\x03\x04": "a zip archive or an Excel workbook: extract it, or save it as CSV in UTF-8",
+    b"PAR1\x15": "a Parquet file: give it the extension .parquet",
+    b"\xff\xfe": "text in UTF-16: save it in UTF-8",
+    b"\xfe\xff": "text in UTF-16: save it in UTF-8",
+}
 _KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", object: "a value"}
+
+
+def decompressed_name(path: Path) -> Path:
+    """Return the name of a file without the suffix of its compression."""
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+
+
+def _open_raw(path: Path) -> Any:
+    """Open a file to read bytes without a buffer, decompressed."""
+    codec = COMPRESSIONS.get(path.suffix.lower())
+    if codec is None:
+        return path.open("rb", buffering=0)
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(path.open("rb"), codec)
 
 
 @contextmanager
 def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
-    """Open a file to read bytes.
+    """Open a file to read bytes; those of a .gz or .zst file are decompressed.
 
     Raises
     ------
@@ -32,10 +59,17 @@ def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
         If it cannot be read; it names the file.
     """
     try:
-        with io.BufferedReader(path.open("rb", buffering=0), _AT_ONCE) as file:
+        with io.BufferedReader(_open_raw(path), _AT_ONCE) as file:
             yield file
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def check_text(start: bytes, path: Path) -> None:
+    """Raise a ValueError that names the format of a file if its first bytes are not those of text in UTF-8."""
+    for magic, kind in _OTHER_FORMATS.items():
+        if start.startswith(magic):
+            raise ValueError(f"{path} is {kind}.")
 
 
 def split_lines(file: io.BufferedReader, path: Path) -> Iterator[bytes]:
@@ -44,9 +78,11 @@ def split_lines(file: io.BufferedReader, path: Path) -> Iterator[bytes]:
     Raises
     ------
     ValueError
-        If a line is too long; it names the line.
+        If it is not text, or a line is too long; it names the line.
     """
-    first_end = _LINE_END.search(_QUOTED.sub(b"", file.peek(_AT_ONCE)))
+    start = file.peek(_AT_ONCE)
+    check_text(start, path)
+    first_end = _LINE_END.search(_QUOTED.sub(b"", start))
     is_old = first_end is not None and first_end[0] == b"\r"
     lines = _old_lines(file) if is_old else iter(lambda: file.readline(LONGEST_LINE), b"")
     for number, line in enumerate(lines, 1):
@@ -150,6 +186,7 @@ def read_text(path: Path) -> str:
         data = file.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
         raise ValueError(f"{path} is larger than {LARGEST_FILE:,} bytes.")
+    check_text(data, path)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

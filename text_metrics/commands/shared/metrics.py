@@ -3,6 +3,7 @@
 from typing import Any
 
 from text_metrics import METRICS, load
+from text_metrics.metrics._core.core_settings import suggest
 
 
 def load_metric(name: str) -> Any:
@@ -21,5 +22,6 @@ def load_metric(name: str) -> Any:
         return evaluate.load(name)
     except Exception as error:  # many kinds, from the file system to the Hub's client
         raise ValueError(
-            f"metric {name!r} is not one of {', '.join(METRICS)}, and cannot be loaded: {str(error).splitlines()[0]}"
+            f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}, and modules of "
+            f"`evaluate`: {str(error).splitlines()[0]}"
         ) from error

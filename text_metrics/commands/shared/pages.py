@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Table = list[list[str]]
 
 _LONG = 60
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """
 :root { color-scheme: light dark }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem }
@@ -24,6 +25,7 @@ table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabula
 th, td { padding: .2rem .6rem; text-align: left; border-bottom: 1px solid #8885; white-space: nowrap }
 td.long { white-space: normal; overflow-wrap: anywhere }
 img { max-width: 100%; background: white }
+.skip:not(:focus) { position: absolute; left: -100vw }
 """
 
 
@@ -47,13 +49,18 @@ def html_picture(title: str, svg: str) -> str:
     return f'<img alt="{markup.escape(title)}" src="data:image/svg+xml;base64,{data}">'
 
 
-def html_page(title: str, introduction: Sequence[str], body: str) -> str:
-    """Format a page with a title, some paragraphs and a body of HTML."""
+def html_page(title: str, introduction: Sequence[str], body: str, style: str = _STYLE) -> str:
+    """Format a page with a title, some paragraphs and a body of HTML; it runs no script and loads no other file.
+
+    `style` is the CSS of the page.
+    """
     opening = "".join(f"<p>{paragraph}</p>" for paragraph in introduction)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        '<meta name="viewport" content="width=device-width">'
-        f"<style>{_STYLE}</style></head><body><h1>{title}</h1>{opening}{body}</body></html>\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<style>{style}</style></head><body><a class="skip" href="#main">Skip to the content</a>'
+        f'<header><h1>{title}</h1>{opening}</header><main id="main" tabindex="-1">{body}</main></body></html>\n'
     )
 
 

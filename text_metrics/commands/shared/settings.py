@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.shared.outputs import module_files
+from text_metrics.metrics._core.core_settings import suggest
 
 # The settings of the encoder that a command takes.
 ENCODER = ("model", "precision", "long_texts", "batch_size", "device", "cache_dir")
@@ -50,7 +51,8 @@ def check_names(settings: Iterable[str], names: Sequence[str], owner: str) -> No
     """Raise a ValueError for a setting that is not among the names that the owner has."""
     for name in settings:
         if name not in names:
-            raise ValueError(f"--setting {name}: {owner} has no such setting. It has {', '.join(names)}.")
+            hint = suggest(name, names)
+            raise ValueError(f"--setting {name}: {owner} has no such setting{hint} It has {', '.join(names)}.")
 
 
 def paths_of(settings: Mapping[str, Any]) -> list[str | Path]:

@@ -1,13 +1,16 @@
-"""Significance tests of the difference of two paired scores."""
+"""Significance tests of the difference of two paired scores, and what many tests and their power require."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from scipy.stats import t
 
-from text_metrics.metrics._core.core_results import Estimate
+from text_metrics.metrics._core.core_results import UNBOUNDED, Estimate
 
 RESAMPLES = 9999
 _SEED = 0
 _DRAWN_AT_ONCE = 4_000_000
+POWER = 0.8
 
 
 def randomization_p(differences: np.ndarray, resamples: int = RESAMPLES) -> float:
@@ -57,6 +60,52 @@ def mean_p(difference: Estimate) -> float | None:
     float in [0, 1]; None if there are fewer than two units, or if they are equal and not 0
     """
     if difference.error > 0:
+        from scipy.stats import t
+
         statistics = (difference.value / difference.error, difference.transformed_t())
         return float(max(2 * t.sf(np.abs(statistics), difference.n - 1)))
     return 1.0 if difference.error == 0 and difference.value == 0 else None
+
+
+def mean_test(difference: Estimate, level: float) -> dict[str, Any]:
+    """Return a mean difference with its confidence interval and the p-value of the hypothesis that it is 0."""
+    interval = difference.interval(level, UNBOUNDED)
+    return {"mean": difference.value, "interval": interval, "p": mean_p(difference)}
+
+
+def holm(values: Sequence[float | None]) -> list[float | None]:
+    """Adjust the p-values of several tests, so that a true hypothesis is seldom rejected in any of them.
+
+    Parameters
+    ----------
+    values : p-values; None for a test that is undefined, which does not count
+
+    Returns
+    -------
+    list of the adjusted p-values, in [0, 1], in order; below a level if Holm's step-down procedure rejects at it
+
+    References
+    ----------
+    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scand. J. Stat. 6, 65-70.
+    """
+    known = [i for i, value in enumerate(values) if value is not None]
+    ordered = sorted(known, key=lambda i: (values[i], i))
+    adjusted: list[float | None] = [None] * len(values)
+    largest = 0.0
+    for rank, i in enumerate(ordered):
+        largest = max(largest, min(1.0, (len(known) - rank) * float(values[i] or 0.0)))
+        adjusted[i] = largest
+    return adjusted
+
+
+def smallest_difference(difference: Estimate, level: float) -> float:
+    """Return the smallest true mean difference that the test of this many units rejects with a probability of 80 %.
+
+    It is (t_(1 + level)/2 + t_0.8) standard errors, with Student's t of n - 1 degrees of freedom: an approximation of
+    the noncentral t that is slightly too large for few units.
+    """
+    # Its import takes a second.
+    from scipy.stats import t
+
+    degrees = difference.n - 1
+    return float((t.ppf((1 + level) / 2, degrees) + t.ppf(POWER, degrees)) * difference.error)

@@ -1,0 +1,203 @@
+"""The door of a demo's server: the routes that exist, and bounds on requests and on what one client has open."""
+
+import asyncio
+import contextlib
+import functools
+import ipaddress
+import json
+from collections import Counter
+from typing import Any
+from urllib.parse import parse_qsl
+
+from fastapi.responses import JSONResponse
+from starlette.requests import ClientDisconnect
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .errors import UNFIT, log_place
+
+# Every route of Gradio that a demo needs; to all others it answers 404. A route is added here only after a look at what
+# it stores and whom it serves: tests/test_spaces_hostile.py lists those that are refused.
+ROUTES = {
+    "/": "GET HEAD",
+    "/config": "GET",
+    "/config/": "GET",
+    "/favicon.ico": "GET",
+    "/robots.txt": "GET",
+    "/theme.css": "GET",
+    "/assets/{path:path}": "GET",
+    "/static/{path:path}": "GET",
+    "/gradio_api/theme.css": "GET",
+    "/gradio_api/startup-events": "GET",
+    "/gradio_api/app_id": "GET",
+    "/gradio_api/info": "GET",
+    "/gradio_api/info/": "GET",
+    "/gradio_api/heartbeat/{session_hash}": "GET",
+    "/gradio_api/queue/data": "GET",
+    "/gradio_api/queue/join": "POST",
+    "/gradio_api/run/{api_name}": "POST",
+    "/gradio_api/cancel": "POST",
+    "/gradio_api/reset": "POST",
+    "/gradio_api/upload": "POST",
+    "/gradio_api/call/{api_name}": "POST",
+    "/gradio_api/call/v2/{api_name}": "POST",
+    "/gradio_api/call/{api_name}/{event_id}": "GET",
+    "/gradio_api/call/v2/{api_name}/{event_id}": "GET",
+    "/gradio_api/mcp": "POST",
+    "/gradio_api/mcp/": "POST",
+    "/gradio_api/mcp/schema": "GET",
+}
+# Of these a client may have few open: every POST, and the routes that answer until their client leaves.
+_STREAMS = ("/gradio_api/heartbeat/", "/gradio_api/queue/data", "/gradio_api/call/")
+CLIENT_REQUESTS, REQUESTS = 60, 600
+BODY_SECONDS = 60
+
+_PATTERNS = [(compile_path(path)[0], methods.split()) for path, methods in ROUTES.items()]
+
+
+class Door:
+    """ASGI middleware that refuses unknown routes, large bodies and too many requests, and logs no error's message.
+
+    `readers` counts, for each session, the open requests that read its results.
+    """
+
+    def __init__(self, app: ASGIApp, body_bytes: int, readers: Counter[str]) -> None:
+        self.app, self.body_bytes, self.readers = app, body_bytes, readers
+        self.open: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close"})
+        else:
+            with contextlib.suppress(ClientDisconnect):
+                await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path, method = scope["path"], scope["method"]
+        matches = [(match, methods) for pattern, methods in _PATTERNS if (match := pattern.match(path))]
+        allowed = [match for match, methods in matches if method in methods]
+        if not allowed:
+            text = "The method is not allowed." if matches else "There is nothing at this address."
+            await refusal(text, 405 if matches else 404)(scope, receive, send)
+            return
+        if method != "POST" and not path.startswith(_STREAMS):
+            await self._pass_on(scope, receive, send)
+            return
+        client = client_of(scope)
+        if self.open[client] >= CLIENT_REQUESTS or self.open.total() >= REQUESTS:
+            text = f"Too many requests are open: the limit is {CLIENT_REQUESTS} for each address, {REQUESTS} in all."
+            await refusal(text, 429)(scope, receive, send)
+            return
+        session = _session(scope, allowed[0].groupdict())
+        self.open[client] += 1
+        self.readers[session] += method == "GET"
+        try:
+            if method == "POST":
+                await self._pass_body_on(scope, receive, send)
+            else:
+                await self._pass_on(scope, receive, send)
+        finally:
+            _decrease(self.open, client, 1)
+            _decrease(self.readers, session, method == "GET")
+
+    async def _pass_body_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on when all of its body is there, so that an aborted request does nothing."""
+        try:
+            body = await asyncio.wait_for(_read(receive, self.body_bytes), BODY_SECONDS)
+            if "/mcp" in scope["path"]:
+                json.loads(body)
+        except TimeoutError:
+            text = f"The request took longer than {BODY_SECONDS} seconds."
+            await refusal(text, 408)(scope, receive, send)
+        except _TooLargeError:
+            text = f"The request is too large: the limit is {self.body_bytes:,} bytes."
+            await refusal(text, 413)(scope, receive, send)
+        except (ValueError, RecursionError):
+            await refusal(UNFIT, 400)(scope, receive, send)
+        else:
+            messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+            async def replay() -> Message:
+                return messages.pop() if messages else await receive()
+
+            await self._pass_on(scope, replay, send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the app; it sees the address of the client in place of what the client says about it."""
+        headers = [header for header in scope["headers"] if header[0] != b"x-forwarded-for"]
+        scope = {**scope, "headers": [*headers, (b"x-forwarded-for", _host(scope).encode())]}
+        is_begun = False
+
+        async def send_noted(message: Message) -> None:
+            nonlocal is_begun
+            is_begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_noted)
+        except Exception as error:
+            log_place(error)
+            if is_begun:
+                # Gradio has written the error into the stream, and leaves it without an end.
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            else:
+                await refusal(UNFIT, 400)(scope, receive, send)
+
+
+class _TooLargeError(Exception):
+    """The body exceeds the limit."""
+
+
+async def _read(receive: Receive, most: int) -> bytes:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body += message.get("body", b"")
+        if len(body) > most:
+            raise _TooLargeError
+        if not message.get("more_body"):
+            return bytes(body)
+
+
+def _decrease(counts: Counter[str], key: str, n: int) -> None:
+    counts[key] -= n
+    if counts[key] <= 0:
+        del counts[key]
+
+
+def _session(scope: Scope, names: dict[str, str]) -> str:
+    names = dict(parse_qsl(scope["query_string"].decode("latin-1"))) | names
+    return names.get("event_id") or names.get("session_hash", "")
+
+
+def _host(scope: Any) -> str:
+    return (scope.get("client") or ("unknown",))[0]
+
+
+def client_of(scope: Any) -> str:
+    """Return what stands for the client of a request: its IPv4 address, or the 64 bits of its IPv6 network.
+
+    The server has put the address that its trusted proxies report in place of their own.
+    """
+    return _network(_host(scope))
+
+
+@functools.lru_cache(10_000)
+def _network(host: str) -> str:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.version == 6 and address.ipv4_mapped is None:
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+def refusal(text: str, status: int, headers: dict[str, str] | None = None) -> JSONResponse:
+    """Return a refusal with its reason, under both names that Gradio's clients read."""
+    return JSONResponse({"error": text, "detail": text}, status, headers)

@@ -1,0 +1,121 @@
+"""Rewards by the sizes of classes, and their form for verl."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from text_metrics.integrations.verl import for_verl
+
+TEXTS = ["ax", "ay", "b", "az", "c", "d", "c", "c"]
+# (n - size) / (n - 1) and 1 / size, of a a b a and c d c c.
+DISTINCT = [1 / 3, 1 / 3, 1, 1 / 3, 1 / 3, 1, 1 / 3, 1 / 3]
+INVERSE = [1 / 3, 1 / 3, 1, 1 / 3, 1 / 3, 1, 1 / 3, 1 / 3]
+BY_LETTER = {"kernel": "classes", "same": lambda left, right: [a[0] == b[0] for a, b in zip(left, right, strict=True)]}
+
+
+def rate(completions, **columns):
+    return [None if text == "d" else 0.5 for text in completions]
+
+
+def make(load, reward, set_size=4, quality=None, **settings):
+    return load("vendi_embed").for_rewards(set_size, reward, quality, **(BY_LETTER | settings))
+
+
+def test_rewards_by_hand(load):
+    for size, texts, distinct, inverse in (
+        (4, TEXTS, DISTINCT, INVERSE),
+        (2, ["ax", "ay", "ax", "b"], [0, 0, 1, 1], [0.5, 0.5, 1, 1]),
+        (5, list("aaaab"), [0.25] * 4 + [1], [0.25] * 4 + [1]),
+        (5, list("aabbc"), [0.75] * 4 + [1], [0.5] * 4 + [1]),
+    ):
+        assert make(load, "distinct_share", size)(completions=texts) == pytest.approx(distinct)
+        assert make(load, "inverse_class_size", size)(completions=texts) == pytest.approx(inverse)
+
+
+def test_duplicates_are_ranked_where_contributions_are_not(load):
+    texts = list("aabbbc")
+    contributions = make(load, "contribution", 6, q=0)(completions=texts)
+    assert contributions == [0, 0, 0, 0, 0, 1]
+    for reward in ("distinct_share", "inverse_class_size"):
+        a, _, b, *_, c = make(load, reward, 6)(completions=texts)
+        assert b < a < c
+
+
+@pytest.mark.parametrize("measure", ["distinct_share", "inverse_class_size"])
+def test_times_quality(load, measure):
+    plain = make(load, measure)(completions=TEXTS)
+    reward = make(load, f"quality_times_{measure}", quality=rate)
+    expected = [None if text == "d" else value / 2 for text, value in zip(TEXTS, plain, strict=True)]
+    assert reward(completions=TEXTS, prompts=["p"] * 4 + ["q"] * 4) == expected
+    assert reward.__name__ == f"vendi_embed_quality_times_{measure}"
+    assert reward.signature.endswith(f"|reward:quality_times_{measure}|quality:custom(rate)")
+    logged = []
+    reward(completions=TEXTS, log_metric=lambda name, value: logged.append((name, value)))
+    assert [name for name, _ in logged] == ["vendi_embed", "vendi_embed"]
+
+
+def test_mistakes_are_named(load):
+    metric = load("vendi_embed")
+    with pytest.raises(ValueError, match="reward='distinct_share' needs kernel='classes'"):
+        metric.for_rewards(4, "distinct_share")
+    with pytest.raises(ValueError, match=r"reward='distinct_share' needs a set_size of at least 2\. Got 1"):
+        make(load, "distinct_share", 1)
+    with pytest.raises(ValueError, match="reward='quality_times_distinct_share' needs quality"):
+        make(load, "quality_times_distinct_share")
+    with pytest.raises(ValueError, match="pass reward='quality_times_inverse_class_size'"):
+        make(load, "inverse_class_size", quality=rate)
+    with pytest.raises(ValueError, match=r"reward must be one of 'contribution', 'quality_times_contribution'\. Got"):
+        load("chamfer_diversity").for_rewards(4, "distinct_share")
+
+
+def call_as_verl(compute_score, solution_strs, uids, **reward_kwargs):
+    """Call with the keywords of verl's BatchRewardManager, and arrays of objects as it holds them."""
+    n = len(solution_strs)
+    extra = np.array([{"uid": uid, "index": i} for i, uid in enumerate(uids)], dtype=object)
+    return compute_score(
+        data_sources=np.array(["stories"] * n, dtype=object),
+        solution_strs=solution_strs,
+        ground_truths=[None] * n,
+        extra_infos=extra,
+        **reward_kwargs,
+    )
+
+
+def test_verl_batches_are_grouped_by_uid(load):
+    compute_score = for_verl(make(load, "distinct_share"))
+    names = list(inspect.signature(compute_score).parameters)
+    assert names[:4] == ["data_sources", "solution_strs", "ground_truths", "extra_infos"]
+    uids = ["p"] * 4 + ["q"] * 4
+    for order in (range(8), [0, 4, 1, 5, 2, 6, 3, 7], [7, 2, 0, 5, 6, 1, 3, 4]):
+        scores = call_as_verl(compute_score, [TEXTS[i] for i in order], [uids[i] for i in order])
+        assert scores == pytest.approx([DISTINCT[i] for i in order])
+        assert all(type(score) is float for score in scores)
+
+
+def test_verl_passes_what_a_quality_reads(load):
+    seen = {}
+
+    def verify(completions, **columns):
+        seen.update(columns, completions=completions)
+        return [1.0] * len(completions)
+
+    compute_score = for_verl(make(load, "quality_times_distinct_share", 2, verify))
+    assert call_as_verl(compute_score, ["a", "b", "a", "c"], ["p", "q", "p", "q"], scale=3) == [0, 1, 0, 1]
+    assert seen["completions"] == ["a", "a", "b", "c"]
+    assert seen["prompts"] == ["p", "p", "q", "q"]
+    assert [extra["index"] for extra in seen["extra_info"]] == [0, 2, 1, 3]
+    assert seen["ground_truth"] == [None] * 4
+    assert seen["data_source"] == ["stories"] * 4
+    assert seen["scale"] == 3
+
+
+def test_verl_batches_that_cannot_be_scored(load):
+    compute_score = for_verl(make(load, "distinct_share", 2))
+    message = r"set_size=2 must be verl's number of responses to a prompt, rollout.n. Got 4 responses with uid='p'"
+    with pytest.raises(ValueError, match=message):
+        call_as_verl(compute_score, list("abcd"), ["p"] * 4)
+    with pytest.raises(ValueError, match=r"extra_infos\[0\] has no 'group', which says to which prompt"):
+        call_as_verl(for_verl(make(load, "distinct_share", 2), key="group"), list("ab"), ["p"] * 2)
+    with pytest.raises(ValueError, match=r"solution_strs\[1\] has no rating"):
+        call_as_verl(for_verl(make(load, "quality_times_distinct_share", 2, rate)), list("ad"), ["p"] * 2)

@@ -1,0 +1,421 @@
+"""--column of score, compare and choose: arguments that are given for sets or texts, from columns of files."""
+
+import csv
+import json
+import random
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.commands import run_command
+from tests.conftest import SETS
+from tests.files import read_jsonl, write_jsonl
+from tests.test_score import outputs
+from tests.test_vendi_classes import nli_models as nli_models
+from text_metrics import METRICS
+from text_metrics.commands.jobs.store import Store
+from text_metrics.commands.score import main as score
+from text_metrics.commands.score.scoring import _OPTIONS
+from text_metrics.metrics._core.core_settings import CALL, never
+
+# The words of the models that only tests have.
+WORDY = [["cab", "dad fed", "add", "bee"], ["deaf", "face", "bad bee"], ["fade", "ace", "cab", "bee"]]
+PEOPLE = [[{"text": "a dog", "cluster": "c0"}, {"text": "the sea", "cluster": "c1"}]] * len(SETS)
+
+
+def pytest_generate_tests(metafunc):
+    if "argument" in metafunc.fixturenames:
+        from text_metrics import load
+
+        pairs = [
+            (name, argument)
+            for name in METRICS
+            for argument, declared in load(name).settings.declared().items()
+            if declared.given != CALL and declared.needs not in _OPTIONS and declared.merges_batches is not never
+        ]
+        metafunc.parametrize(("name", "argument"), pairs, ids=["-".join(pair) for pair in pairs])
+
+
+def settings_for(argument, nli_models):
+    """The settings without which an argument has no effect."""
+    return {
+        "classes": {"kernel": "classes"},
+        "log_probs": {"kernel": "classes"},
+        "contexts": {"kernel": "classes", "same": f"nli:{nli_models[0]}"},
+        "labels": {"matcher": "human"},
+    }.get(argument, {})
+
+
+def values_for(declared, sets):
+    """Valid values of an argument for each set, as its declaration says."""
+    rng = np.random.default_rng(0)
+    if declared.given in ("set", "question"):
+        return ["abba" if i % 2 else "cab" for i in range(len(sets))]
+    if declared.given == "pair of texts":
+        return [np.eye(len(members)).tolist() for members in sets]
+    if declared.concatenated:
+        return [rng.normal(size=(len(members), 3)).tolist() for members in sets]
+    if declared.numbers:
+        sign = 1 if declared.numbers[1] > 0 else -1
+        return [[sign / len(members)] * len(members) for members in sets]
+    labels = {text: f"c{i % 2}" for i, text in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
+    return [[labels[text] for text in members] for members in sets]
+
+
+def as_words(settings, columns):
+    pairs = [("--setting", f"{name}={json.dumps(value)}") for name, value in settings.items()]
+    pairs += [("--column", f"{argument}={column}") for argument, column in columns.items()]
+    return [word for pair in pairs for word in pair]
+
+
+def score_words(data, metric, *more, out="out.jsonl", size=5):
+    words = [data, "--metric", metric, "--text-key", "texts", "--out", data.parent / out, "--batch-size", size]
+    return [str(word) for word in [*words, "--quiet", *more]]
+
+
+def write_sets(path, rows):
+    """Write rows of sets; as Parquet with types, as CSV with JSON in its cells."""
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            for row in rows:
+                writer.writerow({k: v if isinstance(v, str) else json.dumps(v) for k, v in row.items()})
+    else:
+        write_jsonl(path, rows)
+    return path
+
+
+def of_single_texts(rows, keys):
+    """One row for each text of a set, with the key of its set."""
+    return [
+        {"key": f"k{i}", **{name: value[j] if name in keys else value for name, value in row.items()}}
+        for i, row in enumerate(rows)
+        for j in range(len(row["texts"]))
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:people's clusters are not used")
+@pytest.mark.parametrize("kind", ["csv", "parquet", "single.csv"])
+def test_a_column_is_the_argument(load, nli_models, tmp_path, name, argument, kind):
+    metric = load(name)
+    declared = metric.settings.declared()[argument]
+    sets = WORDY if argument == "contexts" else [members for members in SETS if len(members) > 2]
+    values = values_for(declared, sets)
+    settings = settings_for(argument, nli_models)
+    given = {argument: list(chain.from_iterable(values)) if declared.concatenated else values}
+    rows = [{"texts": members, "v": value} for members, value in zip(sets, values, strict=True)]
+    more = []
+    if metric.items == "questions":
+        given["references"] = PEOPLE[: len(sets)]
+        rows = [{**row, "people": people} for row, people in zip(rows, PEOPLE, strict=False)]
+        more = ["--reference-key", "people"]
+    expected = metric.compute(predictions=sets, **given, **settings)
+    if kind.startswith("single"):
+        rows = of_single_texts(rows, {"texts"} if declared.given in ("set", "question") else {"texts", "v"})
+        more += ["--group-key", "key"]
+    data = write_sets(tmp_path / f"data.{kind}", rows)
+    assert score.main(score_words(data, name, *more, *as_words(settings, {argument: "v"}))) == 0
+    written = read_jsonl(tmp_path / "out.jsonl")
+    assert [row[name] for row in written] == pytest.approx(expected["scores"], abs=1e-9)
+    summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
+    assert summary["signature"] == expected["signature"]
+    for key, value in expected.items():
+        if isinstance(value, float):
+            assert summary[key] == pytest.approx(value, abs=1e-9)
+    for result in metric.item_results:
+        if result.name in expected:
+            assert [row[result.name] for row in written] == expected[result.name]
+
+
+REWARDED = [
+    {"prompt": f"p{i // 2}", "generations": members, "reward": [round(0.9 - 0.2 * j, 3) for j in range(len(members))]}
+    for i, members in enumerate([*SETS, *SETS[::-1]])
+]
+CLASSES = {"kernel": "classes", "q": 0, "patience": 0.8, "contributions": True, "min_quality": 0.4}
+
+
+@pytest.mark.parametrize(
+    ("source", "out"), [("data.jsonl", "out.parquet"), ("data.parquet", "out.csv"), ("data.parquet", "out.parquet")]
+)
+def test_all_results_of_items_are_columns(load, tmp_path, source, out):
+    rows = [{"texts" if name == "generations" else name: value for name, value in row.items()} for row in REWARDED]
+    data = write_sets(tmp_path / source, rows)
+    columns = {"quality": "reward", "confidence_by": "prompt"}
+    assert score.main(score_words(data, "vendi_embed", *as_words(CLASSES, columns), out=out)) == 0
+    metric = load("vendi_embed")
+    given = {"quality": [row["reward"] for row in rows], "predictions": [row["texts"] for row in rows]}
+    expected = metric.compute(**given, **CLASSES, confidence=0.95, confidence_by=[row["prompt"] for row in rows])
+    summary = json.loads((tmp_path / f"{out}.summary.json").read_text())
+    for key in ("utility", "quality_vendi_embed", "vendi_embed"):
+        assert summary[key] == pytest.approx(expected[key])
+    for key in ("confidence_interval", "quality_confidence_interval", "utility_confidence_interval"):
+        assert summary[key] == pytest.approx(expected[key])
+    assert summary["n_units"] == 5
+    if out.endswith("csv"):
+        with (tmp_path / out).open(newline="") as file:
+            written = [
+                {name: json.loads(cell) for name, cell in row.items() if name != "prompt"}
+                for row in csv.DictReader(file)
+            ]
+    else:
+        written = pq.read_table(tmp_path / out).to_pylist()
+    names = [result.name for result in metric.item_results]
+    assert names == ["quality_scores", "utility_scores", "contributions", "quality_contributions", "n_counted"]
+    for name in names:
+        assert [row[name] for row in written] == expected[name]
+    if out.endswith("parquet"):
+        types = pq.read_schema(tmp_path / out)
+        assert types.field("n_counted").type == pa.int64()
+        assert types.field("contributions").type.value_type == pa.float64()
+
+
+def test_classes_by_entailment_with_rewards_and_questions(load, nli_models, tmp_path):
+    rewards = [[0.9, 0.1, 0.5, 0.4], [0.2, 0.3, 1], [1, 0, 0.5, 0.5]]
+    rows = [
+        {"prompt": prompt, "texts": members, "reward": of_set}
+        for prompt, members, of_set in zip(["cab", "bee", "cab"], WORDY, rewards, strict=True)
+    ]
+    settings = {"kernel": "classes", "same": f"nli:{nli_models[0]}", "q": 0, "patience": 0.8}
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    words = score_words(data, "vendi_embed", *as_words(settings, {"quality": "reward", "contexts": "prompt"}))
+    assert score.main(words) == 0
+    contexts = [row["prompt"] for row in rows]
+    expected = load("vendi_embed").compute(predictions=WORDY, quality=rewards, contexts=contexts, **settings)
+    written = read_jsonl(tmp_path / "out.jsonl")
+    assert [row["vendi_embed"] for row in written] == expected["scores"]
+    assert [row["utility_scores"] for row in written] == expected["utility_scores"]
+
+
+def test_labels_of_rows_of_several_texts(load, tmp_path):
+    rows = [{"prompt": f"p{i % 2}", "texts": members} for i, members in enumerate(SETS)]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert score.main(score_words(data, "gruen", "--column", "confidence_by=prompt")) == 0
+    texts = [(text, row["prompt"]) for row in rows for text in row["texts"]]
+    predictions, labels = map(list, zip(*texts, strict=True))
+    expected = load("gruen").compute(predictions=predictions, confidence=0.95, confidence_by=labels)
+    summary = json.loads((tmp_path / "out.jsonl.summary.json").read_text())
+    assert summary["confidence_interval"] == pytest.approx(expected["confidence_interval"])
+    assert summary["n_units"] == 2
+
+
+def sampled_calls(name):
+    """Calls of a metric that together return all its results of items."""
+    texts = [text for members in SETS for text in members]
+    quality = [[0.5] * len(members) for members in SETS]
+    return {
+        "gruen": [{"predictions": texts}],
+        "probeval": [{"predictions": SETS, "references": PEOPLE, "details": True}],
+        "self_bleu": [{"predictions": SETS, "aggregate": "sentence", "repetition": True}],
+        "chamfer_diversity": [{"predictions": SETS, "quality": quality, "contributions": True, "min_quality": 0.2}],
+        "vendi_embed": [
+            {"predictions": SETS, "quality": quality, "q": [0, 1], **CLASSES, "details": True},
+            {"predictions": SETS, "groups": [list("abba")[: len(members)] for members in SETS]},
+        ],
+    }[name]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_results_of_items_are_declared(load, name):
+    metric = load(name)
+    calls = sampled_calls(name)
+    assert {need for one in metric.item_results for need in one.needs} <= set().union(*calls)
+    for call in calls:
+        call = {**call, "q": 0} if "q" in call else call
+        result = metric.compute(**call)
+        n_items = len(result["scores"])
+        lists = {key for key, value in result.items() if isinstance(value, list) and len(value) == n_items}
+        declared = [item for item in metric.item_results if all(need in call for need in item.needs)]
+        assert lists - {"scores", "details"} == {one.name for one in declared}
+        for one in declared:
+            values = result[one.name]
+            assert all(isinstance(value, list) for value in values) == one.of_texts
+            flat = list(chain.from_iterable(values)) if one.of_texts else values
+            assert {type(value) for value in flat if value is not None} == {int if one.is_count else float}
+            # Without any of the settings that it needs, it is not there.
+            for need in one.needs:
+                dropped = {key: value for key, value in call.items() if key != need}
+                if need == "quality":
+                    dropped = {key: value for key, value in dropped.items() if key not in ("min_quality", "patience")}
+                assert one.name not in metric.compute(**dropped)
+
+
+BAD = [
+    ({"reward": None}, "has no 'reward', the column of quality"),
+    ({"reward": [0.5]}, "'reward' must be a list of 4 values, one for each text, for quality. Got 1 of them"),
+    ({"reward": 0.5}, "'reward' must be a list of 4 values, one for each text, for quality. Got float 0.5"),
+    (
+        {"reward": [0.5, 2, 0.5, 0.5]},
+        "'reward' of text 1 must be a number in [0, 1], for quality. Got int 2",
+    ),
+    ({"reward": [0.5, None, 0.5, 0.5]}, "'reward' of text 1 must be a number in [0, 1], for quality. Got None"),
+    ({"share": [0.5] * 4}, "weights must sum to 1 over the texts of a set. Those of set 0 sum to 2. weights is column"),
+    ({"label": ["a", "b", True, "a"]}, "'label' of text 2 must be a string or an integer, for classes. Got bool True"),
+    ({"prompt": ["p"]}, "'prompt' must be a string or an integer, for confidence_by. Got list ['p']"),
+]
+
+
+def test_rows_without_a_valid_value_are_set_aside(tmp_path, capsys):
+    good = {"texts": SETS[0], "reward": [0.5] * 4, "share": [0.25] * 4, "label": list("abab"), "prompt": "p"}
+    rows = [good, *({**good, **change} for change, _ in BAD), {**good, "prompt": 3}]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    columns = {"quality": "reward", "weights": "share", "classes": "label", "confidence_by": "prompt"}
+    words = score_words(data, "vendi_embed", *as_words({"kernel": "classes"}, columns), size=8)
+    assert score.main(words) == score.EXIT_BAD_ROWS
+    bad = read_jsonl(tmp_path / "out.jsonl.bad.jsonl")
+    assert [row["row"] for row in bad] == list(range(2, len(BAD) + 2))
+    for row, (_, message) in zip(bad, BAD, strict=True):
+        assert message in row["error"]
+    assert f"data.jsonl, row 2: {BAD[0][1]}" in capsys.readouterr().err
+    assert len(read_jsonl(tmp_path / "out.jsonl")) == 2
+
+
+def test_rows_of_a_set_share_what_the_set_has(tmp_path, nli_models):
+    rows = [{"key": i // 2, "texts": text, "ask": "cab"} for i, text in enumerate([*WORDY[0], *WORDY[1], "ace"])]
+    rows[1]["ask"] = None
+    rows[3]["ask"] = "bee"
+    rows[4]["ask"] = rows[5]["ask"] = None
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    more = as_words(settings_for("contexts", nli_models), {"contexts": "ask"})
+    assert score.main(score_words(data, "vendi_embed", "--group-key", "key", *more)) == score.EXIT_BAD_ROWS
+    assert [row["key"] for row in read_jsonl(tmp_path / "out.jsonl")] == [0, 3]
+    errors = {row["row"]: row["error"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")}
+    assert errors[4] == "'ask' is not that of row 3, in the same set"
+    assert errors[5] == "has no 'ask'"
+    assert errors.keys() == {3, 4, 5, 6}
+
+
+def test_a_resumed_job_gives_the_same(tmp_path, monkeypatch):
+    rng = random.Random(0)
+    rows = [{**row, "reward": [rng.random() for _ in row["generations"]]} for row in REWARDED]
+    words = {}
+    for folder in ("whole", "resumed"):
+        (tmp_path / folder).mkdir()
+        data = write_jsonl(tmp_path / folder / "data.jsonl", rows)
+        words[folder] = score_words(data, "vendi_embed", *as_words(CLASSES, {"quality": "reward"}), size=9)
+        words[folder][words[folder].index("texts")] = "generations"
+        words[folder] += ["--column", "confidence_by=prompt"]
+    assert score.main(words["whole"]) == 0
+    append, n_kept = Store.append, []
+
+    def interrupted(store, rows, state):
+        append(store, rows, state)
+        n_kept.append(len(rows))
+        if len(n_kept) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "append", interrupted)
+        assert score.main(words["resumed"]) == score.EXIT_INTERRUPTED
+    assert score.main(words["resumed"]) == 0
+    first, second = (outputs(tmp_path / folder) for folder in ("whole", "resumed"))
+    for name in first:
+        if name.endswith("summary.json"):
+            pair = [json.loads((tmp_path / folder / name).read_text()) for folder in ("whole", "resumed")]
+            for summary in pair:
+                summary.pop("command")
+            assert pair[0] == pair[1]
+        elif name != "data.jsonl":
+            assert first[name] == second[name]
+    # Under another column, it is another job.
+    words["resumed"][words["resumed"].index("confidence_by=prompt")] = "confidence_by=reward"
+    assert score.main(words["resumed"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("metric", "more", "message"),
+    [
+        ("vendi_embed", ["--column", "quality"], "--column must be ARGUMENT=COLUMN. Got 'quality'."),
+        ("vendi_embed", ["--column", "q=reward"], "--column q: it is given once for a call: pass --setting q=VALUE."),
+        (
+            "vendi_embed",
+            ["--column", "qualty=reward"],
+            "--column qualty: vendi_embed has no such argument. A column may",
+        ),
+        ("vendi_embed", ["--column", "quality=a", "--column", "quality=b"], "--column quality is given twice: 'a' and"),
+        ("vendi_embed", ["--set", "patience=0.8"], "--setting patience cannot be given to a command: it needs quality"),
+        ("vendi_embed", ["--column", "classes=c"], "classes has no effect without kernel='classes'"),
+        ("vendi_embed", ["--column", "quality=a", "--set", "details=1"], "its results have no columns"),
+        ("self_bleu", ["--column", "confidence_by=p", "--one-set"], "--column cannot be combined with --one-set"),
+        ("self_bleu", ["--fail-under", "self_bleu"], "--fail-under must be NAME=VALUE, with a number."),
+    ],
+)
+def test_commands_that_are_wrong(tmp_path, capsys, metric, more, message):
+    data = write_jsonl(tmp_path / "data.jsonl", [{"texts": ["a", "b"]}])
+    words = [word for word in score_words(data, metric, *more) if "--one-set" not in more or word != "--out"]
+    assert score.main(words if "--one-set" not in more else [w for w in words if "out.jsonl" not in w]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_column_that_is_a_result_has_another_name_with_score_key(tmp_path, capsys):
+    rows = [{"texts": members, "n_code": "mine"} for members in SETS[:2]]
+    data = write_jsonl(tmp_path / "data.jsonl", rows)
+    assert score.main(score_words(data, "gruen")) == 2
+    assert "row 1 has a column 'n_code' already: pass --score-key" in capsys.readouterr().err
+    assert score.main(score_words(data, "gruen", "--score-key", "good", "--restart")) == 0
+    written = read_jsonl(tmp_path / "out.jsonl")
+    assert list(written[0]) == ["texts", "n_code", "good", "good_n_sentences", "good_n_code"]
+    assert written[0]["good_n_code"] == [0, 0, 0, 0]
+
+
+def test_limits_of_the_summary(tmp_path, capsys):
+    data = write_jsonl(tmp_path / "data.jsonl", [{"texts": members} for members in SETS])
+    words = score_words(data, "self_bleu")
+    assert score.main([*words, "--fail-over", "self_bleu=0.99", "--fail-under", "distinct_1=0.01"]) == 0
+    # A finished job is not repeated for other limits.
+    assert score.main([*words, "--fail-over", "distinct_1=0.01", "--fail-under", "n_texts=9"]) == score.EXIT_LIMIT == 5
+    assert "--fail-over 0.01." in capsys.readouterr().err
+    assert score.main([*words, "--fail-under", "vendi=1"]) == 2
+    assert "--fail-under vendi: the summary has no such number. It has self_bleu, " in capsys.readouterr().err
+    # A number that is not there is none within the limits.
+    lone = write_jsonl(tmp_path / "lone.jsonl", [{"texts": ["a b"]}])
+    words = score_words(lone, "self_bleu", "--set", "singletons=skip", "--fail-over", "self_bleu=0.5", out="lone.csv")
+    assert score.main(words) == 5
+    assert "self_bleu is null: --fail-over 0.5" in capsys.readouterr().err
+
+
+def test_compare_by_columns(load, tmp_path, monkeypatch, capsys):
+    sides = [REWARDED, [{**row, "reward": row["reward"][::-1]} for row in REWARDED]]
+    files = [write_jsonl(tmp_path / f"{name}.jsonl", rows) for name, rows in zip("ab", sides, strict=True)]
+    options = ["--metric", "vendi_embed", "--text-key", "generations", "--json", tmp_path / "c.json", "--by-line"]
+    settings = {"kernel": "classes", "patience": 0.8}
+    words = [
+        *options,
+        *as_words(settings, {"quality": "reward"}),
+        "--result",
+        "utility_scores",
+        "--group-key",
+        "prompt",
+    ]
+    assert run_command(monkeypatch, "compare", *files, *words) == 0
+    result = json.loads((tmp_path / "c.json").read_text())
+    for side, rows in zip("ab", sides, strict=True):
+        given = {"predictions": [row["generations"] for row in rows], "quality": [row["reward"] for row in rows]}
+        expected = load("vendi_embed").compute(
+            **given, **settings, confidence=0.95, confidence_by=[row["prompt"] for row in rows]
+        )
+        assert result[side]["mean"] == pytest.approx(expected["utility"])
+        assert result[side]["interval"] == pytest.approx(expected["utility_confidence_interval"])
+        assert [item[side] for item in result["items"]] == pytest.approx(expected["utility_scores"])
+    assert "vendi_embed, 10 items, utility_scores" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--column", "quality=prompt"], "a.jsonl, line 1: 'prompt' must be a list of 4 values, one for each text"),
+        (["--column", "quality=rating"], "a.jsonl, line 1: has no 'rating', the column of quality."),
+        (["--column", "confidence_by=prompt"], "--column confidence_by: pass --group-key."),
+        (["--result", "contributions"], "--result must be one of scores, quality_scores, utility_scores, n_counted."),
+    ],
+)
+def test_comparisons_that_are_wrong(tmp_path, monkeypatch, capsys, more, message):
+    files = [write_jsonl(tmp_path / f"{name}.jsonl", REWARDED) for name in "ab"]
+    words = [*files, "--metric", "vendi_embed", "--text-key", "generations", *more]
+    assert run_command(monkeypatch, "compare", *words) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,26 @@
+"""The scripts of examples/, as a newcomer runs them: without a network."""
+
+import runpy
+import socket
+
+import pytest
+
+from tests.conftest import ROOT
+
+# A line that each script prints.
+PRINTED = {
+    "compare_samples": "model B             3.50/4                  0.61         0.00",
+    "quality_and_diversity": "2.52 different texts; 1.55, times their mean quality",
+    "score_a_file": "Name a pet.    2 classes, utility 0.54",
+}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_example(path, monkeypatch, capsys):
+    def refuse(*arguments, **more):
+        raise OSError("no network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    runpy.run_path(str(path), run_name="__main__")
+    assert PRINTED[path.stem] in capsys.readouterr().out

@@ -1,0 +1,686 @@
+"""text-metrics report: every number is that of the metrics on the same sets, or of a slow reference."""
+
+import csv
+import json
+import random
+import subprocess
+import sys
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.conftest import ROOT, encode
+from tests.files import read_jsonl, write_jsonl
+from text_metrics.__main__ import main
+from text_metrics.commands.report import embedding, people
+from text_metrics.commands.report.command import NamedFile, ReportCommand
+from text_metrics.commands.report.people import draw, overlap
+from text_metrics.commands.report.sampling import MOST_TEXTS, equal_numbers, shuffled
+from text_metrics.commands.report.scores import count_words
+from text_metrics.commands.report.systems import pair, read_systems
+from text_metrics.commands.shared.statistics import holm, mean_p, smallest_difference
+from text_metrics.metrics._core import core_encoder
+from text_metrics.metrics._core.core_results import Estimate, jackknife_estimate, mean_estimate
+
+PLACES = ["the park", "the sea", "the old town", "a small shop", "the station", "a field of maize"]
+# Different things, one thing in three ways, and one text three times.
+WIDE = ["A dog barks in {}.", "Rain falls on {} all night.", "Two men sell apples near {}.", "She writes of {}."]
+NARROW = ["A dog barks in {}.", "In {}, a dog is barking.", "Loudly, a dog barks in {}.", "She writes of {}."]
+SAME = ["A dog barks in {}.", "A dog barks in {}.", "A dog barks in {}.", "In {}, a dog is barking."]
+HUMAN = ["A dog barks in {}.", "Children play in {}.", "I was late to {}.", "We met friends at {}."]
+
+
+def sets_of(patterns):
+    return {place: [pattern.format(place) for pattern in patterns] for place in PLACES}
+
+
+SYSTEMS = {"wide": sets_of(WIDE), "narrow": sets_of(NARROW), "same": sets_of(SAME)}
+PEOPLE = sets_of(HUMAN)
+
+
+def rows_of(sets):
+    return [{"prompt": prompt, "texts": texts} for prompt, texts in sets.items()]
+
+
+def write_systems(folder, systems):
+    return [write_jsonl(folder / f"{name}.jsonl", rows_of(sets)) for name, sets in systems.items()]
+
+
+def run(folder, *words, quality=("--quality", "none")):
+    """Run the command in this process; returns its exit code and the report."""
+    out = folder / "report"
+    keys = () if "--text-key" in words else ("--text-key", "texts", "--id-key", "prompt")
+    code = main(["report", *map(str, words), *keys, *quality, "--out", str(out), "--quiet"])
+    path = out / "report.json"
+    return code, json.loads(path.read_text(encoding="utf-8"), parse_constant=pytest.fail) if path.exists() else None
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, cache):
+    """The report of three systems, with quality and people."""
+    folder = tmp_path_factory.mktemp("whole")
+    files = write_systems(folder, SYSTEMS)
+    human = write_jsonl(folder / "human.jsonl", rows_of(PEOPLE))
+    code, report = run(folder, *files, "--people", human, "--cache-dir", cache, quality=())
+    assert code == 0
+    return report
+
+
+def by_name(report):
+    return {metric["name"]: metric for metric in report["metrics"]}
+
+
+def ordered(sets):
+    return [sets[prompt] for prompt in sorted(sets)]
+
+
+def test_every_score_is_that_of_the_metric(whole, load):
+    metrics = by_name(whole)
+    assert whole["systems"] == list(SYSTEMS)
+    assert whole["prompts"] == {"n": 6, "n_all": 6, "ids": sorted(PLACES), "missing": []}
+    for i, sets in enumerate(map(ordered, SYSTEMS.values())):
+        texts = [text for members in sets for text in members]
+        labels = [prompt for prompt in sorted(PLACES) for _ in range(4)]
+        rated = load("gruen").compute(predictions=texts, confidence=0.95, confidence_by=labels)
+        quality = np.reshape(rated["scores"], (-1, 4))
+        calls = {
+            "vendi_embed": load("vendi_embed").compute(predictions=sets, quality=quality.tolist(), confidence=0.95),
+            "classes": load("vendi_embed").compute(predictions=sets, kernel="classes", q=0, confidence=0.95),
+            "chamfer_diversity": load("chamfer_diversity").compute(predictions=sets, confidence=0.95),
+            "self_bleu": load("self_bleu").compute(predictions=sets, repetition=True, details=True, confidence=0.95),
+        }
+        for name, result in calls.items():
+            value = metrics[name]["values"][i]
+            assert value["scores"] == pytest.approx(result["scores"], abs=1e-6)
+            main_result = result["self_bleu" if name == "self_bleu" else result["signature"].split("|")[0]]
+            assert value["mean"] == pytest.approx(main_result, abs=1e-6)
+            assert value["interval"] == near(result["confidence_interval"])
+            assert value["n"] == 6
+            assert f"{metrics[name]['signature'].partition('|version')[0]}|confidence" in result["signature"]
+        for name, column in (("distinct", "distinct_2"), ("compression_ratio", "compression_ratio")):
+            assert metrics[name]["values"][i]["scores"] == [row[column] for row in calls["self_bleu"]["details"]]
+            assert metrics[name]["values"][i]["mean"] == pytest.approx(calls["self_bleu"][column])
+        assert metrics["length"]["values"][i]["mean"] == pytest.approx(np.mean([len(text.split()) for text in texts]))
+        value = metrics["quality"]["values"][i]
+        assert value["scores"] == pytest.approx(quality.mean(axis=1), abs=1e-6)
+        assert (value["mean"], value["interval"]) == (pytest.approx(rated["gruen"]), near(rated["confidence_interval"]))
+        weighted = metrics["quality_vendi_embed"]["values"][i]
+        assert weighted["scores"] == pytest.approx(calls["vendi_embed"]["quality_scores"], abs=1e-6)
+        assert weighted["interval"] == near(calls["vendi_embed"]["quality_confidence_interval"])
+    assert "gruen|" in metrics["quality"]["signature"]
+
+
+def near(interval):
+    return None if interval is None else pytest.approx(interval, abs=1e-5)
+
+
+def test_all_pairs_are_tested_and_the_best_is_marked_only_if_the_test_holds(whole):
+    for metric in whole["metrics"]:
+        scores = np.array([value["scores"] for value in metric["values"]])
+        assert [(test["a"], test["b"]) for test in metric["tests"]] == [(0, 1), (0, 2), (1, 2)]
+        for test in metric["tests"]:
+            difference = mean_estimate(scores[test["a"]] - scores[test["b"]])
+            assert test["difference"] == difference.value
+            assert test["p"] == mean_p(difference)
+            assert test["interval"] == difference.interval(0.95)
+        assert [test["p_holm"] for test in metric["tests"]] == holm([test["p"] for test in metric["tests"]])
+        means = scores.mean(axis=1) * (-1 if metric["better"] == "lower" else 1)
+        assert list(means[metric["order"]]) == sorted(means, reverse=True)
+        first, second = metric["order"][:2]
+        (p,) = (test["p_holm"] for test in metric["tests"] if {test["a"], test["b"]} == {first, second})
+        expected = first if metric["better"] and p is not None and p < 0.05 else None
+        assert metric["best"] == expected
+    assert by_name(whole)["vendi_embed"]["best"] == 0
+    assert by_name(whole)["length"]["best"] is None
+
+
+def test_holm_and_power():
+    # By hand: 3 x .01; 2 x .03; the larger of 1 x .04 and the one before.
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([None, 0.5, 0.9]) == [None, 1.0, 1.0]
+    assert holm([]) == []
+    # Simulated: the test rejects in about 80 % of samples with this true difference.
+    rng = np.random.default_rng(1)
+    size = smallest_difference(Estimate(30, 0.0, 1 / np.sqrt(30), 0.0), 0.95)
+    samples = rng.normal(size, 1, (2000, 30))
+    assert np.mean([mean_p(mean_estimate(sample)) < 0.05 for sample in samples]) == pytest.approx(0.8, abs=0.04)
+
+
+@pytest.fixture(scope="module")
+def unit_vectors():
+    """A function from texts to their unit vectors."""
+    texts = list({text for sets in (*SYSTEMS.values(), PEOPLE) for members in sets.values() for text in members})
+    rows = encode(texts).embeddings.astype(np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    places = {text: i for i, text in enumerate(texts)}
+    return lambda members: rows[[places[text] for text in members]]
+
+
+def test_cosines_are_those_of_all_pairs(whole, unit_vectors):
+    units = [[unit_vectors(texts) for texts in ordered(sets)] for sets in SYSTEMS.values()]
+    cosines = whole["likeness"]["cosine"]
+    for i, j in product(range(3), repeat=2):
+        same, apart = [], []
+        for p, q in product(range(6), repeat=2):
+            products = units[i][p] @ units[j][q].T
+            if p != q:
+                apart.append(products.mean())
+            elif i == j:
+                same.append(products[~np.eye(4, dtype=bool)].mean())
+            else:
+                same.append(products.mean())
+        assert cosines["same_prompt"][i][j]["mean"] == pytest.approx(np.mean(same), abs=1e-6)
+        assert cosines["same_prompt"][i][j]["interval"] == near(mean_estimate(np.array(same)).interval(0.95))
+        assert cosines["other_prompts"][i][j]["mean"] == pytest.approx(np.mean(apart), abs=1e-6)
+        matrix = np.array([[(units[i][p] @ units[j][q].T).mean() for q in range(6)] for p in range(6)])
+        left = [np.delete(np.delete(matrix, p, 0), p, 1)[~np.eye(5, dtype=bool)].mean() for p in range(6)]
+        expected = jackknife_estimate(float(np.mean(apart)), np.array(left)).interval(0.95)
+        assert cosines["other_prompts"][i][j]["interval"] == near(expected)
+    # A closer look at the same text: a system is more alike within a prompt than across prompts.
+    assert cosines["same_prompt"][2][2]["mean"] > cosines["other_prompts"][2][2]["mean"]
+
+
+def partition_of(load, groups, permutations=200):
+    by_prompt = list(zip(*map(ordered, groups), strict=True))
+    return load("vendi_embed").compute(
+        predictions=[[text for texts in groups for text in texts] for groups in by_prompt],
+        groups=[[label for label, texts in enumerate(groups) for _ in texts] for groups in by_prompt],
+        permutations=permutations,
+        confidence=0.95,
+    )
+
+
+def test_partitions_are_those_of_the_metric(whole, load):
+    systems, section = list(SYSTEMS.values()), whole["likeness"]
+    result, part = partition_of(load, systems), section["partition"]
+    for name in ("within", "pooled", "between", "between_expected"):
+        assert part[name] == pytest.approx(result[name], abs=1e-5)
+    assert (part["p"], part["n_groups"]) == (result["between_p"], 3)
+    assert part["share"] == pytest.approx(result["between_share"], abs=1e-5)
+    assert part["intervals"]["between"] == near(result["between_confidence_interval"])
+    chi, chance = np.log(result["between_scores"]), np.log(result["between_expected_scores"])
+    left = [
+        (np.delete(chi, p).mean() - np.delete(chance, p).mean()) / (np.log(3) - np.delete(chance, p).mean())
+        for p in range(6)
+    ]
+    expected = jackknife_estimate(result["between_share"], np.array(left)).interval(0.95)
+    assert part["intervals"]["share"] == near([expected[0], min(1.0, expected[1])])
+    for pair_ in section["pairs"]:
+        result = partition_of(load, [systems[pair_["a"]], systems[pair_["b"]]], section["pairs_permutations"])
+        assert pair_["share"] == pytest.approx(result["between_share"], abs=1e-5)
+        assert pair_["p"] == result["between_p"]
+    shares = [row["share"] for row in section["pairs"]]
+    assert shares == sorted(shares, reverse=True)
+    assert {(row["a"], row["b"]) for row in section["pairs"]} == {(0, 1), (0, 2), (1, 2)}
+
+
+def units(rng, n, d=5):
+    rows = rng.normal(size=(n, d))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_overlap_is_that_of_the_definitions(rng, monkeypatch):
+    monkeypatch.setattr(people, "_BLOCK_ENTRIES", 50)
+    first, second, k = units(rng, 20), np.concatenate([units(rng, 10), units(rng, 10) * [1, 1, 1, 1, -1]]), 3
+    first[:5] = first[0]
+
+    def radius(rows):
+        distances = np.linalg.norm(rows[:, None] - rows, axis=2)
+        return np.sort(distances, axis=1)[:, k]
+
+    between = np.linalg.norm(second[:, None] - first, axis=2)
+    in_first = between <= radius(first) + 1e-6
+    in_second = between <= radius(second)[:, None] + 1e-6
+    counts = np.full(5, 4)
+    result = overlap(first, second, people.nearest_cosines(first, k), k, counts, 0.95)
+    expected = {
+        "precision": in_first.any(axis=1),
+        "recall": in_second.any(axis=0),
+        "density": in_first.sum(axis=1) / k,
+        "coverage": in_first.any(axis=0),
+    }
+    for name, values in expected.items():
+        assert result[name]["value"] == pytest.approx(values.mean())
+        bounds = (0.0, np.inf if name == "density" else 1.0)
+        by_prompt = mean_estimate(values.reshape(5, 4).mean(axis=1))
+        assert result[name]["interval"] == near(by_prompt.interval(0.95, bounds))
+    # Equal texts have a ball of radius 0 with each other in it.
+    twice = overlap(first[:5], first[:5], people.nearest_cosines(first[:5], k), k, np.array([5]), 0.95)
+    assert [twice[name]["value"] for name in ("precision", "recall", "coverage")] == [1.0, 1.0, 1.0]
+
+
+def slow_distance(first, second, counts):
+    """The discrepancy by its definition, pair by pair."""
+    owners, total = np.repeat(np.arange(len(counts)), counts), 0.0
+    for i, j in product(range(len(first)), repeat=2):
+        count = counts[owners[i]]
+        kernels = [((1 + a @ b) / 2) ** 3 for a, b in ((first[i], first[j]), (second[i], second[j]))]
+        cross = ((1 + first[i] @ second[j]) / 2) ** 3
+        if owners[i] != owners[j]:
+            total += sum(kernels) - 2 * cross
+        elif count > 1:
+            total += (i != j) * sum(kernels) * count / (count - 1) - 2 * cross
+    return total / len(first) ** 2
+
+
+def test_the_distance_is_that_of_its_definition(rng, monkeypatch):
+    monkeypatch.setattr(people, "_BLOCK_ENTRIES", 50)
+    counts = np.array([2, 3, 1, 4])
+    first, second = units(rng, 10), units(rng, 10)
+    result = people.distance(first, second, counts, 0.95)["mmd2"]
+    assert result["value"] == pytest.approx(slow_distance(first, second, counts))
+    owners = np.repeat(np.arange(4), counts)
+    left = [slow_distance(first[owners != p], second[owners != p], np.delete(counts, p)) for p in range(4)]
+    assert result["interval"] == near(jackknife_estimate(result["value"], np.array(left)).interval(0.95))
+
+
+def test_the_distance_is_unbiased_and_its_test_exact(rng, monkeypatch):
+    monkeypatch.setattr(people, "PERMUTATIONS", 19)
+    counts = np.full(6, 3)
+    results = []
+    for _ in range(400):
+        centres = 2 * np.repeat(rng.normal(size=(6, 5)), 3, axis=0)
+        sides = [centres + rng.normal(size=(18, 5)) for _ in range(2)]
+        sides = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in sides]
+        results.append(people.distance(*sides, counts, 0.95))
+    values = np.array([result["mmd2"]["value"] for result in results])
+    assert abs(values.mean()) < 3 * values.std() / 20
+    rejected = np.mean([result["mmd2_p"] <= 0.1 for result in results])
+    assert rejected == pytest.approx(0.1, abs=0.045)
+    apart = people.distance(units(rng, 18), np.tile([[1.0, 0, 0, 0, 0]], (18, 1)), counts, 0.95)
+    assert apart["mmd2"]["value"] > 0.1
+    assert apart["mmd2_p"] == 1 / 20
+
+
+def test_people_are_compared_at_equal_numbers(whole, load, unit_vectors):
+    section = whole["people"]
+    texts = [list(map(list, ordered(sets))) for sets in SYSTEMS.values()]
+    sample = draw(sorted(PLACES), texts, PEOPLE)
+    # Four texts of people make two halves of two, with which two of each system are compared.
+    assert (section["n_texts"], section["n_prompts"], section["k"]) == (12, 6, 1)
+    assert [row["system"] for row in section["rows"]] == [0, 1, 2, None]
+    for half, other, prompt in zip(sample.people, sample.others, sample.prompts, strict=True):
+        assert sorted(half + other) == sorted(PEOPLE[prompt])
+    for row in section["rows"]:
+        side = sample.others if row["system"] is None else sample.systems[row["system"]]
+        as_sets = [dict(zip(sample.prompts, part, strict=True)) for part in (sample.people, side)]
+        result = partition_of(load, as_sets)
+        assert row["between"] == pytest.approx(result["between"], abs=1e-5)
+        assert row["p"] == result["between_p"]
+        rows = [unit_vectors([text for texts in part for text in texts]) for part in (sample.people, side)]
+        assert row["mmd2"]["value"] == pytest.approx(slow_distance(*rows, [2] * 6), abs=1e-5)
+    assert [row["length_warning"] for row in section["rows"]][-1] is False
+
+
+def test_diversity_is_partitioned_at_equal_numbers(tmp_path, cache, load):
+    texts = [f"text {i}" for i in range(30)]
+    first, second, third = equal_numbers(["p", "q"], [[texts, texts[:4]], [texts[::-1], texts], [texts, texts[:5]]])
+    assert first == [shuffled(texts, "p")[:MOST_TEXTS], texts[:4]]
+    assert second == [first[0], shuffled(texts, "q")[:4]]
+    assert third == [first[0], shuffled(texts[:5], "q")[:4]]
+    short = {prompt: members[: 2 + i % 3] for i, (prompt, members) in enumerate(SYSTEMS["narrow"].items())}
+    _, report = run(tmp_path, *write_systems(tmp_path, {"wide": SYSTEMS["wide"], "short": short}), "--cache-dir", cache)
+    drawn = equal_numbers(sorted(PLACES), [ordered(SYSTEMS["wide"]), ordered(short)])
+    result = partition_of(load, [dict(zip(sorted(PLACES), sets, strict=True)) for sets in drawn])
+    assert report["likeness"]["partition"]["between"] == pytest.approx(result["between"], abs=1e-5)
+    assert report["likeness"]["partition"]["texts_of_each"] == [2, 4]
+
+
+def test_texts_are_drawn_by_content():
+    texts = [f"text {i % 7}" for i in range(20)]
+    for seed in range(3):
+        assert shuffled(random.Random(seed).sample(texts, 20), "p") == shuffled(texts, "p")
+    assert sorted(shuffled(texts, "p")) == sorted(texts)
+    assert shuffled(texts, "q") != shuffled(texts, "p")
+    alone = draw(["p", "q"], [[texts, texts]], {"p": ["one"], "z": ["two"]})
+    assert (alone.prompts, alone.others) == (["p"], None)
+    assert draw(["p"], [[texts]], {"z": ["two"]}) is None
+
+
+def test_collapse_shows_the_least_diverse_prompts(whole):
+    vendi = by_name(whole)["vendi_embed"]
+    for i, (name, sets) in enumerate(SYSTEMS.items()):
+        entries = whole["collapse"]["least"][i]
+        scores = dict(zip(whole["prompts"]["ids"], vendi["values"][i]["scores"], strict=True))
+        assert [entry["score"] for entry in entries] == sorted(scores.values())[:5]
+        for entry in entries:
+            assert entry["score"] == scores[entry["prompt"]]
+            assert entry["texts"] == sets[entry["prompt"]]
+            assert entry["equal_share"] == (0.75 if name == "same" else 0)
+            first, second, cosine = entry["closest"]
+            if name == "same":
+                assert (first, second) == (0, 1)
+                assert cosine == pytest.approx(1)
+    entry = whole["collapse"]["differ"][0]
+    spread = np.ptp([value["scores"] for value in vendi["values"]], axis=0)
+    assert np.ptp(entry["scores"]) == pytest.approx(spread.max())
+    assert entry["texts"] == [sets[entry["prompt"]] for sets in SYSTEMS.values()]
+
+
+def numbers_of(report, systems):
+    """All numbers of a report, with systems by name."""
+    places = [report["systems"].index(name) for name in systems]
+    metrics = [[metric["values"][i] for i in places] for metric in report["metrics"]]
+    tests = {
+        (metric["name"], *sorted((report["systems"][test["a"]], report["systems"][test["b"]]))): test["p_holm"]
+        for metric in report["metrics"]
+        for test in metric["tests"]
+    }
+    pairs = {
+        frozenset((report["systems"][row["a"]], report["systems"][row["b"]])): (row["share"], row["p"], row["p_holm"])
+        for row in report["likeness"]["pairs"]
+    }
+    near_people = {
+        None if row["system"] is None else report["systems"][row["system"]]: {**row, "system": None}
+        for row in report["people"]["rows"]
+    }
+    part = {name: value for name, value in report["likeness"]["partition"].items() if name != "signature"}
+    least = [report["collapse"]["least"][i] for i in places]
+    return [metrics, tests, pairs, near_people, part, least, [row["prompt"] for row in report["collapse"]["differ"]]]
+
+
+def assert_close(first, second):
+    if isinstance(first, dict):
+        assert first.keys() == second.keys()
+        for key in first:
+            assert_close(first[key], second[key])
+    elif isinstance(first, (list, tuple)):
+        assert len(first) == len(second)
+        for left, right in zip(first, second, strict=True):
+            assert_close(left, right)
+    elif isinstance(first, float):
+        assert first == pytest.approx(second, abs=1e-9)
+    else:
+        assert first == second
+
+
+def test_the_order_of_systems_prompts_and_rows_does_not_matter(tmp_path, cache):
+    """Also not the form: a row for each text, all systems in one file, rows of a prompt apart from each other."""
+    human = write_jsonl(tmp_path / "human.jsonl", rows_of(PEOPLE))
+    rows = [
+        {"model": name, "prompt": prompt, "text": text}
+        for name, sets in SYSTEMS.items()
+        for prompt, texts in sets.items()
+        for text in texts
+    ]
+    keys = ("--text-key", "text", "--id-key", "prompt", "--system-key", "model", "--cache-dir", cache)
+    reports = []
+    for seed in (0, 2):
+        random.Random(seed).shuffle(rows)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        data = write_jsonl(folder / "rows.jsonl", rows)
+        write_jsonl(human, random.Random(seed).sample(rows_of(PEOPLE), len(PEOPLE)))
+        code, report = run(folder, data, *keys, "--people", human, "--people-key", "texts")
+        assert code == 0
+        reports.append(report)
+    assert reports[0]["systems"] != reports[1]["systems"]
+    assert_close(*(numbers_of(report, list(SYSTEMS)) for report in reports))
+
+
+def test_formats_are_those_of_score(tmp_path, capsys):
+    columns = {"prompt": list(PLACES), "texts": list(SYSTEMS["wide"].values()), "reward": [[2, 1, 0, -1.5]] * 6}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    with (tmp_path / "b.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(
+            [prompt, json.dumps(texts), json.dumps(reward)]
+            for prompt, texts, reward in zip(*columns.values(), strict=True)
+        )
+    with (tmp_path / "c.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(
+            [prompt, text, value]
+            for prompt, texts, reward in zip(*columns.values(), strict=True)
+            for text, value in zip(texts, reward, strict=True)
+        )
+    (tmp_path / "d.json").write_text(
+        json.dumps([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
+    )
+    files = [
+        NamedFile(name, tmp_path / path)
+        for name, path in zip("abcd", ("a.parquet", "b.csv", "c.csv", "d.json"), strict=True)
+    ]
+    reading = read_systems(ReportCommand(tuple(files), "texts", "prompt", quality=None, quality_key="reward"))
+    prompts = pair(reading.systems)
+    assert reading.bad == []
+    first, *others = prompts.sets
+    assert all(sets == first for sets in (others[0], others[2]))
+    # The rows of a prompt are in order of content.
+    for members, apart in zip(first, others[1], strict=True):
+        assert sorted(zip(*members, strict=True)) == list(zip(*apart, strict=True))
+
+
+def test_a_column_of_quality(tmp_path, cache, load):
+    rows = [
+        [{"prompt": p, "texts": t, "q": [0.9, 0.1, 0.5, 0.5]} for p, t in sets.items()] for sets in SYSTEMS.values()
+    ]
+    files = [write_jsonl(tmp_path / f"{i}.jsonl", part) for i, part in enumerate(rows[:2])]
+    _, report = run(tmp_path, *files, "--cache-dir", cache, quality=("--quality-key", "q"))
+    metrics = by_name(report)
+    assert metrics["quality"]["values"][0]["scores"] == pytest.approx([0.5] * 6)
+    weighted = load("vendi_embed").compute(predictions=ordered(SYSTEMS["wide"]), quality=[[0.9, 0.1, 0.5, 0.5]] * 6)
+    assert metrics["quality_vendi_embed"]["values"][0]["scores"] == pytest.approx(weighted["quality_scores"], abs=1e-6)
+    for row in rows[1]:
+        row["q"] = [3, -1, 0, 0]
+    write_jsonl(files[1], rows[1])
+    _, report = run(tmp_path, *files, "--cache-dir", cache, quality=("--quality-key", "q"))
+    assert "quality" in by_name(report)
+    assert "quality_vendi_embed" not in by_name(report)
+    assert [entry["sentence"] for entry in report["caveats"] if entry["kind"] == "quality"] == [
+        "q is from -1 to 3, not within [0, 1]: there is no score of diversity weighted by quality."
+    ]
+
+
+def test_sets_of_different_sizes_are_rarefied(tmp_path, cache, load):
+    short = {prompt: texts[: 2 + i % 3] for i, (prompt, texts) in enumerate(SYSTEMS["narrow"].items())}
+    files = write_systems(tmp_path, {"wide": SYSTEMS["wide"], "short": short})
+    _, report = run(tmp_path, *files, "--cache-dir", cache)
+    assert report["rarefied_to"] == 2
+    assert report["sources"][1]["set_sizes"] == [2, 3.0, 4]
+    metrics = by_name(report)
+    for i, sets in enumerate((SYSTEMS["wide"], short)):
+        result = load("vendi_embed").compute(predictions=ordered(sets), rarefy=2)
+        assert metrics["vendi_embed"]["values"][i]["scores"] == pytest.approx(result["scores"], abs=1e-6)
+        result = load("self_bleu").compute(predictions=ordered(sets), rarefy=2, repetition=True, details=True)
+        assert metrics["self_bleu"]["values"][i]["scores"] == pytest.approx(result["scores"])
+        distinct = [row["distinct_2"] for row in result["details"]]
+        assert metrics["distinct"]["values"][i]["scores"] == pytest.approx(distinct)
+    (caveat,) = (entry for entry in report["caveats"] if entry["kind"] == "sizes")
+    assert caveat["systems"] == ["wide", "short"]
+    assert "rarefy=2" in caveat["sentence"]
+
+
+def test_bad_rows_are_set_aside_with_their_set(tmp_path, cache, capsys):
+    rows = [{"prompt": p, "texts": text} for p, texts in SYSTEMS["narrow"].items() for text in texts]
+    rows[5]["texts"] = 7  # of the sea
+    del rows[9]["prompt"]  # of the old town, which nobody can know
+    data = write_jsonl(tmp_path / "narrow.jsonl", rows)
+    data.write_text(data.read_text(encoding="utf-8") + "{broken\n\n", encoding="utf-8")
+    lacking = {prompt: texts for prompt, texts in SYSTEMS["wide"].items() if prompt != "the park"}
+    other = write_jsonl(tmp_path / "wide.jsonl", [*rows_of(lacking), {"prompt": "more", "texts": ["One text."]}])
+    code, report = run(tmp_path, data, other, "--cache-dir", cache)
+    shown = capsys.readouterr().err
+    assert code == 3
+    assert "narrow.jsonl, row 6: 'texts' must be a text or a list of texts. Got int 7" in shown
+    bad = read_jsonl(tmp_path / "report" / "bad.jsonl")
+    assert [row["row"] for row in bad] == [5, 6, 7, 8, 10, 25]
+    assert bad[0]["error"].startswith("is set aside with its set, because of row 6: 'texts' must be")
+    assert report["sources"][0]["n_bad"] == 6
+    assert report["prompts"]["n"] == 4
+    assert report["prompts"]["n_all"] == 7
+    assert report["prompts"]["missing"] == [
+        {"system": "narrow", "n": 2, "examples": ["more", "the sea"]},
+        {"system": "wide", "n": 2, "examples": ["more", "the park"]},
+    ]
+    kinds = {entry["kind"]: entry for entry in report["caveats"]}
+    assert kinds["bad_rows"]["sentence"].startswith("6 rows of narrow could not be used")
+    assert kinds["missing"]["systems"] == ["narrow", "wide"]
+    # The old town has three texts of one system.
+    assert report["rarefied_to"] == 3
+    # A later report without bad rows leaves no old file.
+    assert run(tmp_path, other, "--cache-dir", cache)[0] == 0
+    assert not (tmp_path / "report" / "bad.jsonl").exists()
+
+
+def test_one_system_has_no_comparisons(tmp_path, cache):
+    code, report = run(tmp_path, *write_systems(tmp_path, {"wide": SYSTEMS["wide"]}), "--cache-dir", cache)
+    assert code == 0
+    assert report["likeness"] is None
+    assert report["power"] == []
+    assert report["collapse"]["differ"] == []
+    assert all(metric["tests"] == [] and metric["best"] is None for metric in report["metrics"])
+
+
+def test_one_prompt_is_enough(tmp_path, cache):
+    """There are means, but no intervals and no tests."""
+    systems = {name: {"the park": SYSTEMS[name]["the park"][:3]} for name in ("wide", "narrow")}
+    human = write_jsonl(tmp_path / "human.jsonl", [{"prompt": "the park", "texts": PEOPLE["the park"][:1]}])
+    code, report = run(tmp_path, *write_systems(tmp_path, systems), "--people", human, "--cache-dir", cache)
+    assert code == 0
+    assert {test["p"] for metric in report["metrics"] for test in metric["tests"]} == {None}
+    assert report["likeness"]["cosine"]["other_prompts"][0][1] == {"mean": None, "interval": None}
+    assert report["likeness"]["partition"]["between"] > 1
+    assert report["people"]["rows"][0]["mmd2"] == report["people"]["rows"][0]["recall"]
+    assert {"quality", "few", "people"} <= {entry["kind"] for entry in report["caveats"]}
+
+
+def test_no_texts_leaves_all_of_them_out(tmp_path, cache):
+    secret = {prompt: [f"{text} Xylophone {i}." for i, text in enumerate(texts)] for prompt, texts in PEOPLE.items()}
+    rows = rows_of(secret)
+    rows[0]["texts"] = [1, "Xylophone bad"]
+    rows[0]["texts"].reverse()
+    data = write_jsonl(tmp_path / "secret.jsonl", rows)
+    files = [data, *write_systems(tmp_path, {"wide": SYSTEMS["wide"]})]
+    code, report = run(tmp_path, *files, "--no-texts", "--cache-dir", cache)
+    assert code == 3
+    written = [path for path in (tmp_path / "report").rglob("*") if path.is_file()]
+    assert {"report.json", "bad.jsonl"} <= {path.name for path in written}
+    assert [path for path in written if b"Xylophone" in path.read_bytes()] == []
+    assert all("texts" not in entry for entries in report["collapse"]["least"] for entry in entries)
+
+
+def test_what_could_mislead_is_said(tmp_path, cache):
+    odd = {prompt: [*texts[:2], "", "Привет всем друзьям и соседям"] for prompt, texts in SYSTEMS["wide"].items()}
+    long = {**SYSTEMS["narrow"], "the park": [text * 60 for text in SYSTEMS["narrow"]["the park"][:2]]}
+    _, report = run(tmp_path, *write_systems(tmp_path, {"odd": odd, "long": long}), "--cache-dir", cache)
+    kinds = {entry["kind"]: entry for entry in report["caveats"]}
+    assert kinds["empty"]["sentence"].startswith("6 of 24 texts of odd are empty")
+    assert kinds["unread"]["systems"] == ["odd"]
+    assert kinds["unread"]["sentence"].startswith("1 of 14 texts of odd consist of words")
+    assert kinds["cut"]["systems"] == ["long"]
+    assert "longer than the 256 tokens" in kinds["cut"]["sentence"]
+    assert "windows" in kinds["cut"]["sentence"]
+    assert kinds["few"]["sentence"].startswith("With 6 prompts")
+    assert "not measured" in kinds["quality"]["sentence"]
+    power = {row["metric"]: row["difference"] for row in report["power"]}
+    scores = [value["scores"] for value in by_name(report)["vendi_embed"]["values"]]
+    expected = smallest_difference(mean_estimate(np.subtract(*scores)), 0.95)
+    assert power["vendi_embed"] == pytest.approx(expected)
+
+
+def test_a_kill_loses_no_embedding(tmp_path, monkeypatch):
+    monkeypatch.setattr(embedding, "_TEXTS_AT_ONCE", 10)
+    files = write_systems(tmp_path, {name: SYSTEMS[name] for name in ("wide", "same")})
+    encoded, run_batches = [], core_encoder._run_batches
+
+    def counted(loaded, texts, *rest):
+        if len(encoded) == 20:
+            raise KeyboardInterrupt
+        encoded.extend(texts)
+        return run_batches(loaded, texts, *rest)
+
+    monkeypatch.setattr(core_encoder, "_run_batches", counted)
+    assert run(tmp_path, *files)[0] == 130
+    encoded.append("")  # does not stop again
+    code, _ = run(tmp_path, *files)
+    assert code == 0
+    different = {text for name in ("wide", "same") for texts in SYSTEMS[name].values() for text in texts}
+    assert sorted(encoded[:20] + encoded[21:]) == sorted(different)
+    # The metrics took all embeddings from the cache, which is removed.
+    assert not (tmp_path / "report" / "embeddings.tmp").exists()
+
+
+ERRORS = {
+    "no file": (["nowhere.jsonl"], "nowhere.jsonl does not exist"),
+    "two names": (["a.jsonl", "a=b.jsonl"], "two systems have the name 'a': pass NAME=path"),
+    "no set": (["ones.jsonl"], "ones has no set of 2 texts or more, and one text has no diversity"),
+    "nothing in common": (["a.jsonl", "c.jsonl"], "no prompt has two texts or more of every system"),
+    "system key": (["a.jsonl", "b.jsonl", "--system-key", "m"], "--system-key is for one file"),
+    "confidence": (["a.jsonl", "--confidence", "2"], "--confidence must be between 0 and 1"),
+    "setting": (["a.jsonl", "--setting", "q=2"], "--setting q: the report has no such setting. It has model,"),
+    "people key": (["a.jsonl", "--people-key", "t"], "--people-key requires --people"),
+    "output": (["a.jsonl", "--cache-dir", "a.jsonl"], "a.jsonl cannot be written, because it is the same file"),
+    "quality": (["a.jsonl", "--quality-key", "r"], "a.jsonl: no row can be used: has no 'r'"),
+    "people": (["a.jsonl", "--people", "b.jsonl", "--text-key", "texts"], "--people requires --id-key"),
+    "same": (
+        ["a.jsonl", "--setting", "same=nli:m"],
+        "--setting same must be a number in [-1, 1], a cosine. Got 'nli:m'",
+    ),
+    "split": (["a.jsonl", "--split", "test"], "--split is for a folder"),
+    "many": ([f"{i}=a.jsonl" for i in range(21)], "at most 20 systems can be compared. Got 21"),
+    "model": (["a.jsonl", "b.jsonl", "--setting", "model=./nowhere"], "nowhere"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_are_one_sentence(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    write_systems(tmp_path, {"a": SYSTEMS["wide"], "b": SYSTEMS["same"], "c": {"other": ["one", "two"]}})
+    write_jsonl(tmp_path / "ones.jsonl", [{"prompt": "p", "texts": ["one"]}])
+    words, message = ERRORS[name]
+    assert run(tmp_path, *words, quality=())[0] == 2
+    shown = [line for line in capsys.readouterr().err.splitlines() if ", row " not in line]
+    assert len(shown) == 1
+    assert shown[0].startswith("text-metrics report: ")
+    assert message in shown[0]
+
+
+def test_the_output_is_a_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_systems(tmp_path, {"a": SYSTEMS["wide"], "b": SYSTEMS["same"]})
+    assert main(["report", "a.jsonl", "--text-key", "texts", "--out", "b.jsonl"]) == 2
+    assert capsys.readouterr().err == "text-metrics report: --out must be a folder. Got b.jsonl, which is a file.\n"
+
+
+def test_without_ids_rows_are_paired_by_their_order(tmp_path, cache, capsys):
+    files = write_systems(tmp_path, SYSTEMS)
+    words = [*files, "--text-key", "texts", "--cache-dir", cache]
+    code, report = run(tmp_path, *words)
+    assert code == 0
+    assert report["prompts"]["ids"] == ["1", "2", "3", "4", "5", "6"]
+    write_jsonl(files[1], rows_of(SYSTEMS["narrow"])[::-1])
+    assert run(tmp_path, *words)[0] == 2
+    assert "the files are in different orders. Pass --id-key prompt" in capsys.readouterr().err
+    write_jsonl(files[1], rows_of(SYSTEMS["narrow"])[:-1])
+    assert run(tmp_path, *words)[0] == 2
+    assert "has 6 rows and" in capsys.readouterr().err
+    write_jsonl(files[1], [{"texts": "One text."}])
+    assert run(tmp_path, files[1], "--text-key", "texts")[0] == 2
+    assert "'texts' is one text: pass --id-key" in capsys.readouterr().err
+
+
+def test_words_are_counted_in_any_script():
+    assert count_words("Two  words") == 2
+    assert count_words("") == 0
+    assert count_words("我们走吧 now") == 5
+    assert count_words("don't stop.") == 2
+
+
+def test_the_command_line_is_read_without_torch():
+    code = (
+        "import sys; from text_metrics.__main__ import main\n"
+        "assert main(['report', 'nowhere.jsonl', '--text-key', 't']) == 2\n"
+        "assert not {'torch', 'scipy', 'datasets'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

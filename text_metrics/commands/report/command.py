@@ -1,0 +1,149 @@
+"""The command line of text-metrics report as one typed object, parsed and checked once."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.shared.settings import ENCODER, add_confidence, add_settings, check_names, parse_settings
+from text_metrics.metrics._core.core_results import confidence_level
+
+MOST_SYSTEMS = 20
+# Settings that change numbers, and those that change only how they are computed.
+_SETTINGS = (*(name for name in ENCODER if name != "cache_dir"), "same")
+_WITHOUT_EFFECT = ("batch_size", "device")
+GRUEN, NONE = "gruen", "none"
+
+
+class NamedFile(NamedTuple):
+    """A file of a system: NAME=path, or a path whose stem is the name."""
+
+    name: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class ReportCommand:
+    """What was asked for; each attribute is the option of its name.
+
+    Parameters
+    ----------
+    files : a file for each system, or one file of all systems with `system_key`
+    quality : "gruen" or "none"; None with `quality_key`
+    settings : of the encoder, and `same` of the classes
+    texts : whether the report shows texts
+
+    Raises
+    ------
+    UsageError
+        If options are out of range or exclude each other.
+    """
+
+    files: tuple[NamedFile, ...]
+    text_key: str
+    id_key: str | None = None
+    system_key: str | None = None
+    split: str | None = None
+    people: Path | None = None
+    people_key: str | None = None
+    quality: str | None = GRUEN
+    quality_key: str | None = None
+    out: Path = Path("report")
+    cache_dir: Path | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    confidence: float = 0.95
+    texts: bool = True
+    quiet: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without the files."""
+        try:
+            confidence_level(self.confidence)
+            check_names(self.settings, _SETTINGS, "the report")
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"--{error}" if str(error).startswith("confidence") else str(error)) from None
+        if self.system_key is not None:
+            if len(self.files) > 1:
+                raise UsageError(f"--system-key is for one file that holds all systems. Got {len(self.files)} files.")
+            if self.id_key is None:
+                raise UsageError("--system-key requires --id-key: rows of several systems have no order in common.")
+        names = [file.name for file in self.files]
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(f"two systems have the name {name!r}: pass NAME=path for one of them.")
+        if len(names) > MOST_SYSTEMS:
+            raise UsageError(f"at most {MOST_SYSTEMS} systems can be compared. Got {len(names)}.")
+        if self.people_key is not None and self.people is None:
+            raise UsageError("--people-key requires --people.")
+        if self.people is not None and self.id_key is None:
+            raise UsageError("--people requires --id-key, by which their texts and those of systems are paired.")
+        same = self.settings.get("same", 0.0)
+        if isinstance(same, bool) or not isinstance(same, (int, float)) or not -1 <= same <= 1:
+            raise UsageError(f"--setting same must be a number in [-1, 1], a cosine. Got {same!r}.")
+
+    @property
+    def embeddings(self) -> Path:
+        """The folder in which embeddings are kept: the caller's, or one that is removed at the end."""
+        return self.cache_dir or self.out / "embeddings.tmp"
+
+    def decisive(self) -> dict[str, Any]:
+        """Return what decides the numbers, as JSON."""
+        return {
+            "files": {file.name: str(file.path) for file in self.files},
+            **{name: getattr(self, name) for name in ("text_key", "id_key", "system_key", "split")},
+            "people": None if self.people is None else str(self.people),
+            **{name: getattr(self, name) for name in ("people_key", "quality", "quality_key")},
+            "settings": {name: value for name, value in self.settings.items() if name not in _WITHOUT_EFFECT},
+            "texts": self.texts,
+        }
+
+
+def parse_command(words: Sequence[str] | None = None, description: str | None = None) -> ReportCommand:
+    """Read the command line; exits with 2 where argparse cannot read it.
+
+    Raises
+    ------
+    UsageError
+        As `ReportCommand` does, or if a setting is not NAME=VALUE.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="[NAME=]FILE",
+        help="a system: .jsonl, .json, .csv, .parquet, or a folder of `datasets`; its name is that of the file by "
+        "default",
+    )
+    parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
+    parser.add_argument("--id-key", help="column of the prompt; by default, rows are paired by their order")
+    parser.add_argument("--system-key", help="column of the system, in one file that holds all systems")
+    parser.add_argument("--split", help="of folders of `datasets`")
+    parser.add_argument("--people", type=Path, metavar="FILE", help="texts of people, with the same columns")
+    parser.add_argument("--people-key", help="column of people's texts; --text-key by default")
+    quality = parser.add_mutually_exclusive_group()
+    quality.add_argument("--quality", choices=(GRUEN, NONE), help="how texts are rated; gruen by default")
+    quality.add_argument("--quality-key", help="column of the quality of each text, or of a list of them")
+    parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
+    parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
+    add_settings(parser, f"a setting of the encoder or the classes: {', '.join(_SETTINGS)}")
+    add_confidence(parser)
+    parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    options = vars(parser.parse_args(words))
+    try:
+        settings = parse_settings(options.pop("setting"))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if options["quality"] is None and options["quality_key"] is None:
+        options["quality"] = GRUEN
+    files = tuple(map(_name_file, options.pop("files")))
+    return ReportCommand(files=files, settings=settings, texts=not options.pop("no_texts"), **options)
+
+
+def _name_file(word: str) -> NamedFile:
+    name, equals, path = word.partition("=")
+    if equals and name and path and not Path(word).exists():
+        return NamedFile(name, Path(path))
+    return NamedFile(Path(word).stem, Path(word))

@@ -1,0 +1,94 @@
+"""Numbers and names in words: the same form in the sentences, the pictures and the tables of a report."""
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+NONE = "–"
+# So many names are listed; more are counted.
+_LISTED = 4
+_SPACE = "\u00a0"
+_MINUS = "−"
+_SMALLEST_P = 0.001
+
+
+def decimals(values: Iterable[tuple[float | None, Sequence[float] | None]], least: int = 1) -> int:
+    """Return the decimals that numbers with such intervals deserve, from `least` to 4; 3 if there is no interval.
+
+    Half of the median interval then has about one significant digit.
+
+    Parameters
+    ----------
+    values : pairs of a number and its interval
+    """
+    widths = [(interval[1] - interval[0]) / 2 for _, interval in values if interval is not None]
+    widths = [width for width in widths if width > 0]
+    return min(max(math.ceil(-math.log10(median(widths) / 2.5)), least), 4) if widths else 3
+
+
+def number(value: float | None, digits: int, signed: bool = False) -> str:
+    """Format a number with so many decimals and a true minus sign; a dash for None."""
+    if value is None:
+        return NONE
+    # `+ 0.0` turns -0.0 into 0.0.
+    text = f"{round(value, digits) + 0.0:{'+' if signed else ''}.{digits}f}"
+    return text.replace("-", _MINUS)
+
+
+def interval(ends: Sequence[float] | None, digits: int) -> str:
+    """Format an interval, as in `[0.31, 0.42]`; the empty string for None."""
+    return "" if ends is None else f"[{number(ends[0], digits)},{_SPACE}{number(ends[1], digits)}]"
+
+
+def p_value(value: float | None) -> str:
+    """Format a p-value with three decimals, as in `0.012` or `< 0.001`."""
+    if value is None:
+        return NONE
+    return f"< {_SMALLEST_P}" if value < _SMALLEST_P else f"{value:.3f}"
+
+
+def with_p(value: float | None) -> str:
+    """Format a p-value with its letter, as in `p = 0.012` or `p < 0.001`."""
+    text = p_value(value)
+    return (f"p {text}" if text.startswith("<") else f"p = {text}").replace(" ", _SPACE)
+
+
+def percent(value: float | None, digits: int = 0) -> str:
+    """Format a share as a percentage, as in `42 %`."""
+    return NONE if value is None else f"{number(100 * value, digits)}{_SPACE}%"
+
+
+def percent_interval(ends: Sequence[float] | None, digits: int = 0) -> str:
+    """Format an interval of shares, as in `[31, 42] %`; the empty string for None."""
+    return "" if ends is None else f"{interval([100 * end for end in ends], digits)}{_SPACE}%"
+
+
+def count(value: int, noun: str, plural: str = "") -> str:
+    """Format a number of things, as in `1 prompt` or `1 497 prompts`."""
+    return f"{integer(value)} {noun if value == 1 else plural or f'{noun}s'}"
+
+
+def integer(value: int) -> str:
+    """Format an integer with thin spaces between thousands."""
+    return f"{value:,}".replace(",", "\u202f") if abs(value) >= 1_000 else str(value)
+
+
+def listed(names: Iterable[str], noun: str = "system") -> str:
+    """Join names, as in `a, b and c`; of more than four, three and the number of the rest."""
+    names = list(names)
+    if len(names) > _LISTED:
+        names = [*names[: _LISTED - 1], count(len(names) - _LISTED + 1, f"other {noun}")]
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def direction(metric: dict) -> str:
+    """Say which end of a metric is better: `higher is more diverse`; the empty string if neither is."""
+    if metric["better"] is None:
+        return ""
+    return f"{metric['better']} is {'more diverse' if metric['section'] == 'diversity' else 'better'}"
+
+
+def level(report: dict) -> str:
+    """Format the level of confidence, as in `95 %`."""
+    return f"{100 * report['confidence']:g}{_SPACE}%"

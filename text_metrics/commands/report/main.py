@@ -1,0 +1,100 @@
+"""Compare many systems in one report: how diverse, how good, how alike, how close to people, and where they collapse.
+
+    text-metrics report gpt.jsonl llama.csv "Qwen 2=qwen.parquet" --text-key generations --id-key prompt --out report
+    text-metrics report answers.parquet --text-key answer --id-key prompt --system-key model --people people.jsonl
+    text-metrics report gpt.jsonl llama.jsonl --text-key texts --id-key prompt --quality-key reward
+    text-metrics report gpt.jsonl --text-key texts --id-key prompt --quality none --no-texts
+
+A system is a file of any format that `text-metrics score` reads, named by NAME=path or by the file, or with
+--system-key the rows of one file with one value in this column. A row holds a set of texts, as a list, or one text: all
+rows of a system with one --id-key make the set of this prompt. Without --id-key, each row holds a set, and the rows of
+all files are paired by their order. Only prompts for which all systems have two texts or more are compared. If sets
+differ in size, scores are those expected of as many texts as the smallest set has.
+
+Quality is that of gruen, which takes several times as long as all the rest, or a column of ratings, or none. With
+--people, the texts of people are in the same columns, at best of several people for each prompt.
+
+Writes a folder: index.html, report.json with every number of the page, table.md, table.tex and figures/*.svg.
+docs/report.md explains the numbers. Each different text is embedded once; embeddings are kept in --cache-dir, or else
+until the report is written, so that the same command continues after a kill. A row that cannot be read is named on
+stderr, and set aside in <out>/bad.jsonl with all rows of its set.
+
+Exit codes: 0 all rows are used; 3 some were set aside; 2 the command, its settings or a file are invalid; 130
+interrupted; 1 an internal error.
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from text_metrics.commands.jobs.exits import EXIT_BAD_ROWS, end
+from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.report.command import ReportCommand, parse_command
+from text_metrics.commands.report.systems import BadRow, bad_lines, read_inputs
+from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.settings import paths_of
+
+# What is written into the folder of the report.
+FILES = ("report.json", "index.html", "table.md", "table.tex", "bad.jsonl")
+
+
+def run(command: ReportCommand) -> int:
+    """Make the report; returns the exit code."""
+    _check_outputs(command)
+    inputs = read_inputs(command)
+    _show_problems(inputs.bad, inputs.reading.notes)
+    # Imports torch.
+    from text_metrics.commands.report.building import build
+    from text_metrics.commands.report.page import write_pages
+
+    try:
+        report = build(command, inputs)
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from None
+    text = json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False)
+    write_text(command.out / "report.json", text + "\n")
+    write_pages(report, command.out, command.texts)
+    _write_bad(command, inputs.bad)
+    if command.cache_dir is None:
+        shutil.rmtree(command.embeddings, ignore_errors=True)
+    print(command.out / "index.html")
+    return EXIT_BAD_ROWS if inputs.bad else 0
+
+
+def _check_outputs(command: ReportCommand) -> None:
+    """Raise an error if an output is what is read, or if the folder is a file."""
+    reads: list[str | Path | None] = [file.path for file in command.files]
+    reads += [command.people, *paths_of(command.settings)]
+    writes: list[Path | None] = [command.out / name for name in FILES]
+    writes += [command.out / "figures", command.cache_dir]
+    folders = [command.embeddings] if command.cache_dir is None else []
+    try:
+        check_outputs(reads, [command.out, *writes], folders)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if command.out.exists() and not command.out.is_dir():
+        raise UsageError(f"--out must be a folder. Got {command.out}, which is a file.")
+
+
+def _show_problems(bad: Sequence[BadRow], notes: Sequence[str]) -> None:
+    for row in bad:
+        print(f"{row.file}, row {row.number}: {row.error}", file=sys.stderr)
+    for note in notes:
+        print(note, file=sys.stderr)
+
+
+def _write_bad(command: ReportCommand, bad: Sequence[BadRow]) -> None:
+    """Write the rows that were set aside; without any, remove the file of an earlier run."""
+    path = command.out / "bad.jsonl"
+    if bad:
+        write_text(path, bad_lines(bad, command.texts))
+    else:
+        path.unlink(missing_ok=True)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    return end("text-metrics report", lambda: run(parse_command(words, __doc__)))

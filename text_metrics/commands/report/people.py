@@ -1,0 +1,273 @@
+"""How near systems are to people: overlap of their texts in the space of embeddings, and tests of equality."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from text_metrics.commands.report.embedding import Embedded, Encoder
+from text_metrics.commands.report.likeness import PERMUTATIONS, partition
+from text_metrics.commands.report.sampling import MOST_TEXTS, shuffled
+from text_metrics.commands.report.scores import count_words
+from text_metrics.metrics._core.core_results import jackknife_estimate, mean_estimate
+
+NEIGHBOURS = 5
+# Standard deviations by which lengths must differ to explain the other numbers.
+LENGTHS_APART = 0.5
+_SEED = 0
+# Entries of a block of similarities.
+_BLOCK_ENTRIES = 2**23
+# What rounding can do to a cosine.
+_ROUNDING = 1e-9
+
+
+class Sample(NamedTuple):
+    """As many texts of each system as of people for each prompt, and of other people where there are enough.
+
+    prompts : list of the prompts with any
+    people, others : for each prompt a list of texts; `others` is None where people have one text each
+    systems : for each system the same
+    """
+
+    prompts: list[str]
+    people: list[list[str]]
+    others: list[list[str]] | None
+    systems: list[list[list[str]]]
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The number of texts of each prompt on each side."""
+        return np.array([len(texts) for texts in self.people])
+
+
+def draw(ids: Sequence[str], sets: Sequence[Sequence[list[str]]], people: dict[str, list[str]]) -> Sample | None:
+    """Draw equal numbers of texts for each prompt; None if people and systems share no prompt.
+
+    Texts are drawn by a digest of their content, so the order of the files does not matter.
+
+    Parameters
+    ----------
+    ids : list of p prompts
+    sets : for each system the texts of each prompt
+    people : the texts of people by prompt
+    """
+    shared = [p for p, prompt in enumerate(ids) if prompt in people]
+    halves = any(len(people[ids[p]]) > 1 for p in shared)
+    counts = {}
+    for p in shared:
+        available = len(people[ids[p]]) // (2 if halves else 1)
+        count = min(available, *(len(of_system[p]) for of_system in sets))
+        if count:
+            counts[p] = count
+    if not counts:
+        return None
+    drawn = {p: shuffled(people[ids[p]], ids[p]) for p in counts}
+    return Sample(
+        [ids[p] for p in counts],
+        [drawn[p][:count] for p, count in counts.items()],
+        [drawn[p][count : 2 * count] for p, count in counts.items()] if halves else None,
+        [[shuffled(of_system[p], ids[p])[:count] for p, count in counts.items()] for of_system in sets],
+    )
+
+
+def compare_with_people(sample: Sample, embedded: Embedded, encoder: Encoder, level: float) -> dict[str, Any]:
+    """Compare each system, and other people, with people."""
+    counts = sample.counts
+    n = int(counts.sum())
+    # No more than a text has neighbours on its own prompt, where there are few.
+    k = min(max(1, min(NEIGHBOURS, int(np.median(counts)) - 1)), n - 1)
+    vectors = embedded.of([text for texts in sample.people for text in texts])
+    reach = nearest_cosines(vectors, k) if k else None
+    lengths = word_counts(sample.people)
+    candidates: list[tuple[int | None, list[list[str]]]] = [*enumerate(sample.systems)]
+    if sample.others is not None:
+        candidates.append((None, sample.others))
+    rows = []
+    for system, texts in tqdm(candidates, desc="People", unit="system", disable=encoder.quiet):
+        side = embedded.of([text for members in texts for text in members])
+        # Drawn texts are in random order, so the first of them are a random draw, too.
+        part = partition([[drawn[:MOST_TEXTS] for drawn in sets] for sets in (sample.people, texts)], encoder, level)
+        side_lengths = word_counts(texts)
+        apart = standardized(side_lengths, lengths)
+        rows.append(
+            {
+                "system": system,
+                **overlap(vectors, side, reach, k, counts, level),
+                **distance(vectors, side, counts, level),
+                **{name: part[name] for name in ("between", "between_expected", "share", "p")},
+                "mean_length": float(side_lengths.mean()),
+                "length_difference": apart,
+                "length_warning": apart is None or abs(apart) >= LENGTHS_APART,
+            }
+        )
+    return {
+        "n_texts": n,
+        "n_prompts": len(sample.prompts),
+        "k": k,
+        "permutations": PERMUTATIONS,
+        "lengths": {"people": float(lengths.mean()), "unit": "words"},
+        "rows": rows,
+    }
+
+
+def word_counts(sets: Sequence[Sequence[str]]) -> np.ndarray:
+    """Count the words of each text: (n,), float64."""
+    return np.array([count_words(text) for texts in sets for text in texts], dtype=np.float64)
+
+
+def standardized(first: np.ndarray, second: np.ndarray) -> float | None:
+    """Return the difference of two means in standard deviations (Cohen's d); None if there is no deviation."""
+    difference = float(first.mean() - second.mean())
+    spread = math.sqrt((float(first.var()) + float(second.var())) / 2)
+    if spread:
+        return difference / spread
+    return None if difference else 0.0
+
+
+def _blocks(rows: int, columns: int) -> Iterator[slice]:
+    step = max(1, _BLOCK_ENTRIES // columns)
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def nearest_cosines(vectors: np.ndarray, k: int) -> np.ndarray:
+    """Return the k-th largest cosine of each of n unit vectors (n, d) with the others: (n,)."""
+    nearest = np.empty(len(vectors))
+    for part in _blocks(len(vectors), len(vectors)):
+        cosines = vectors[part] @ vectors.T
+        rows = np.arange(part.start, part.stop)
+        cosines[rows - part.start, rows] = -np.inf
+        nearest[part] = np.partition(cosines, len(vectors) - k, axis=1)[:, len(vectors) - k]
+    return nearest
+
+
+def overlap(
+    people: np.ndarray, side: np.ndarray, reach: np.ndarray | None, k: int, counts: np.ndarray, level: float
+) -> dict[str, Any]:
+    """Compute precision and recall, density and coverage of n texts against n of people's.
+
+    A text is near another if it is in the ball around it that reaches its k-th nearest neighbour of the same side.
+    The intervals are those of means over the texts, with the prompts as units, for the balls as they are.
+
+    Parameters
+    ----------
+    people, side : ndarrays of shape (n, d), unit rows
+    reach : ndarray of shape (n,), the cosine of each text of people with its k-th nearest; None without neighbours
+    counts : ndarray of shape (p,), the number of texts of each prompt
+
+    References
+    ----------
+    Kynkäänniemi, T., et al. (2019). Improved precision and recall metric for assessing generative models. NeurIPS.
+    Naeem, M. F., et al. (2020). Reliable fidelity and diversity metrics for generative models. ICML.
+    """
+    names = ("precision", "recall", "density", "coverage")
+    if reach is None:
+        return {name: {"value": None, "interval": None} for name in names}
+    side_reach = nearest_cosines(side, k) - _ROUNDING
+    n = len(people)
+    near_people = np.zeros(n)
+    near_side, covered = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    for part in _blocks(n, n):
+        cosines = side[part] @ people.T
+        in_people = cosines >= reach - _ROUNDING
+        near_people[part] = in_people.sum(axis=1)
+        covered |= in_people.any(axis=0)
+        near_side |= (cosines >= side_reach[part, None]).any(axis=0)
+    units = np.repeat(np.arange(len(counts)), counts)
+    values = dict(zip(names, (near_people > 0, near_side, near_people / k, covered), strict=True))
+    result = {}
+    for name, numbers in values.items():
+        estimate = mean_estimate(numbers.astype(np.float64), units)
+        bounds = (0.0, math.inf if name == "density" else 1.0)
+        result[name] = {"value": estimate.value, "interval": estimate.interval(level, bounds)}
+    return result
+
+
+def kernel(cosines: np.ndarray) -> np.ndarray:
+    """Return the polynomial kernel ((1 + cosine) / 2)³, in [0, 1].
+
+    Unlike the cosine itself, whose maximum mean discrepancy compares means only, it compares moments up to the third;
+    and it has no bandwidth to choose.
+    """
+    return ((1 + cosines) / 2) ** 3
+
+
+def distance(people: np.ndarray, side: np.ndarray, counts: np.ndarray, level: float) -> dict[str, Any]:
+    """Estimate the squared maximum mean discrepancy of n texts and n of people's, with a permutation test.
+
+    Both samples have the same prompts, so the estimate is unbiased if sums over pairs on one prompt are scaled to leave
+    out a text with itself; it may be negative. A prompt with one text of each side only adds pairs with other prompts.
+    The interval is by the jackknife over prompts. The test permutes which side a text is from, within each prompt.
+
+    Parameters
+    ----------
+    people, side : ndarrays of shape (n, d), unit rows
+    counts : ndarray of shape (p,), the number of texts of each prompt on each side
+
+    References
+    ----------
+    Gretton, A., et al. (2012). A kernel two-sample test. JMLR 13, 723-773, equation 3.
+    """
+    n = len(people)
+    if n < 2:
+        return {"mmd2": {"value": None, "interval": None}, "mmd2_p": None}
+    # Prompt by prompt, people's texts before the others.
+    both = np.empty((2 * n, people.shape[1]))
+    is_people = np.concatenate([np.arange(2 * count) < count for count in counts])
+    both[is_people], both[~is_people] = people, side
+    sizes = 2 * counts
+    starts = np.cumsum(sizes) - sizes
+    signs = _permuted_signs(counts)
+    forms = np.empty_like(signs)
+    for part in _blocks(2 * n, 2 * n):
+        forms[part] = signs[part] * (kernel(both[part] @ both.T) @ signs)
+    of_prompts = np.add.reduceat(forms, starts, axis=0)
+    within, unbiased = _same_prompt(both, signs, starts, sizes)
+    across = of_prompts.sum(axis=0) - within.sum(axis=0)
+    values = (across + unbiased.sum(axis=0)) / n**2
+    # Rounding must not decide.
+    reached = int((values[1:] >= values[0] - _ROUNDING).sum())
+    interval = None
+    if len(counts) > 1:
+        left = across[0] - 2 * (of_prompts - within)[:, 0] + unbiased[:, 0].sum() - unbiased[:, 0]
+        interval = jackknife_estimate(float(values[0]), left / (n - counts) ** 2).interval(level)
+    return {
+        "mmd2": {"value": float(values[0]), "interval": interval},
+        "mmd2_p": (1 + reached) / (1 + PERMUTATIONS),
+    }
+
+
+def _permuted_signs(counts: np.ndarray) -> np.ndarray:
+    """Return the sign of each text's side, observed and then permuted within prompts: (2 n, permutations + 1)."""
+    rng = np.random.default_rng(_SEED)
+    parts = []
+    for count in counts.tolist():
+        signs = np.repeat([1.0, -1.0], count)
+        permuted = rng.permuted(np.tile(signs[:, None], (1, PERMUTATIONS)), axis=0)
+        parts.append(np.concatenate([signs[:, None], permuted], axis=1))
+    return np.concatenate(parts)
+
+
+def _same_prompt(
+    both: np.ndarray, signs: np.ndarray, starts: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sum the kernel over pairs on the same prompt, for each prompt and permutation: (p, permutations + 1).
+
+    Returns
+    -------
+    within : pairs of one side less pairs of two, with each text itself
+    unbiased : the same without each text itself, those of one side scaled to the number of those of two; 0 for a
+        prompt with one text of each side
+    """
+    within, unbiased = np.empty((2, len(sizes), signs.shape[1]))
+    for p, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
+        rows = slice(start, start + size)
+        matrix = kernel(both[rows] @ both[rows].T)
+        within[p] = (signs[rows] * (matrix @ signs[rows])).sum(axis=0)
+        total, itself, count = matrix.sum(), np.trace(matrix), size // 2
+        one_side = (total + within[p]) / 2 - itself
+        two_sides = (total - within[p]) / 2
+        unbiased[p] = one_side * count / (count - 1) - two_sides if count > 1 else 0.0
+    return within, unbiased

@@ -1,0 +1,376 @@
+"""The systems of a report: their files, read to a set of texts for each prompt, and paired by the prompt.
+
+Nothing here imports torch, so that what is wrong with a file is said at once.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from text_metrics.commands.jobs.grouping import Reader, Unit
+from text_metrics.commands.jobs.keys import read_key
+from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.rows import Row, Source, show_values
+from text_metrics.commands.report.command import MOST_SYSTEMS, NamedFile, ReportCommand
+from text_metrics.commands.shared.files import parse_json
+from text_metrics.commands.shared.pairing import check_order
+from text_metrics.metrics._core.core_numbers import describe, to_float
+from text_metrics.metrics._core.core_results import TEXTS
+
+ADVICE = "Pass --id-key {key} if it pairs the rows."
+# A set of one text has no diversity.
+SMALLEST_SET = 2
+
+
+class TextSet(NamedTuple):
+    """The texts of a system for one prompt, and the quality of each where a column holds it."""
+
+    texts: list[str]
+    quality: list[float] | None
+
+
+class BadRow(NamedTuple):
+    """A row that is set aside, with the reason; `system` is None where it cannot be read."""
+
+    file: Path
+    system: str | None
+    number: int
+    error: str
+    text: str
+
+
+class System(NamedTuple):
+    """The sets of one system by prompt, and how many rows of its file were read and set aside."""
+
+    name: str
+    file: Path
+    sets: dict[str, TextSet]
+    n_rows: int
+    n_bad: int
+
+
+class Reading(NamedTuple):
+    """All systems that were read, and the rows that were set aside."""
+
+    systems: list[System]
+    bad: list[BadRow]
+    notes: list[str]
+
+
+class Columns(NamedTuple):
+    """The columns of a file: of the text, the prompt, the system and the quality; None where there is none."""
+
+    text: str
+    id: str | None
+    system: str | None = None
+    quality: str | None = None
+
+
+class _Part(NamedTuple):
+    """What one row adds to the set of a prompt."""
+
+    system: str
+    prompt: str
+    texts: list[str]
+    quality: list[float] | None
+    number: int
+    values: dict[str, Any]
+
+
+def read_systems(command: ReportCommand) -> Reading:
+    """Read all systems.
+
+    Raises
+    ------
+    UsageError
+        If a file cannot be read or holds no good row, if there are too many systems, or if rows that are paired by
+        their order are not in the same order.
+    """
+    paths = [file.path for file in command.files] + ([command.people] if command.people else [])
+    if command.split is not None and not any(path.is_dir() for path in paths):
+        raise UsageError("--split is for a folder of `datasets`.")
+    columns = Columns(command.text_key, command.id_key, command.system_key, command.quality_key)
+    parts = [_read_file(file, columns, command.split) for file in command.files]
+    systems = [system for reading, _ in parts for system in reading.systems]
+    if len(systems) > MOST_SYSTEMS:
+        raise UsageError(f"at most {MOST_SYSTEMS} systems can be compared. {command.files[0].path} has {len(systems)}.")
+    notes = _check_order(command, [rows for _, rows in parts]) if command.id_key is None else []
+    return Reading(systems, [bad for reading, _ in parts for bad in reading.bad], notes)
+
+
+def read_people(command: ReportCommand) -> Reading:
+    """Read the texts of people, as those of one system."""
+    assert command.people is not None
+    columns = Columns(command.people_key or command.text_key, command.id_key)
+    return _read_file(NamedFile("people", command.people), columns, command.split)[0]
+
+
+def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[Reading, list[Row]]:
+    """Read a file; returns its systems and, where rows are paired by their order, its rows."""
+    source = Source(file.path, split if file.path.is_dir() else None)
+    source.check_columns(*columns)
+    parts: list[_Part] = []
+    bad: list[BadRow] = []
+    rows: list[Row] = []
+    # The sets that lack a row, with the row that they lack.
+    incomplete: dict[tuple[str, str], BadRow] = {}
+    n_rows: dict[str, int] = defaultdict(int)
+    reader = Reader(Command(data=file.path, metric="report", text_key=columns.text), TEXTS)
+    for row, unit in _units(source, reader, columns):
+        if columns.id is None:
+            rows.append(row)
+        prompt = str(sum(n_rows.values()) + 1) if columns.id is None else read_key(row.values, columns.id)
+        system = file.name if columns.system is None else read_key(row.values, columns.system)
+        n_rows[system or ""] += 1
+        quality, problem = _check_row(row, unit, columns, prompt, system)
+        if problem:
+            raw = row.raw if row.values is None else show_values(row.values)
+            bad.append(BadRow(file.path, system, row.number, problem, raw))
+            if system is not None and prompt is not None:
+                incomplete.setdefault((system, prompt), bad[-1])
+        else:
+            assert system is not None
+            assert prompt is not None
+            assert row.values is not None
+            if columns.id is None and unit.is_single:
+                raise UsageError(
+                    f"{file.path}, row {row.number}: {columns.text!r} is one text: pass --id-key, so that the rows "
+                    "with one value make a set."
+                )
+            parts.append(_Part(system, prompt, unit.texts, quality, row.number, row.values))
+    good = [part for part in parts if (part.system, part.prompt) not in incomplete]
+    bad += [
+        _set_aside(file.path, part, cause)
+        for part in parts
+        if (cause := incomplete.get((part.system, part.prompt))) is not None
+    ]
+    if not good:
+        raise UsageError(
+            f"{file.path}: no row can be used: {bad[0].error}" if bad else f"{file.path} has no row that can be used."
+        )
+    bad.sort(key=lambda row: row.number)
+    names = [name for name in n_rows if name] if columns.system else [file.name]
+    systems = [
+        System(
+            name,
+            file.path,
+            _gather(part for part in good if part.system == name),
+            n_rows[name],
+            sum(row.system == name for row in bad),
+        )
+        for name in names
+    ]
+    return Reading(systems, bad, []), rows
+
+
+def _units(source: Source, reader: Reader, columns: Columns) -> Iterator[tuple[Row, Unit]]:
+    """Yield the rows that are not blank, each with its texts; a row that is bad has none, and an error."""
+    is_csv = source.path.suffix.lower() == ".csv"
+    for row in source.rows(0):
+        if row.is_blank:
+            continue
+        if is_csv and row.values is not None:
+            row = row._replace(values=_parse_cells(row.values, columns))
+        (unit,) = reader.units(iter([row]), 0)
+        yield (row if unit.rows else row._replace(error=unit.bad[0].error)), unit
+
+
+def _parse_cells(values: dict[str, Any], columns: Columns) -> dict[str, Any]:
+    """Read a list of texts, and qualities, which are JSON in CSV."""
+    parsed = dict(values)
+    for key in (columns.text, columns.quality):
+        if key is None or not isinstance(values.get(key), str):
+            continue
+        try:
+            value = parse_json(values[key])
+        except ValueError:
+            continue
+        is_texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        if key == columns.quality or is_texts:
+            parsed[key] = value
+    return parsed
+
+
+def _check_row(
+    row: Row, unit: Unit, columns: Columns, prompt: str | None, system: str | None
+) -> tuple[list[float] | None, str]:
+    """Read the quality of the texts of a row; returns what is wrong with the row, too, or an empty string."""
+    if row.error or row.values is None:
+        return None, row.error
+    for key, value in ((columns.id, prompt), (columns.system, system)):
+        # A system has a name.
+        if value is None or (value == "" and key == columns.system):
+            return None, f"has no {key!r}"
+    if columns.quality is None:
+        return None, ""
+    given = row.values.get(columns.quality)
+    if given is None:
+        return None, f"has no {columns.quality!r}"
+    numbers = given if isinstance(given, list) else [given]
+    if len(numbers) != len(unit.texts):
+        return (
+            None,
+            f"{columns.quality!r} must have a number for each of the {len(unit.texts)} texts. Got {len(numbers)}",
+        )
+    try:
+        quality = [to_float(number) for number in numbers]
+    except TypeError:
+        return None, f"{columns.quality!r} must be a number for each text. Got {describe(given)}"
+    if not np.isfinite(quality).all():
+        return None, f"{columns.quality!r} must be finite. Got {describe(given)}"
+    return quality, ""
+
+
+def _set_aside(path: Path, part: _Part, cause: BadRow) -> BadRow:
+    problem = f"is set aside with its set, because of row {cause.number}: {cause.error}"
+    return BadRow(path, part.system, part.number, problem, show_values(part.values))
+
+
+def _gather(parts: Iterable[_Part]) -> dict[str, TextSet]:
+    """Join the texts of the rows of each prompt; rows are in order of content, so that their order does not matter."""
+    by_prompt: dict[str, list[_Part]] = defaultdict(list)
+    for part in parts:
+        by_prompt[part.prompt].append(part)
+    sets = {}
+    for prompt, rows in by_prompt.items():
+        rows.sort(key=lambda part: (part.texts, part.quality or []))
+        quality = None if rows[0].quality is None else [value for part in rows for value in part.quality or []]
+        sets[prompt] = TextSet([text for part in rows for text in part.texts], quality)
+    return sets
+
+
+def _check_order(command: ReportCommand, rows: Sequence[Sequence[Row]]) -> list[str]:
+    """Check that the rows of all files, which are paired by their order, are in the same order."""
+    notes: list[str] = []
+    named = [
+        [(f"{file.path}, row {row.number}", row.values or {}) for row in part]
+        for file, part in zip(command.files, rows, strict=True)
+    ]
+    for file, part in zip(command.files[1:], named[1:], strict=True):
+        if len(part) != len(named[0]):
+            raise UsageError(
+                f"{command.files[0].path} has {len(named[0])} rows and {file.path} has {len(part)}: pass --id-key, so "
+                "that they are paired by it."
+            )
+        try:
+            notes += check_order(named[0], part, command.text_key, ADVICE)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+    return notes
+
+
+class Prompts(NamedTuple):
+    """The prompts that all systems have, in order, and the sets of each system for them.
+
+    ids : list of p prompts
+    sets : for each system a list of p sets
+    missing : for each system the prompts of another one that it lacks, or has fewer than two texts for
+    n_all : the number of prompts of any system
+    """
+
+    ids: list[str]
+    sets: list[list[TextSet]]
+    missing: list[list[str]]
+    n_all: int
+
+    def texts(self) -> list[list[list[str]]]:
+        """Return the texts of each prompt of each system."""
+        return [[members.texts for members in sets] for sets in self.sets]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of texts of each set: (systems, p)."""
+        return np.array([[len(members.texts) for members in sets] for sets in self.sets])
+
+    @property
+    def smallest(self) -> int | None:
+        """The size to which sets are rarefied; None where all have one size."""
+        sizes = self.sizes
+        return int(sizes.min()) if sizes.min() < sizes.max() else None
+
+
+class Inputs(NamedTuple):
+    """What a report is made from: the systems, people or None, and the prompts that are compared."""
+
+    reading: Reading
+    people: Reading | None
+    prompts: Prompts
+
+    @property
+    def bad(self) -> list[BadRow]:
+        """The rows of all files that are set aside."""
+        return [*self.reading.bad, *(self.people.bad if self.people else [])]
+
+    @property
+    def people_texts(self) -> dict[str, list[str]]:
+        """The texts of people by prompt."""
+        return {prompt: members.texts for prompt, members in self.people.systems[0].sets.items()} if self.people else {}
+
+
+def read_inputs(command: ReportCommand) -> Inputs:
+    """Read all files, and pair the systems.
+
+    Raises
+    ------
+    UsageError
+        As `read_systems` and `pair` do.
+    """
+    reading = read_systems(command)
+    return Inputs(reading, None if command.people is None else read_people(command), pair(reading.systems))
+
+
+def pair(systems: Sequence[System]) -> Prompts:
+    """Pair the sets of all systems by the prompt.
+
+    Raises
+    ------
+    UsageError
+        If no prompt has two texts of each system.
+    """
+    every = sorted({prompt for system in systems for prompt in system.sets})
+    large = [
+        {prompt for prompt, members in system.sets.items() if len(members.texts) >= SMALLEST_SET} for system in systems
+    ]
+    common = [prompt for prompt in every if all(prompt in prompts for prompts in large)]
+    if not common:
+        poor = min(zip(systems, large, strict=True), key=lambda pair: len(pair[1]))
+        why = (
+            f"{poor[0].name} has no set of {SMALLEST_SET} texts or more, and one text has no diversity"
+            if not poor[1]
+            else "no prompt has two texts or more of every system"
+        )
+        raise UsageError(f"there is nothing to compare: {why}. Check --id-key and --text-key.")
+    return Prompts(
+        common,
+        [[system.sets[prompt] for prompt in common] for system in systems],
+        [[prompt for prompt in every if prompt not in prompts] for prompts in large],
+        len(every),
+    )
+
+
+def describe_source(system: System) -> dict[str, Any]:
+    """Return the entry of `sources`: what was read of a system."""
+    sizes = [len(members.texts) for members in system.sets.values()]
+    middle = float(np.median(sizes)) if sizes else 0.0
+    return {
+        "system": system.name,
+        "file": str(system.file),
+        "n_rows": system.n_rows,
+        "n_bad": system.n_bad,
+        "n_prompts": len(sizes),
+        "n_texts": sum(sizes),
+        "set_sizes": [min(sizes), int(middle) if middle.is_integer() else middle, max(sizes)] if sizes else None,
+    }
+
+
+def bad_lines(bad: Sequence[BadRow], with_texts: bool) -> str:
+    """Format the rows that are set aside as JSON lines."""
+    lines = [
+        {"file": str(row.file), "row": row.number, "error": row.error, **({"text": row.text} if with_texts else {})}
+        for row in bad
+    ]
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

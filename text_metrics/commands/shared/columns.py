@@ -1,0 +1,220 @@
+"""Columns with the values of arguments that are given for sets or texts: --column ARGUMENT=COLUMN.
+
+Nothing here imports torch, so that the process that reads for a cluster starts fast.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any, NamedTuple
+
+from text_metrics.commands.shared.pairing import Row
+from text_metrics.metrics._core.core_numbers import describe
+from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED, ItemResult
+from text_metrics.metrics._core.core_settings import ANSWER, CALL, PAIR, TEXT, Settings
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell has no value; in CSV, that is an empty one."""
+    return value is None or value == ""
+
+
+class Column(NamedTuple):
+    """A column with the values of an argument, as plain data that can be sent to other processes.
+
+    argument, name : of the argument, and of the column
+    per_text : whether each text has a value; otherwise each row, and the rows of a set share it
+    numbers : the range of its numbers; None for labels and texts
+    concatenated : whether the argument is one list over all sets
+    """
+
+    argument: str
+    name: str
+    per_text: bool
+    numbers: tuple[float, float] | None
+    concatenated: bool
+
+    @classmethod
+    def of(cls, argument: str, name: str, declared: Any, items: str) -> "Column":
+        """Return the column of an argument by its `Declared`, for a metric of SETS, TEXTS or QUESTIONS."""
+        per_text = declared.given in (TEXT, ANSWER, PAIR)
+        return cls(argument, name, per_text, declared.numbers, declared.concatenated or (per_text and items == TEXTS))
+
+    def read(self, row: Any, n_texts: int | None) -> Any:
+        """Read the values of a row.
+
+        Parameters
+        ----------
+        n_texts : the number of texts of a row that holds a list of them; None for a row of one text
+
+        Returns
+        -------
+        list with a value for each text; or the value of the row
+
+        Raises
+        ------
+        ValueError
+            If it has no value, too few or too many of them, or a wrong one; the message names the column.
+        """
+        value = row.get(self.name) if isinstance(row, Mapping) else None
+        if is_missing(value):
+            raise ValueError(f"has no {self.name!r}, the column of {self.argument}")
+        if not self.per_text:
+            return self._checked(value, "")
+        if n_texts is None:
+            return [self._checked(value, "")]
+        if isinstance(value, str):
+            # In CSV, a list is JSON.
+            with suppress(ValueError):
+                value = json.loads(value)
+        expected = f"{self.name!r} must be a list of {n_texts} values, one for each text, for {self.argument}"
+        if not isinstance(value, list):
+            raise ValueError(f"{expected}. Got {describe(value)}")
+        if len(value) != n_texts:
+            raise ValueError(f"{expected}. Got {len(value)} of them")
+        return [self._checked(entry, f" of text {i}") for i, entry in enumerate(value)]
+
+    def _checked(self, value: Any, where: str) -> Any:
+        number = value
+        if self.numbers is not None and isinstance(value, str):
+            # In CSV, a number is a string too.
+            with suppress(ValueError):
+                number = json.loads(value)
+        if self.numbers is not None and isinstance(number, list):
+            return number
+        if self.numbers is None:
+            expected = "a string or an integer"
+            valid = isinstance(value, (str, int)) and not isinstance(value, bool) and not is_missing(value)
+        else:
+            low, high = self.numbers
+            expected = "a number" if self.numbers == UNBOUNDED else f"a number in [{low:g}, {high:g}]"
+            valid = isinstance(number, (int, float)) and not isinstance(number, bool) and low <= number <= high
+        if not valid:
+            raise ValueError(f"{self.name!r}{where} must be {expected}, for {self.argument}. Got {describe(value)}")
+        return number
+
+
+class _OfColumn:
+    """The value of an argument that a column gives, before any row is read."""
+
+    def __repr__(self) -> str:
+        return "a column"
+
+
+OF_COLUMN = _OfColumn()
+
+
+def add_columns(
+    parser: argparse.ArgumentParser, arguments: str = "an argument that is given for sets or texts"
+) -> None:
+    """Add --column, which may be given many times."""
+    parser.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        metavar="ARGUMENT=COLUMN",
+        help=f"take {arguments} from a column: a row of a set has a list, a row of one text a value",
+    )
+
+
+def parse_columns(pairs: Sequence[str]) -> dict[str, str]:
+    """Read the ARGUMENT=COLUMN pairs of --column: the names of columns by argument.
+
+    Raises
+    ------
+    ValueError
+        If a pair is not of this form, or an argument is given twice.
+    """
+    columns: dict[str, str] = {}
+    for pair in pairs:
+        argument, equals, column = pair.partition("=")
+        if not equals or not column or not argument.isidentifier():
+            raise ValueError(f"--column must be ARGUMENT=COLUMN. Got {pair!r}.")
+        if argument in columns:
+            raise ValueError(f"--column {argument} is given twice: {columns[argument]!r} and {column!r}.")
+        columns[argument] = column
+    return columns
+
+
+def columns_of(metric: Any, columns: Mapping[str, str]) -> tuple[Column, ...]:
+    """Return the columns of the arguments of a metric.
+
+    Raises
+    ------
+    ValueError
+        If the metric has no such argument, or it is given once for a call.
+    """
+    if not columns:
+        return ()
+    settings: type[Settings] | None = getattr(metric, "settings", None)
+    if settings is None:
+        raise ValueError(f"--column is for metrics that declare their arguments. {metric.name} does not.")
+    declared = settings.declared()
+    known = [name for name in declared if declared[name].given != CALL]
+    for argument in columns:
+        if argument not in declared:
+            raise ValueError(
+                f"--column {argument}: {metric.name} has no such argument. A column may give {', '.join(known)}."
+            )
+        if argument not in known:
+            raise ValueError(f"--column {argument}: it is given once for a call: pass --setting {argument}=VALUE.")
+    return tuple(Column.of(argument, name, declared[argument], metric.items) for argument, name in columns.items())
+
+
+def why_no_setting(settings: type[Settings], name: str, columns: Iterable[str] = ()) -> str | None:
+    """Say why a setting cannot be given to a command that reads texts from files; None if it can.
+
+    Parameters
+    ----------
+    columns : the arguments that columns give
+    """
+    declared = settings.declared()[name]
+    if declared.given != CALL:
+        return f"it has a value for each {declared.given}: pass --column {name}=COLUMN"
+    if declared.needs is not None and declared.needs not in columns and settings.of_items(declared.needs):
+        return f"it needs {declared.needs}: pass --column {declared.needs}=COLUMN"
+    return None
+
+
+def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Make arguments of `compute` from the values of each item, by argument."""
+    given = {}
+    for column in columns:
+        of_items = [of_item[column.argument] for of_item in values]
+        given[column.argument] = list(chain.from_iterable(of_items)) if column.concatenated else of_items
+    return given
+
+
+def read_columns(rows: Sequence[Row], items: Sequence[Any], columns: Sequence[Column]) -> dict[str, Any]:
+    """Read the arguments that columns give for the items of rows, each a text or a list of texts.
+
+    Raises
+    ------
+    ValueError
+        If a row has no valid value, or its item is neither; the message names the file and the line.
+    """
+    values = []
+    for (where, row), item in zip(rows, items, strict=True):
+        if columns and not isinstance(item, (str, list)):
+            raise ValueError(f"{where}: --column requires a text or a list of texts. Got {describe(item)}.")
+        n_texts = len(item) if isinstance(item, list) else None
+        try:
+            values.append({column.argument: column.read(row, n_texts) for column in columns})
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}.") from None
+    return to_arguments(columns, values)
+
+
+def name_columns(message: str, columns: Sequence[Column]) -> str:
+    """Add to a message of a metric which columns the arguments are that it names."""
+    named = [column for column in columns if re.search(rf"\b{column.argument}\b", message)]
+    return " ".join([message, *(f"{column.argument} is column {column.name!r}." for column in named)])
+
+
+def results_under(metric: Any, settings: Iterable[str]) -> list[ItemResult]:
+    """Return the results with an entry for each item, besides `scores`, that come with the settings passed."""
+    passed = set(settings)
+    return [result for result in metric.item_results if passed.issuperset(result.needs)]
