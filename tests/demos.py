@@ -110,12 +110,17 @@ def join(demo, fn_index, data, session, timeout=120):
     return None, size
 
 
-def event_of(demo, *kinds):
-    """Return the index and the inputs of the smallest event whose inputs begin with components of these kinds."""
+def event_of(demo, *kinds, is_run=False):
+    """Return the index and the inputs of the smallest event whose inputs begin with components of these kinds.
+
+    is_run : only of the events that score
+    """
     config = httpx.get(f"{demo.url}config").json()
     components = {component["id"]: component for component in config["components"]}
     for event in sorted(config["dependencies"], key=lambda event: len(event["inputs"])):
         found = [components[i] for i in event["inputs"]]
+        if not event["backend_fn"] or (is_run and not event["queue"]):
+            continue
         if [component["type"] for component in found[: len(kinds)]] == list(kinds):
             return event["id"], found
     raise AssertionError(f"no event begins with {kinds}")
@@ -123,7 +128,7 @@ def event_of(demo, *kinds):
 
 def score_boxes(demo, *texts, session="boxes"):
     """Press Score with these texts, past the page; returns the message and its bytes."""
-    place, components = event_of(demo, *["textbox"] * len(texts))
+    place, components = event_of(demo, *["textbox"] * len(texts), is_run=True)
     settings = [component["props"].get("value") for component in components[len(texts) :]]
     return join(demo, place, [*texts, *settings], session)
 

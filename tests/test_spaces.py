@@ -391,8 +391,9 @@ def test_errors_say_what_to_do(demo, chromium, tmp_path):
     alert("too long")
     click_example(page)
     page.get_by_role("tab", name="Table").click()
-    page.get_by_role("button", name="Score the table").click()
-    alert("yet")
+    page.locator("#source-1 textarea").fill('text\n"a')
+    page.get_by_text("The table is not valid CSV").wait_for()
+    assert page.get_by_role("button", name="Score the table").is_disabled()
     page.get_by_role("tab", name="File").click()
     path = tmp_path / "bad.csv"
     path.write_bytes(f"{SECRET} caf\xe9".encode("latin-1"))

@@ -44,19 +44,70 @@ def page(demo, chromium):
     opened.close()
 
 
-@in_chromium
-def test_the_table_opens_with_cells_to_type_into(demo, page):
+def paste(page, box, text):
+    """Paste as a visitor does: by the clipboard."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.evaluate("text => navigator.clipboard.writeText(text)", text)
+    box.focus()
+    page.keyboard.press("Control+V")
+
+
+@in_demo("vendi_embed")
+def test_rows_of_a_spreadsheet_can_be_pasted(page):
     page.get_by_role("tab", name="Table").click()
-    cells = page.locator(".tm-input [role=gridcell]:visible, .tm-input td:visible")
-    cells.first.wait_for()
-    assert cells.count() >= 5
-    if demo.name == "vendi_embed":
-        for row, text in enumerate(("A dog barks.", "Rain fell.")):
-            page.locator(f".tm-input [data-row='{row}'][data-col='0']").dblclick()
-            page.keyboard.type(text)
-            page.keyboard.press("Enter")
-        page.get_by_role("button", name="Score the table").click()
-        page.locator("#answer").get_by_text("of 2").wait_for()
+    box = page.locator("#source-1 textarea")
+    paste(page, box, 'set\ttext\nbirds\t"An owl, or a hawk"\nrain\tRain fell.\nbirds\tA duck.\nrain\t\n')
+    page.get_by_text(
+        "Read: 2 sets, of 2, 1 texts. The first row names the columns. 1 row without a text left out."
+    ).wait_for()
+    box.press("Control+Enter")
+    answer = page.locator("#answer")
+    answer.get_by_text("Set 1 (birds)", exact=True).wait_for()
+    answer.get_by_text("of 2", exact=True).wait_for()
+    box.fill("")
+    paste(page, box, "A dog barks.,x\nRain fell.,y")
+    page.get_by_text("Read: 2 texts. No header: the first row is data. Not read: column 2.").wait_for()
+    answer.get_by_text("of 2", exact=True).wait_for()
+
+
+@in_demo("self_bleu")
+def test_an_edited_input_marks_the_result_as_old_and_a_setting_scores_what_the_box_holds(page):
+    score(page, "a man walks a dog\na man walks a cat\na man sings\na man runs")
+    old = page.locator("body.tm-old")
+    assert old.count() == 0
+    box = page.locator("#source-0 textarea").first
+    paste(page, box, "\nRain fell.")
+    old.wait_for()
+    page.locator("[role=status]").get_by_text("The input has changed").wait_for()
+    box.fill("a man walks a dog\na man walks a cat")
+    page.get_by_label("number input for Longest phrase, in words").fill("2")
+    page.locator("#answer").get_by_text("set_size:2|").wait_for()
+    assert old.count() == 0
+    assert "a man sings" not in page.locator(".tm-result").inner_text()
+    click_example(page)
+    page.locator("#answer").get_by_text("set_size:4|").wait_for()
+    assert old.count() == 0
+
+
+@in_demo("self_bleu")
+def test_a_link_holds_the_texts_and_no_request_does(demo, chromium, page):
+    texts = "zebra — “é” 😀\nzebra\n\nquagga"
+    page.locator("#source-0 textarea").first.fill(texts)
+    page.get_by_role("button", name="Share").click()
+    page.get_by_text("The texts are in the link itself").wait_for()
+    link = page.locator("#source-0 textarea").nth(1).input_value()
+    opened, sent = chromium.new_page(viewport=PHONE), []
+    opened.on("request", lambda request: sent.append(f"{request.url} {request.headers}"))
+    opened.goto(link)
+    opened.get_by_text("Read: 2 sets, of 2, 1 texts.").wait_for()
+    assert opened.locator("#source-0 textarea").first.input_value() == texts
+    fragment = link.partition("#texts=")[2]
+    assert len(fragment) > 40
+    assert not [request for request in sent if fragment in request]
+    opened.close()
+    page.locator("#source-0 textarea").first.fill("zebra " * 2_000)
+    page.get_by_role("button", name="Share").click()
+    page.get_by_text("too long for a link, which holds up to 8 kB").wait_for()
 
 
 @in_demo("self_bleu")

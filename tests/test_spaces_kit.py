@@ -78,7 +78,11 @@ def file_of(folder, name, content):
     [
         ("a.csv", '\ufefftext,set\n"a, b",1\nc\n', ["text", "set"], [["a, b", "1"], ["c"]]),
         ("a.csv", "text;n\na,b;1\n", ["text", "n"], [["a,b", "1"]]),
-        ("a.CSV", "x,,x\na,b,c\n", ["x", "column 2", "x (3)"], [["a", "b", "c"]]),
+        ("a.CSV", "text,,text\na,b,c\n", ["text", "column 2", "text (3)"], [["a", "b", "c"]]),
+        ("a.csv", "model,score\na b,5\n", ["model", "score"], [["a b", "5"]]),
+        ("a.csv", "Rain fell.,1\nIt snowed.,2\n", ["column 1", "column 2"], [["Rain fell.", "1"], ["It snowed.", "2"]]),
+        ("a.csv", "rain\nsnow\n", ["column 1"], [["rain"], ["snow"]]),
+        ("a.csv", "set\ttext\na,b\tc;d\n", ["set", "text"], [["a,b", "c;d"]]),
         (
             "a.jsonl",
             '{"t": "a", "n": 1}\n\n{"t": null, "m": [1, "b"]}\n',
@@ -89,7 +93,7 @@ def file_of(folder, name, content):
     ],
 )
 def test_files_are_tables(tmp_path, name, content, columns, rows):
-    table = inputs.read_table(file_of(tmp_path, name, content), LIMITS)
+    table = inputs.read_table(file_of(tmp_path, name, content), LIMITS, ROLES)
     assert table.columns == columns
     assert [list(row.values()) for row in table.rows] == rows
 
@@ -101,6 +105,7 @@ def test_files_are_tables(tmp_path, name, content, columns, rows):
         ("a.csv", "a" * 61, "too large: 61 bytes, the limit here is 60"),
         ("a.csv", b"caf\xe9", "must be UTF-8 text, and byte 3 is not"),
         ("a.csv", 'a\n"b', "not valid CSV"),
+        ("a.csv", "text\nHello, world\n", "Line 2 has 2 cells, and the first line has 1. Put a text .* in quotes"),
         ("a.csv", "", "contains no text"),
         ("a.csv", "text\n", "contains no text"),
         ("a.jsonl", '{"a": 1}\n{"a"', "Line 2 of the file is not valid JSON"),
@@ -109,7 +114,7 @@ def test_files_are_tables(tmp_path, name, content, columns, rows):
 )
 def test_files_that_cannot_be_read_are_refused(tmp_path, name, content, message):
     with pytest.raises(inputs.InputError, match=message):
-        inputs.read_table(file_of(tmp_path, name, content), LIMITS)
+        inputs.read_table(file_of(tmp_path, name, content), LIMITS, ROLES)
 
 
 def test_columns_are_guessed_and_chosen():
@@ -119,15 +124,33 @@ def test_columns_are_guessed_and_chosen():
     assert inputs.guess_columns(unnamed, ROLES) == ["y", None]
     assert inputs.pick_columns(table, ROLES, ["n", ""]) == [{"text": "long content"}]
     for columns in (["no such", ""], [None, ""], ["n", "../../etc/passwd"]):
-        with pytest.raises(inputs.InputError, match=r"Choose the column for .*The file has id, n, Text"):
+        with pytest.raises(inputs.InputError, match=r"Choose the column for .*The table has id, n, Text"):
             inputs.pick_columns(table, ROLES, columns)
 
 
-def test_a_typed_table_leaves_out_empty_rows():
-    assert inputs.rows_from_grid([["a", 1], ["", "2"], [None, None], ["b"]], ROLES) == [
-        {"text": "a", "set": "1"},
-        {"text": "b"},
-    ]
+def test_what_a_table_leaves_out_is_said():
+    table = inputs.parse_csv("set,text,n,m\na,x,1,1\nb,,1,1\n", LIMITS, ROLES)
+    rows = inputs.pick_columns(table, ROLES, ["text", "set"])
+    remarks = inputs.table_remarks(table, ["text", "set"], len(rows))
+    assert remarks == ["The first row names the columns.", "1 row without a text left out.", "Not read: n, m."]
+    without = inputs.parse_csv("set,text,n,m\n", LIMITS, ROLES, has_header=False)
+    assert inputs.table_remarks(without, without.columns, 1) == ["No header: the first row is data."]
+
+
+def test_names_of_sets_are_in_every_table():
+    texts = inputs.sets_from_rows(
+        [{"text": "a", "set": "x"}, {"text": ["b", "c"], "set": "y"}, {"text": "d", "set": "z"}]
+    )
+    assert inputs.sets_from_rows(sets.to_rows(texts)) == texts == [["a"], ["b", "c"], ["d"]]
+    assert sets.set_name(texts, 1) == "Set 2 (y)"
+    assert sets.choices(texts) == ["Set 1 (x): a", "Set 2 (y): b", "Set 3 (z): d"]
+    details = sets.details(("Set", "No."), [[1, 1], [3, 1]], texts)
+    assert details == (("Set", "Name", "No."), [[1, "x", 1], [3, "z", 1]])
+    assert sets.scores_table(texts, {"S": [None, 0.5, None]}).rows[1] == [2, "y", 2, "b", 0.5]
+    assert sets.report("m", {}, texts)["names"] == ["x", "y", "z"]
+    unnamed = inputs.sets_from_text("a\nb")
+    assert sets.details(("Set", "No."), [[1, 2]], unnamed) == (("No.",), [[2]])
+    assert "names" not in sets.report("m", {}, unnamed)
 
 
 # Few characters, so that delimiters, quotes and formulas meet.
@@ -162,6 +185,20 @@ def test_downloads_are_in_the_link():
     assert json.loads(whole) == {"scores": [0.1], "text": "<b>é"}
     with pytest.raises(ValueError, match="not JSON compliant"):
         downloads.links("name", {}, {"score": float("nan")})
+
+
+def test_samples_are_files_that_the_demos_read(tmp_path):
+    typed = sets.EXAMPLES[0].texts[0]
+    texts = inputs.sets_from_text(typed)
+    html = downloads.samples("name", sets.to_rows(texts), typed)
+    found = re.findall(r'download="name-sample([^"]+)" [^>]*base64,([^"]+)', html)
+    contents = {suffix: base64.b64decode(data).decode() for suffix, data in found}
+    assert list(contents) == [".txt", ".csv", ".jsonl"]
+    assert inputs.sets_from_text(contents[".txt"]) == texts
+    for suffix in inputs.TABLES:
+        table = inputs.read_table(file_of(tmp_path, f"a{suffix}", contents[suffix]), inputs.Limits(), ROLES)
+        columns = inputs.guess_columns(table, ROLES)
+        assert inputs.sets_from_rows(inputs.pick_columns(table, ROLES, columns)) == texts
 
 
 @given(st.text())
@@ -201,6 +238,10 @@ def test_every_panel_escapes():
         assert "<img" not in html
         assert "{{" not in html
         assert "${" not in html
+
+
+def test_hidden_text_is_not_coloured():
+    assert re.fullmatch(r'<mark [^>]*>a</mark><span class="tm-sr"> \(tip\) </span>', panels.mark("a", "tip", 0.5))
 
 
 def test_figures_hold_no_markup():
@@ -355,14 +396,14 @@ def test_a_file_with_many_columns_is_refused_at_once(tmp_path, suffix):
         content = ",".join(f"key {i}" for i in range(50_000)) + "\na\n"
     begin = time.monotonic()
     with pytest.raises(inputs.InputError, match="too many columns"):
-        inputs.read_table(file_of(tmp_path, f"a{suffix}", content), inputs.Limits())
+        inputs.read_table(file_of(tmp_path, f"a{suffix}", content), inputs.Limits(), ROLES)
     assert time.monotonic() - begin < 2
 
 
 def test_a_file_with_many_rows_is_refused(tmp_path):
     content = "text\n" + "a\n" * 20_000
     with pytest.raises(inputs.InputError, match="too many rows: 20,000, the limit here is 10,000"):
-        inputs.read_table(file_of(tmp_path, "a.csv", content), inputs.Limits())
+        inputs.read_table(file_of(tmp_path, "a.csv", content), inputs.Limits(), ROLES)
 
 
 def test_programmers_errors_are_not_shown():

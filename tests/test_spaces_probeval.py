@@ -35,6 +35,50 @@ def questions(monkeypatch):
     del sys.modules["questions"]
 
 
+@pytest.mark.parametrize(
+    ("line", "answer", "n"),
+    [
+        ("kettle: 5", "kettle", 5),
+        ("kettle * 5", "kettle", 5),
+        ("5 x kettle", "kettle", 5),
+        ("5×kettle", "kettle", 5),
+        ("kettle x 5", "kettle", 5),
+        ("kettle\t5", "kettle", 5),
+        ("Xbox 360", "Xbox 360", 1),
+        ("4x4", "4x4", 1),
+        ("at 10:30", "at 10:30", 1),
+        ("a note: well", "a note: well", 1),
+    ],
+)
+def test_counts_are_read_as_people_write_them(questions, line, answer, n):
+    (found,) = questions.from_boxes(line, "pot")
+    assert found["people"] == [{"text": answer, "count": n}]
+
+
+@pytest.mark.parametrize("line", ["kettle × -5", "kettle × 1.5", "kettle: 0", "-5 x kettle", "kettle × 12345678901"])
+def test_a_count_that_is_none_is_refused_by_line(questions, line):
+    with pytest.raises(ValueError, match="Line 3 of the model's answers: a count must be an integer from 1 to"):
+        questions.from_boxes("kettle", f"pot\n\n{line}")
+
+
+def test_a_preview_says_what_is_read_of_each_side(questions):
+    found = questions.from_boxes("kettle × 5\nkettle\npot", "cup")
+    assert questions.preview(found) == "People: 7 answers, 2 different. Model: 1 answer, 1 different."
+    rows = [{"text": text, "who": "people", "cluster": cluster} for text, cluster in (("a", "x"), ("b", ""))]
+    partly = questions.from_rows([*rows, {"text": "c", "who": "model 2", "count": "3"}])
+    assert "People's clusters are not used, because some answers have none." in questions.preview(partly)
+    assert questions.from_rows(questions.to_rows(partly)) == partly
+
+
+def test_a_cluster_cannot_be_named_as_wrong_answers_are(questions):
+    rows = [
+        {"text": "a", "who": "people", "cluster": "wrong", "question": "Why?"},
+        {"text": "b", "who": "model", "question": "Why?"},
+    ]
+    with pytest.raises(ValueError, match=r"Question “Why.”: “wrong” is the name of the answers that match no cluster"):
+        questions.check(questions.from_rows(rows))
+
+
 def questions_of(people, model, n_questions=1):
     """Make questions, with people's answers in clusters named like them, from counts of answers."""
     gold = [{"text": text, "count": n, "cluster": text} for text, n in zip("abcde", people, strict=False) if n]

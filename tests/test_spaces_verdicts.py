@@ -108,6 +108,38 @@ def plain(text):
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", text)))
 
 
+@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "self_bleu"])
+def test_the_details_hold_every_set_with_its_name(show, app, name):
+    rows = [
+        {"text": text, "set": animal}
+        for animal in ("cat", "dog", "owl")
+        for text in (f"The {animal} sleeps all day.", f"The {animal} sleeps at night.", "It rains in town.")
+    ]
+    result = show(name, app(name).SPACE.from_rows(rows)).result
+    for table in (result.details, result.scores):
+        assert list(dict.fromkeys((row[0], row[1]) for row in table.rows)) == [(1, "cat"), (2, "dog"), (3, "owl")]
+    assert result.report["names"] == ["cat", "dog", "owl"]
+    if name != "self_bleu":
+        adds = [dict(zip(result.details.headers, row, strict=True))["Adds"] for row in result.details.rows]
+        assert len(adds) == 9
+        assert all(isinstance(value, float) for value in adds)
+
+
+def test_near_duplicates_are_listed(show):
+    copies = ["A man walks his dog.", "Rain fell.", "A man walks his dog.", "A man walks his dog!"]
+    shown = show("chamfer_diversity", [copies, ["She sings.", "It rained."]])
+    assert [row[-1] for row in shown.result.details.rows] == ["", "", 1, 1, "", ""]
+    listed, caption = shown.result.pictures[-1]
+    assert "2 texts to remove" in caption
+    assert plain(listed).split("Set 1")[0].strip() == "A man walks his dog."
+    assert "None: no two texts" in show("chamfer_diversity", [["She sings.", "It rained."]]).result.pictures[-1][0]
+
+
+def test_gruen_needs_a_part_of_the_score(show):
+    with pytest.raises(ValueError, match=r"Select at least one of Grammar \(grammaticality\), Repetition"):
+        show("gruen", ["It rains."], components=[])
+
+
 def ask(app, people, model, other=""):
     return app("probeval").from_boxes(people, model, other)
 
@@ -356,7 +388,7 @@ def test_a_text_file_is_read_as_the_box(demo, tmp_path):
     import httpx
 
     upload = httpx.post(f"{demo.url}gradio_api/upload", files={"files": ("a.txt", wrapped.encode())})
-    place, components = event_of(demo, "file", "dropdown")
+    place, components = event_of(demo, "file", "dropdown", is_run=True)
     file = {"path": upload.json()[0], "meta": {"_type": "gradio.FileData"}, "orig_name": "a.txt"}
     settings = [component["props"].get("value") for component in components[1:]]
     messages = [join(demo, place, [file, *settings], "file")[0], score_boxes(demo, wrapped, session="typed")[0]]

@@ -153,7 +153,8 @@ def take_typed(opened: Any, demo: Demo, to: Path) -> None:
         start = f"{demo.name}-{device}-{scheme}"
         page = open_page(opened, demo, size, scheme)
         page.get_by_role("tab", name="Table").click()
-        page.wait_for_timeout(500)
+        page.locator("#source-1 textarea").fill("text\tset\nRain fell.\t1\nIt snowed.\t2")
+        page.locator("#source-1 .tm-read, #source-1 .tm-note").wait_for()
         page.screenshot(path=to / f"{start}-table.png")
         page.close()
         for state, texts in _TYPED[demo.name].items():

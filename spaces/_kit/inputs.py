@@ -42,10 +42,22 @@ class Role(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The content of a file: for each row a dict from column names to strings, or to lists of strings."""
+    """The content of a file: for each row a dict from column names to strings, or to lists of strings.
+
+    has_header : whether the first line was taken for the names of the columns; None in a format without header
+    """
 
     columns: list[str]
     rows: list[dict[str, Any]]
+    has_header: bool | None = None
+
+
+class Sets(list[list[str]]):
+    """Sets of texts, with the names that a file gives them; "" for a set without a name."""
+
+    def __init__(self, sets: Iterable[list[str]], names: Iterable[str] | None = None) -> None:
+        super().__init__(sets)
+        self.names = [""] * len(self) if names is None else list(names)
 
 
 def check_typed(texts: Iterable[str], limits: Limits) -> None:
@@ -84,7 +96,7 @@ def lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
 
 
-def sets_from_text(text: str) -> list[list[str]]:
+def sets_from_text(text: str) -> Sets:
     """Parse one text a line, with a blank line between sets."""
     sets: list[list[str]] = [[]]
     for line in lines_of(text):
@@ -92,20 +104,21 @@ def sets_from_text(text: str) -> list[list[str]]:
             sets[-1].append(line)
         elif sets[-1]:
             sets.append([])
-    return sets if sets[-1] else sets[:-1]
+    return Sets(sets if sets[-1] else sets[:-1])
 
 
-def sets_from_rows(rows: list[dict[str, Any]]) -> list[list[str]]:
+def sets_from_rows(rows: list[dict[str, Any]]) -> Sets:
     """Group the texts of rows by their "set"; a cell with a list of texts is a separate set."""
     sets: dict[Any, list[str]] = {}
+    names: dict[Any, str] = {}
     for i, row in enumerate(rows):
-        if isinstance(row["text"], list):
-            key: Any = i
-            texts = row["text"]
-        else:
-            key, texts = _joined(row.get("set", "")), [row["text"]]
+        name = _joined(row.get("set", ""))
+        is_list = isinstance(row["text"], list)
+        key, texts = ((i, name), row["text"]) if is_list else (name, [row["text"]])
         sets.setdefault(key, []).extend(text for text in texts if text.strip())
-    return [texts for texts in sets.values() if texts]
+        names[key] = name
+    filled = {key: texts for key, texts in sets.items() if texts}
+    return Sets(filled.values(), [names[key] for key in filled])
 
 
 def check_sets(sets: Any, limits: Limits) -> list[list[str]]:
@@ -171,40 +184,74 @@ def read_text(path: str | Path, limits: Limits, suffixes: Sequence[str] = (PLAIN
     return text
 
 
-def read_table(path: str | Path, limits: Limits, suffixes: Sequence[str] = TABLES) -> Table:
+def read_table(
+    path: str | Path,
+    limits: Limits,
+    roles: Sequence[Role],
+    suffixes: Sequence[str] = TABLES,
+    has_header: bool | None = None,
+) -> Table:
     """Read a .csv or .jsonl file.
 
     suffixes : what an error about another file names
+    has_header : of a .csv file; None to guess
     """
     text = read_text(path, limits, suffixes)
-    table = _read_csv(text, limits) if Path(path).suffix.lower() == ".csv" else _read_jsonl(text, limits)
+    if Path(path).suffix.lower() == ".csv":
+        return parse_csv(text, limits, roles, has_header)
+    return _checked(_read_jsonl(text, limits), limits)
+
+
+def parse_csv(text: str, limits: Limits, roles: Sequence[Role], has_header: bool | None = None) -> Table:
+    """Parse cells separated by tabs, commas or semicolons, whichever the first line has."""
+    first = text.split("\n", 1)[0]
+    delimiter = "\t" if "\t" in first else max(",;", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        lines = [(reader.line_num, line) for line in reader if line]
+    except csv.Error as error:
+        raise InputError(f"The table is not valid CSV: {error}.") from None
+    if not lines:
+        raise InputError("The table contains no text.")
+    names = lines[0][1]
+    _check_columns(len(names), limits)
+    for number, line in lines:
+        if any(cell.strip() for cell in line[len(names) :]):
+            raise InputError(
+                f"Line {number} has {len(line)} cells, and the first line has {len(names)}. "
+                f"Put a text that contains “{delimiter}” in quotes."
+            )
+    cells = [line for _, line in lines]
+    if has_header is None:
+        has_header = _is_header(names, cells[1:], roles)
+    columns: list[str] = []
+    for i, name in enumerate(names, 1):
+        name = (name.strip() if has_header else "") or f"column {i}"
+        columns.append(name if name not in columns else f"{name} ({i})")
+    rows = [dict(zip(columns, line, strict=False)) for line in cells[has_header:]]
+    return _checked(Table(columns, rows, has_header), limits)
+
+
+def _is_header(first: Sequence[str], rest: Sequence[Sequence[str]], roles: Sequence[Role]) -> bool:
+    """Guess whether a line names the columns: it has a known name, or single words above texts of several."""
+    names = [name.strip() for name in first]
+    known = {guess for role in roles for guess in role.guesses}
+    if any(name.lower() in known for name in names):
+        return True
+    return all(map(str.isidentifier, names)) and any(" " in cell.strip() for line in rest for cell in line)
+
+
+def _checked(table: Table, limits: Limits) -> Table:
     if len(table.rows) > limits.rows:
-        raise InputError(f"The file has too many rows: {len(table.rows):,}, the limit here is {limits.rows:,}.")
+        raise InputError(f"The table has too many rows: {len(table.rows):,}, the limit here is {limits.rows:,}.")
     if not table.rows:
-        raise InputError("The file contains no text.")
+        raise InputError("The table contains no text.")
     return table
 
 
 def _check_columns(n: int, limits: Limits) -> None:
     if n > limits.columns:
-        raise InputError(f"The file has too many columns: {n:,} or more, the limit here is {limits.columns:,}.")
-
-
-def _read_csv(text: str, limits: Limits) -> Table:
-    header = text.split("\n", 1)[0]
-    delimiter = max(",;\t", key=header.count)
-    try:
-        lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if line]
-    except csv.Error as error:
-        raise InputError(f"The file is not valid CSV: {error}.") from None
-    if not lines:
-        raise InputError("The file contains no text.")
-    _check_columns(len(lines[0]), limits)
-    columns: list[str] = []
-    for i, name in enumerate(lines[0], 1):
-        name = name.strip() or f"column {i}"
-        columns.append(name if name not in columns else f"{name} ({i})")
-    return Table(columns, [dict(zip(columns, line, strict=False)) for line in lines[1:]])
+        raise InputError(f"The table has too many columns: {n:,} or more, the limit here is {limits.columns:,}.")
 
 
 def _read_jsonl(text: str, limits: Limits) -> Table:
@@ -253,18 +300,23 @@ def pick_columns(table: Table, roles: Sequence[Role], columns: Sequence[Any]) ->
         if column in table.columns:
             chosen[role.name] = column
         elif column or role.required:
-            raise InputError(f"Choose the column for “{role.label}”. The file has {_listed(table.columns)}.")
+            raise InputError(f"Choose the column for “{role.label}”. The table has {_listed(table.columns)}.")
     rows = [{name: row.get(column, "") for name, column in chosen.items()} for row in table.rows]
     return [row for row in rows if _joined(row[roles[0].name]).strip()]
 
 
-def rows_from_grid(grid: Sequence[Sequence[Any]], roles: Sequence[Role]) -> list[dict[str, Any]]:
-    """Parse a table that was typed, with a column for each role; rows that are empty in the first role are omitted."""
-    rows = []
-    for line in grid:
-        cells = ["" if cell is None else str(cell) for cell in line]
-        rows.append(dict(zip((role.name for role in roles), cells, strict=False)))
-    return [row for row in rows if row.get(roles[0].name, "").strip()]
+def table_remarks(table: Table, columns: Sequence[Any], n_rows: int) -> list[str]:
+    """Say what of a table was taken, and what was left out; `n_rows` have a text."""
+    remarks = []
+    if table.has_header is not None:
+        remarks.append("The first row names the columns." if table.has_header else "No header: the first row is data.")
+    n_empty = len(table.rows) - n_rows
+    if n_empty:
+        remarks.append(f"{n_empty:,} row{'s' if n_empty > 1 else ''} without a text left out.")
+    unread = [column for column in table.columns if column not in columns]
+    if unread:
+        remarks.append(f"Not read: {_listed(unread, 5)}.")
+    return remarks
 
 
 def _joined(value: str | list[str]) -> str:

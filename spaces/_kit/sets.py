@@ -7,7 +7,7 @@ import gradio as gr
 import numpy as np
 
 from . import examples, work
-from .inputs import Limits, Role, check_choice, options
+from .inputs import Limits, Role, Sets, check_choice, options
 from .metric import part
 from .page import Box, Example
 from .show import plots
@@ -34,6 +34,8 @@ NO_QUALITY = "The score counts differences, not sense: shuffled words or nonsens
 # Figures of more texts are slow and illegible.
 MOST_IN_MATRIX = 60
 MOST_IN_MAP = 75
+# Sizes of sets that a preview lists.
+_MOST_SIZES = 8
 
 MODELS = {
     "all-MiniLM-L6-v2": "English: all-MiniLM-L6-v2",
@@ -78,9 +80,44 @@ def unjudged(what: str = "texts") -> str:
     return ""
 
 
-def set_name(i: int, n_sets: int) -> str:
-    """Return the name of a set; "" if there is only one."""
-    return f"Set {i + 1}" if n_sets > 1 else ""
+def set_name(texts: Sequence[Sequence[str]], i: int) -> str:
+    """Return the name of a set, with the one from its file; "" if there is only one set."""
+    given = names_of(texts)[i]
+    return f"Set {i + 1}{f' ({shorten(given, 30)})' if given else ''}" if len(texts) > 1 else ""
+
+
+def names_of(texts: Sequence[Sequence[str]]) -> list[str]:
+    """Return the names that a file gives its sets; "" for a set without a name."""
+    return texts.names if isinstance(texts, Sets) else [""] * len(texts)
+
+
+def preview(texts: Sequence[Sequence[str]]) -> str:
+    """Say how many sets and texts there are."""
+    sizes = [f"{len(members):,}" for members in texts]
+    if len(sizes) == 1:
+        return f"{count(len(texts[0]), 'text')}."
+    shown = ", ".join(sizes[:_MOST_SIZES]) + (", …" if len(sizes) > _MOST_SIZES else "")
+    return f"{len(sizes)} sets, of {shown} texts."
+
+
+def count(n: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def to_rows(texts: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    """Return a row for each text, from which `inputs.sets_from_rows` makes the sets again."""
+    return [
+        {"text": text, "set": name or f"{i}"}
+        for i, (name, members) in enumerate(zip(names_of(texts), texts, strict=True), 1)
+        for text in members
+    ]
+
+
+def report(name: str, result: Mapping[str, Any], texts: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return the content of the JSON download."""
+    names = names_of(texts)
+    return {"metric": name, **result, "predictions": texts, **({"names": names} if any(names) else {})}
 
 
 def text_name(i: int, j: int, n_sets: int) -> str:
@@ -90,13 +127,20 @@ def text_name(i: int, j: int, n_sets: int) -> str:
 
 def choices(texts: Sequence[Sequence[str]]) -> list[str]:
     """Name the sets for a list, each with the beginning of its first text."""
-    return [f"Set {i}: {shorten(members[0], 40)}" for i, members in enumerate(texts, 1)]
+    return [f"{set_name(texts, i)}: {shorten(members[0], 40)}" for i, members in enumerate(texts)]
 
 
-def details(headers: Sequence[str], rows: Sequence[Sequence[Any]], n_sets: int) -> Table:
-    """Return the table of details; its first column, which names the set, is omitted if there is one set."""
-    start = 0 if n_sets > 1 else 1
-    return Table(headers[start:], [row[start:] for row in rows])
+def details(headers: Sequence[str], rows: Sequence[Sequence[Any]], texts: Sequence[Sequence[str]]) -> Table:
+    """Return the table of details.
+
+    Its first column, the number of the set, is omitted if there is one set. The name from the file follows it.
+    """
+    names = names_of(texts)
+    head, named = (headers[:1] if len(texts) > 1 else ()), any(names)
+    return Table(
+        (*head, *(("Name",) if named else ()), *headers[1:]),
+        [[*row[: len(head)], *([names[row[0] - 1]] if named else []), *row[1:]] for row in rows],
+    )
 
 
 def scores_table(texts: Sequence[Sequence[str]], columns: Mapping[str, Sequence[float | None]]) -> Table | None:
@@ -107,7 +151,7 @@ def scores_table(texts: Sequence[Sequence[str]], columns: Mapping[str, Sequence[
         [i + 1, len(members), shorten(members[0], 60), *("" if row[i] is None else row[i] for row in columns.values())]
         for i, members in enumerate(texts)
     ]
-    return Table(("Set", "Texts", "First text", *columns), rows)
+    return details(("Set", "Texts", "First text", *columns), rows, texts)
 
 
 def first_of(shown: int, total: int, what: str = "texts") -> str:
@@ -153,5 +197,5 @@ def credit_bars(texts: Sequence[Sequence[str]], shown: Sequence[int], credits: S
         for j, value in enumerate(values)
         if value is not None
     ]
-    names = [set_name(i, n_sets) or "These texts" for i in shown]
+    names = [set_name(texts, i) or "These texts" for i in shown]
     return plots.ranked_bars(sorted(bars, key=lambda bar: -bar[1]), names, "adds to the score") if bars else None

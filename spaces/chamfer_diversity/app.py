@@ -1,7 +1,9 @@
 """Demo of chamfer_diversity: the distance of each text to its nearest neighbour."""
 
+import itertools
 from typing import Any, Literal
 
+import numpy as np
 from _kit import inputs, language, metric, sets
 from _kit.page import Picture, Result, Space, build, launch
 from _kit.show import panels, plots
@@ -9,12 +11,16 @@ from _kit.show import panels, plots
 chamfer_diversity = metric.load(__file__, "chamfer_diversity")
 
 MOST_BARS = 40
+# The greatest distance of near duplicates.
+NEAR = 0.05
+# Groups of near duplicates, and texts of a group, that are listed.
+MOST_GROUPS, MOST_CHIPS = 12, 5
 # The lower bound of each interpretation.
 WORDS = (
     (0.7, "The texts are far apart: even the nearest neighbours say different things."),
     (0.4, "The texts are well separated."),
     (0.2, "Most texts have a somewhat similar neighbour."),
-    (0.05, "Most texts have a close neighbour."),
+    (NEAR, "Most texts have a close neighbour."),
     (0.0, "Nearly every text has a near duplicate."),
 )
 
@@ -37,20 +43,29 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     result = score_sets(texts, **settings)
     n_sets = len(texts)
     shown = [i for i in sets.two_of(chosen, n_sets) if result["details"][i] is not None]
-    names = [sets.set_name(i, n_sets) or "These texts" for i in shown]
+    names = [sets.set_name(texts, i) or "These texts" for i in shown]
 
     rows, bars = [], {}
-    for i, name in zip(shown, names, strict=True):
-        detail = result["details"][i]
+    flat = [text for members in texts for text in members]
+    vectors = sets.embed(chamfer_diversity, flat, settings["model"])
+    starts = [*itertools.accumulate(map(len, texts), initial=0)]
+    copies = [near_duplicates(vectors[start:end]) for start, end in itertools.pairwise(starts)]
+    for i, detail in enumerate(result["details"]):
+        if detail is None:
+            rows.append([i + 1, 1, texts[i][0], "", "", "", "", ""])
+            continue
         for j, (distance, near) in enumerate(zip(detail["distances"], detail["neighbours"], strict=True)):
-            adds = result["contributions"][i][j]
-            known = "" if adds is None else round(adds, 4)
-            rows.append([i + 1, j + 1, texts[i][j], round(distance, 4), near + 1, texts[i][near], known])
-            bars[sets.text_name(i, j, n_sets)] = (distance, name, f"{texts[i][j]} → {texts[i][near]}")
+            adds, copy = result["contributions"][i][j], copies[i].get(j)
+            known, original = "" if adds is None else round(adds, 4), "" if copy is None else copy + 1
+            rows.append([i + 1, j + 1, texts[i][j], round(distance, 4), near + 1, texts[i][near], known, original])
+            if i in shown:
+                name = names[shown.index(i)]
+                bars[sets.text_name(i, j, n_sets)] = (distance, name, f"{texts[i][j]} → {texts[i][near]}")
 
     together = [texts[i][: sets.MOST_IN_MAP] for i in shown]
     flat = [text for members in together for text in members]
-    points, share = plots.plane(sets.similarity(chamfer_diversity, flat, settings["model"]))
+    drawn_vectors = np.concatenate([vectors[starts[i] :][: sets.MOST_IN_MAP][: len(texts[i])] for i in shown])
+    points, share = plots.plane(np.clip(drawn_vectors @ drawn_vectors.T, -1.0, 1.0))
     arrows, start = [], 0
     for i, members in zip(shown, together, strict=True):
         neighbours = result["details"][i]["neighbours"][: len(members)]
@@ -68,7 +83,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     distances = plots.ranked_bars(
         [(name, value, names.index(group), text) for name, (value, group, text) in ordered], names, "distance"
     )
-    closest = min(rows, key=lambda row: row[3])
+    closest = min((row for row in rows if row[0] - 1 in shown), key=lambda row: row[3])
     pair = [sets.text_name(closest[0] - 1, closest[k] - 1, n_sets) for k in (1, 4)]
     drawn = [i for i in shown if len(texts[i]) <= MOST_BARS]
     credits = sets.credit_bars(texts, drawn, [result["contributions"][i] for i in drawn])
@@ -85,13 +100,42 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
             (credits, "The score of the set less the score without the text. Below 0: others are near it.")
             if credits
             else None,
+            duplicates_panel([texts[i] for i in shown], names, [copies[i] for i in shown]),
         ],
-        details=sets.details(("Set", "No.", "Text", "Distance", "Nearest no.", "Nearest text", "Adds"), rows, n_sets),
+        details=sets.details(
+            ("Set", "No.", "Text", "Distance", "Nearest no.", "Nearest text", "Adds", "Near duplicate of no."),
+            rows,
+            texts,
+        ),
         scores=sets.scores_table(texts, {"Chamfer diversity": result["scores"]}),
-        report={"metric": "chamfer_diversity", **result, "predictions": texts},
+        report=sets.report("chamfer_diversity", result, texts),
         choices=sets.choices(texts),
         chosen=shown,
     )
+
+
+def near_duplicates(vectors: np.ndarray) -> dict[int, int]:
+    """Return the texts of a set to remove, each with the first text that remains and to which it is near."""
+    near = vectors @ vectors.T > 1 - NEAR
+    copies: dict[int, int] = {}
+    for i in range(len(near)):
+        if i not in copies:
+            copies |= {int(j): i for j in np.flatnonzero(near[i]) if j > i and j not in copies}
+    return copies
+
+
+def duplicates_panel(members: list[list[str]], names: list[str], copies: list[dict[int, int]]) -> tuple[str, str]:
+    """Return the near duplicates of each set below the text that remains, and a caption."""
+    blocks, n_copies = [], sum(map(len, copies))
+    for place, (texts, name, of_set) in enumerate(zip(members, names, copies, strict=True)):
+        for original in sorted(set(of_set.values())):
+            removed: list[tuple[str, float | None]] = [(texts[j], None) for j, i in of_set.items() if i == original]
+            blocks.append((texts[original], [(name, removed, place)]))
+    if not blocks:
+        return panels.ledger([], f"None: no two texts of a set are closer than {NEAR}."), ""
+    caption = f"{sets.count(n_copies, 'text')} to remove, each closer than {NEAR} to the text above it, which remains."
+    left_out = sets.first_of(min(len(blocks), MOST_GROUPS), len(blocks), "groups")
+    return panels.groups(blocks[:MOST_GROUPS], MOST_CHIPS), f"{caption}{left_out} The details list all."
 
 
 def meaning(value: float) -> str:
@@ -119,7 +163,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
     else:
         cards = [
             panels.Card(
-                sets.set_name(i, n_sets),
+                sets.set_name(texts, i),
                 value,
                 f"{value:.2f}",
                 "apart",
@@ -185,6 +229,8 @@ SPACE = Space(
     roles=sets.ROLES,
     from_boxes=inputs.sets_from_text,
     from_rows=inputs.sets_from_rows,
+    to_rows=sets.to_rows,
+    preview=sets.preview,
     examples=sets.EXAMPLES,
     settings={"model": sets.model_setting()},
     more_settings={},
@@ -193,6 +239,7 @@ SPACE = Space(
         Picture("Nearest neighbours"),
         Picture("Distance to the nearest neighbour"),
         Picture("What each text adds"),
+        Picture("Near duplicates", is_figure=False),
     ),
     score=score,
     api=api,

@@ -98,7 +98,10 @@ def texts_from_rows(rows: list[dict[str, Any]]) -> list[str]:
 def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, model: str) -> dict[str, Any]:
     """Check the input and compute the metric."""
     sets.check_model(model)
-    if not isinstance(components, list) or not components or any(name not in list(COMPONENTS) for name in components):
+    if components == []:
+        names = ", ".join(f"{label} ({name})" for name, label in COMPONENTS.items())
+        raise inputs.InputError(f"No part of the score is selected. Select at least one of {names}.")
+    if not isinstance(components, list) or any(name not in list(COMPONENTS) for name in components):
         raise inputs.InputError(f"components must be a list of some of {', '.join(COMPONENTS)}.")
     if not isinstance(texts, list) or not texts:
         raise inputs.InputError("There is no text yet. Write one, or click an example.")
@@ -342,6 +345,8 @@ SPACE = Space(
     roles=ROLES,
     from_boxes=texts_from_box,
     from_rows=texts_from_rows,
+    to_rows=lambda texts: [{"text": text} for text in texts],
+    preview=lambda texts: f"{sets.count(len(texts), 'text')}.",
     examples=_EXAMPLES,
     settings={
         "components": gr.CheckboxGroup(

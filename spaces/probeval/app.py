@@ -12,7 +12,7 @@ from _kit import inputs, language, metric, sets
 from _kit.page import Box, Example, Picture, Result, Space, build, launch
 from _kit.show import panels, plots
 from _kit.show.downloads import Table
-from questions import LIMITS, ROLES, check, from_boxes, from_rows, name_of, sides_of
+from questions import LIMITS, ROLES, check, from_boxes, from_rows, name_of, preview, sides_of, to_rows
 
 probeval = metric.load(__file__, "probeval")
 
@@ -227,6 +227,8 @@ SPACE = Space(
     roles=ROLES,
     from_boxes=from_boxes,
     from_rows=from_rows,
+    to_rows=to_rows,
+    preview=preview,
     examples=_EXAMPLES,
     settings={
         "clustering": gr.Dropdown(

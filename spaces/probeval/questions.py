@@ -24,8 +24,14 @@ _WORDS = {
 _SIDE_OF = {word: side for side, words in _WORDS.items() for word in words.split()}
 _SIDE_OF |= {"model 1": "model", "model1": "model"}
 _SIDE_OF |= dict.fromkeys(("model 2", "model2", "other model", "another model"), "other")
+_PREVIEWED = {"people": "People", "model": "Model", "other": "Model 2"}
 _OWNERS = {"people": "people's answers", "model": "the model's answers", "other": "the other model's answers"}
-_MOST_DIGITS = 9
+_COUNT = re.compile(r"(?=0*[1-9])[0-9]{1,9}(\.0)?")
+_COUNT_FIRST = re.compile(r"(?P<count>[-+−]?[0-9][0-9.,]*)(\s*[×*]\s*|\s+x\s+)(?P<text>\S.*)")
+# What a count, or a number that is no count, consists of.
+_NUMERIC = "0123456789.,+-−"
+# What the metric calls answers in no cluster.
+WRONG = "wrong"
 
 
 def from_boxes(people: str, model: str, other: str = "") -> list[dict[str, Any]]:
@@ -33,33 +39,45 @@ def from_boxes(people: str, model: str, other: str = "") -> list[dict[str, Any]]
     rows = [
         {"text": text, "who": who, "count": n}
         for who, box in (("people", people), ("model", model), ("other", other))
-        for text, n in counted(box)
+        for text, n in counted(box, _OWNERS[who])
     ]
     return from_rows(rows)
 
 
-def counted(box: str) -> list[tuple[str, str]]:
-    """Parse one answer a line, with an optional count after it."""
-    return [answer_and_count(line) for line in inputs.lines_of(box) if line]
+def counted(box: str, owner: str) -> list[tuple[str, str]]:
+    """Parse one answer a line, with an optional count; `owner` names the box in an error."""
+    answers = []
+    for number, line in enumerate(inputs.lines_of(box), 1):
+        if line:
+            text, count = answer_and_count(line)
+            _check_count(count, f"Line {number} of {owner}")
+            answers.append((text, count))
+    return answers
 
 
 def answer_and_count(line: str) -> tuple[str, str]:
-    """Split a line into an answer and its count: "pot × 21", "pot×21", "pot x 21", "pot x21" or "pot<tab>21".
+    """Split a line into an answer and its count, which is not checked.
 
-    An "x" starts a count only after a space: "Xbox 360", "Netflix 4" and "4x4" are answers.
+    The count is after a "×", "*", tab, or a colon and a space, or after an "x" between spaces: "pot × 21", "pot*21",
+    "pot: 21", "pot x21"; or it comes first: "21 × pot", "21 x pot". "Xbox 360", "Netflix 4" and "4x4" are answers.
     """
-    rest = line.rstrip("0123456789")
-    count = line[len(rest) :]
-    if not count or not count.isascii() or len(count) > _MOST_DIGITS:
-        return line, "1"
-    text = rest.rstrip()
-    if text.endswith("×") or (text.endswith("x") and text[-2:-1].isspace()):
-        text = text[:-1].rstrip()
-    elif "\t" in rest[len(text) :]:
-        pass
-    else:
-        return line, "1"
-    return (text, count) if text else (line, "1")
+    rest = line.rstrip(_NUMERIC)
+    text, count = rest.rstrip(), line[len(rest) :]
+    gap = rest[len(text) :]
+    if any(map(str.isdigit, count)):
+        is_marked = text.endswith(("×", "*")) or (text.endswith("x") and text[-2:-1].isspace())
+        if is_marked or (text.endswith(":") and gap):
+            text = text[:-1].rstrip()
+            return (text, count) if text else (line, "1")
+        if "\t" in gap:
+            return (text, count) if text else (line, "1")
+    first = _COUNT_FIRST.match(line)
+    return (first["text"], first["count"]) if first else (line, "1")
+
+
+def _check_count(count: str, where: str) -> None:
+    if not _COUNT.fullmatch(count):
+        raise inputs.InputError(f"{where}: a count must be an integer from 1 to 999,999,999. Got “{count[:40]}”.")
 
 
 def from_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -76,14 +94,47 @@ def from_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if side is None:
             raise inputs.InputError(f"Row {i}: the column “Who” must be people, model or model 2. Got “{who[:40]}”.")
         count = str(row.get("count", "") or "1").strip()
-        if not re.fullmatch(r"\d{1,9}(\.0)?", count) or int(float(count)) < 1:
-            raise inputs.InputError(f"Row {i}: a count must be a positive integer. Got “{count[:40]}”.")
+        _check_count(count, f"Row {i}")
         question = questions.setdefault(str(row.get("question", "")).strip(), {"people": [], "model": []})
         answer: dict[str, Any] = {"text": str(row["text"]).strip(), "count": int(float(count))}
         if side == "people" and str(row.get("cluster", "")).strip():
             answer["cluster"] = str(row["cluster"]).strip()
         question.setdefault(side, []).append(answer)
     return [{"question": name, **answers} for name, answers in questions.items()]
+
+
+def to_rows(questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each answer, from which `from_rows` makes the questions again."""
+    who = {"other": "model 2"}
+    return [
+        {
+            "text": answer["text"],
+            "who": who.get(side, side),
+            "count": answer["count"],
+            "cluster": answer.get("cluster", ""),
+            "question": question["question"],
+        }
+        for question in questions
+        for side in sides_of(questions)
+        for answer in question.get(side, [])
+    ]
+
+
+def preview(questions: list[dict[str, Any]]) -> str:
+    """Say how many answers each side gives, and whether people's clusters are used."""
+    parts = [] if len(questions) == 1 else [f"{len(questions):,} questions."]
+    for side in sides_of(questions):
+        answers = [answer for question in questions for answer in question.get(side, [])]
+        total = sum(answer["count"] for answer in answers)
+        different = len({answer["text"] for answer in answers})
+        parts.append(f"{_PREVIEWED[side]}: {total:,} answer{'' if total == 1 else 's'}, {different:,} different.")
+    partly, people = 0, [question["people"] for question in questions]
+    for answers in people:
+        partly += 0 < sum("cluster" in answer for answer in answers) < len(answers)
+    if partly:
+        where = "" if len(questions) == 1 else f" of {partly:,} questions"
+        parts.append(f"People's clusters{where} are not used, because some answers have none.")
+    return " ".join(parts)
 
 
 def name_of(questions: list[dict[str, Any]], i: int) -> str:
@@ -108,6 +159,10 @@ def check(questions: list[dict[str, Any]]) -> None:
         for side in sides:
             if not question.get(side):
                 raise inputs.InputError(f"{name}{_OWNERS[side]} are missing. Write at least one.")
+        if any(answer.get("cluster") == WRONG for answer in question["people"]):
+            raise inputs.InputError(
+                f"{name}“{WRONG}” is the name of the answers that match no cluster. Give that cluster another name."
+            )
     answers = [answer for question in questions for side in sides for answer in question[side]]
     inputs.check_texts([answer["text"] for answer in answers], LIMITS)
     total = sum(answer["count"] for answer in answers)

@@ -9,12 +9,11 @@ import two_models
 from _kit import sets
 from _kit.show import panels
 from _kit.show.downloads import Table
-from questions import name_of, sides_of
+from questions import WRONG, name_of, sides_of
 
 # Upper bounds on what is drawn.
 MOST_CLUSTERS = 20
 MOST_CHIPS = 12
-_WRONG = "wrong"
 # Of the facts of a card, which is narrow.
 _SHORT = ("in no cluster", "of people's answers")
 # Smaller surpluses, in shares, and terms, in nats, are not named.
@@ -62,7 +61,7 @@ def terms_of(detail: dict[str, Any]) -> dict[str, float]:
 
 def largest(names: dict[str, str], shares: Sequence[dict[str, float]]) -> list[str]:
     """Return the labels of the largest clusters, in the order of `names`; wrong answers are always among them."""
-    ranked = sorted(names, key=lambda label: (label != _WRONG, -max(share[label] for share in shares)))
+    ranked = sorted(names, key=lambda label: (label != WRONG, -max(share[label] for share in shares)))
     selected = set(ranked[:MOST_CLUSTERS])
     return [label for label in names if label in selected]
 
@@ -89,7 +88,7 @@ def surplus(who: str, names: dict[str, str], people: dict[str, float], model: di
     over = max(names, key=lambda label: model[label] - people[label])
     if model[over] - people[over] < _LIKE_PEOPLE:
         return f"{who} and people have nearly the same shares."
-    if over == _WRONG:
+    if over == WRONG:
         return f"{who} exceeds people the most in answers that match no cluster."
     return f"{who} says “{panels.shorten(names[over], 40)}” more often than people."
 
@@ -117,7 +116,7 @@ def closest(assignment: dict[str, Any]) -> list[str]:
 def cluster_names(detail: dict[str, Any]) -> dict[str, str]:
     """Name each cluster by its most common answer; `wrong` comes last."""
     names = {cluster["cluster"]: cluster["answers"][0]["text"] for cluster in detail["clusters"]}
-    return {**names, _WRONG: "wrong: in no cluster"}
+    return {**names, WRONG: "wrong: in no cluster"}
 
 
 def clusters_panel(details: dict[str, dict[str, Any]], names: dict[str, str]) -> str:

@@ -8,7 +8,6 @@ import gradio as gr
 from _kit import inputs, metric, sets
 from _kit.page import Picture, Result, Space, build, launch
 from _kit.show import panels, plots
-from _kit.show.downloads import Table
 from words import compared, facts_of, meaning, two_sets
 
 self_bleu = metric.load(__file__, "self_bleu")
@@ -32,7 +31,6 @@ MEASURES = {
     "entropy": ("Entropy-n, nats", "Evenness of the n-gram counts. Higher is more diverse."),
 }
 # Upper bounds on what is drawn: a browser is slow with more.
-_MOST_PHRASES = 200
 _MOST_LINES = 30
 _MOST_TOKENS = 800
 _MOST_CHARACTERS = 8_000
@@ -75,7 +73,6 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     shuffled_html, shuffled_cut = marked(shuffled_texts[shown], shuffled_repeated, tokenizer, order)
     scores = result["scores"][shown], shuffled["scores"][shown]
     against = "" if None in scores else f" They score as {compared(*scores)}."
-    longest = sorted(repeated.items(), key=lambda item: (-len(item[0]), -len(item[1])))
     return Result(
         answer=answer(texts, result, shuffled, settings),
         pictures=[
@@ -83,15 +80,17 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
             (shuffled_html, f"The same {units} in random order are nonsense.{against}{shuffled_cut}"),
             *by_order(texts, shown, (result, shuffled), tokenizer),
         ],
-        details=Table(
-            ("Phrase", units.capitalize(), "Texts", "In texts no."),
+        details=sets.details(
+            ("Set", "Phrase", units.capitalize(), "Texts", "In texts no."),
             [
-                [" ".join(phrase), len(phrase), len(where), numbers(where, 200)]
-                for phrase, where in longest[:_MOST_PHRASES]
+                [i + 1, " ".join(phrase), len(phrase), len(where), ", ".join(str(j + 1) for j in sorted(where))]
+                for i, members in enumerate(texts)
+                for phrase, where in longest_phrases(members, tokenizer, order)
             ],
+            texts,
         ),
         scores=sets.scores_table(texts, {"Self-BLEU": result["scores"], "Shuffled": shuffled["scores"]}),
-        report={"metric": "self_bleu", **result, "predictions": texts},
+        report=sets.report("self_bleu", result, texts),
         choices=sets.choices(texts),
         chosen=[shown],
     )
@@ -105,7 +104,7 @@ def by_order(
     if None in pair.values():
         return [None] * len(MEASURES)
     longest = longest_text(texts[shown], tokenizer)
-    name = sets.set_name(shown, len(texts))
+    name = sets.set_name(texts, shown)
     pictures: list[tuple[Any, str] | None] = []
     for measure, (title, caption) in MEASURES.items():
         orders = [n for n in range(1, MOST_ORDERS + 1) if f"{measure}_{n}" in pair["As written"]]
@@ -146,6 +145,12 @@ def phrases(texts: list[str], tokenizer: str, order: int) -> dict[tuple[str, ...
             for start in range(len(tokens) - n + 1):
                 holders.setdefault(tuple(tokens[start : start + n]), set()).add(i)
     return {phrase: where for phrase, where in holders.items() if len(where) > 1}
+
+
+def longest_phrases(texts: list[str], tokenizer: str, order: int) -> list[tuple[tuple[str, ...], set[int]]]:
+    """Return the repeated phrases, the longest first, then those in the most texts."""
+    repeated = phrases(texts, tokenizer, order)
+    return sorted(repeated.items(), key=lambda item: (-len(item[0]), -len(item[1])))
 
 
 def numbers(where: set[int], length: int) -> str:
@@ -235,7 +240,7 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
         pairs = zip(result["scores"], shuffled["scores"], strict=True)
         cards = [
             panels.Card(
-                sets.set_name(i, 2),
+                sets.set_name(texts, i),
                 value,
                 f"{value:.2f}",
                 measure,
@@ -308,6 +313,8 @@ SPACE = Space(
     roles=sets.ROLES,
     from_boxes=inputs.sets_from_text,
     from_rows=inputs.sets_from_rows,
+    to_rows=sets.to_rows,
+    preview=sets.preview,
     examples=sets.EXAMPLES,
     settings={
         "max_order": gr.Slider(

@@ -49,24 +49,27 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     result = score_sets(texts, **settings)
     n_sets = len(texts)
     shown = sets.two_of(chosen, n_sets)
-    names = [sets.set_name(i, n_sets) or "These texts" for i in shown]
-    flat = [text for i in shown for text in texts[i]]
+    names = [sets.set_name(texts, i) or "These texts" for i in shown]
+    flat = [text for members in texts for text in members]
     vectors = sets.embed(vendi_embed, flat, settings["model"]) if settings["kernel"] == "embedding" else None
     whole = word_similarity(flat) if vectors is None else np.clip(vectors @ vectors.T, -1.0, 1.0)
-    split = len(texts[shown[0]])
-    matrices = [whole[:split, :split], whole[split:, split:]][: len(shown)]
+    places = np.split(np.arange(len(flat)), np.cumsum([len(members) for members in texts])[:-1])
+    matrices = [whole[np.ix_(place, place)] for place in places]
 
     spectra = {name: result["details"][i]["eigenvalues"] for name, i in zip(names, shown, strict=True)}
     # The threshold of the classes is for cosines of the default model.
     has_threshold = settings["model"] == sets.DEFAULT_MODEL
     classes = [find_groups(matrix) for matrix in matrices] if vectors is not None and has_threshold else []
-    credits = find_credits([texts[i] for i in shown], vectors, settings["q"])
-    bars = sets.credit_bars(texts, shown, credits)
+    credits = find_credits(texts, None if vectors is None else [vectors[place] for place in places], settings["q"])
+    bars = sets.credit_bars(texts, shown, [credits[i] for i in shown])
+    drawn = np.concatenate([places[i][: sets.MOST_IN_MAP] for i in shown])
     return Result(
         answer=answer(texts, result, settings["kernel"]),
         pictures=[
             *similarity_maps(texts, shown, matrices),
-            same_groups([texts[i] for i in shown], names, classes, [result["scores"][i] for i in shown])
+            same_groups(
+                [texts[i] for i in shown], names, [classes[i] for i in shown], [result["scores"][i] for i in shown]
+            )
             if classes
             else None,
             (bars, "The score of the set less the score without the text. Below 0: the set is better off without it.")
@@ -76,19 +79,19 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
                 draw_curves(spectra),
                 "A larger order gives more weight to common meanings, and less to rare ones.",
             ),
-            map_of_texts(texts, shown, names, whole),
+            map_of_texts(texts, shown, names, whole[np.ix_(drawn, drawn)]),
         ],
         details=sets.details(
             ("Set", "No.", "Text", "Most similar no.", "Similarity", "Group", "Adds"),
             [
-                [*row, classes[place][j] + 1 if classes else "", "" if adds is None else round(adds, 4)]
-                for place, (i, matrix) in enumerate(zip(shown, matrices, strict=True))
-                for j, (row, adds) in enumerate(zip(nearest_rows(i + 1, texts[i], matrix), credits[place], strict=True))
+                [*row, classes[i][j] + 1 if classes else "", "" if adds is None else round(adds, 4)]
+                for i, matrix in enumerate(matrices)
+                for j, (row, adds) in enumerate(zip(nearest_rows(i + 1, texts[i], matrix), credits[i], strict=True))
             ],
-            n_sets,
+            texts,
         ),
         scores=sets.scores_table(texts, {"Vendi score": result["scores"]}),
-        report={"metric": "vendi_embed", **result, "predictions": texts},
+        report=sets.report("vendi_embed", result, texts),
         choices=sets.choices(texts),
         chosen=shown,
     )
@@ -99,9 +102,10 @@ def similarity_maps(
 ) -> list[tuple[Any, str] | None]:
     """Draw the similarities within one or two sets, with captions; None in place of a missing second set."""
     maps: list[tuple[Any, str] | None] = []
-    for place, (i, matrix) in enumerate(zip(shown, matrices, strict=True)):
+    for place, i in enumerate(shown):
+        matrix = matrices[i]
         n_drawn = min(len(matrix), sets.MOST_IN_MATRIX)
-        name = sets.set_name(i, len(texts))
+        name = sets.set_name(texts, i)
         caption = (f"{name}. " if name else "") + alike(matrix) + sets.first_of(n_drawn, len(matrix))
         maps.append((plots.heat_map(matrix[:n_drawn, :n_drawn], texts[i][:n_drawn], place), caption))
     return maps + [None] * (2 - len(maps))
@@ -117,12 +121,10 @@ def draw_curves(spectra: dict[str, list[float]]) -> Any:
     )
 
 
-def map_of_texts(texts: list[list[str]], shown: list[int], names: list[str], whole: np.ndarray) -> tuple[Any, str]:
-    """Draw the texts of one or two sets in a plane by their similarities, `whole`, with a caption."""
+def map_of_texts(texts: list[list[str]], shown: list[int], names: list[str], drawn: np.ndarray) -> tuple[Any, str]:
+    """Draw the first texts of one or two sets in a plane by their similarities, `drawn`, with a caption."""
     together = [texts[i][: sets.MOST_IN_MAP] for i in shown]
-    split = len(texts[shown[0]])
-    drawn = [*range(len(together[0])), *(split + j for members in together[1:] for j in range(len(members)))]
-    points, share = plots.plane(whole[np.ix_(drawn, drawn)])
+    points, share = plots.plane(drawn)
     labels = [(i, j) for i, members in zip(shown, together, strict=True) for j in range(len(members))]
     plane = plots.text_map(
         points,
@@ -132,7 +134,7 @@ def map_of_texts(texts: list[list[str]], shown: list[int], names: list[str], who
         names,
     )
     caption = f"Similar texts are close. The map shows {share:.0%} of the variance; hover for the text."
-    return plane, caption + sets.first_of(len(drawn), len(whole))
+    return plane, caption + sets.first_of(len(drawn), sum(len(texts[i]) for i in shown))
 
 
 def find_groups(matrix: np.ndarray) -> list[int]:
@@ -148,13 +150,17 @@ def find_groups(matrix: np.ndarray) -> list[int]:
     return [list(dict.fromkeys(labels)).index(label) for label in labels]
 
 
-def find_credits(members: list[list[str]], vectors: np.ndarray | None, q: str) -> list[list[float | None]]:
+def find_credits(texts: list[list[str]], vectors: list[np.ndarray] | None, q: str) -> list[list[float | None]]:
     """Return what each text of the sets adds to the score, or None in a set that would take too long."""
-    if max(map(len, members)) > sets.MOST_IN_MATRIX:
-        return [[None] * len(texts) for texts in members]
-    settings = {"kernel": "ngram"} if vectors is None else {"embeddings": vectors}
-    order = "inf" if q == "inf" else float(q)
-    return vendi_embed.compute(predictions=members, q=order, contributions=True, **settings)["contributions"]
+    small = [i for i, members in enumerate(texts) if len(members) <= sets.MOST_IN_MATRIX]
+    credits: list[list[float | None]] = [[None] * len(members) for members in texts]
+    if small:
+        given = {"kernel": "ngram"} if vectors is None else {"embeddings": np.concatenate([vectors[i] for i in small])}
+        order, members = "inf" if q == "inf" else float(q), [texts[i] for i in small]
+        result = vendi_embed.compute(predictions=members, q=order, contributions=True, **given)
+        for i, values in zip(small, result["contributions"], strict=True):
+            credits[i] = values
+    return credits
 
 
 def same_groups(
@@ -248,7 +254,7 @@ def answer(texts: list[list[str]], result: dict[str, Any], kernel: str) -> str:
         return panels.answer([card], sets.unjudged(), signature=result["signature"])
     cards = [
         panels.Card(
-            sets.set_name(i, len(scores)),
+            sets.set_name(texts, i),
             value,
             f"{value:.2f}",
             f"of {n}",
@@ -309,6 +315,8 @@ SPACE = Space(
     roles=sets.ROLES,
     from_boxes=inputs.sets_from_text,
     from_rows=inputs.sets_from_rows,
+    to_rows=sets.to_rows,
+    preview=sets.preview,
     examples=sets.EXAMPLES,
     settings={
         "q": gr.Radio(

@@ -5,32 +5,52 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
+from .. import inputs
 from ..show import downloads, panels
 from .space import Result, Space
 
-_EMPTY_ROWS = 5
+# Rows of a table that a page shows; the downloads have all.
+_MOST_ROWS = 500
+_TABLE_LINES = 9
 # The least width of a table, as in style.css, and estimates of what a character and the rest of a cell take.
 _TABLE_PIXELS, _CHARACTER_PIXELS, _CELL_PIXELS = 720, 9, 28
 # In characters.
 _LONGEST_WORD, _LONGEST_TEXT = 14, 60
 
 
-class Side(NamedTuple):
-    """The components for input; `buttons` score the boxes, the table and the file, in this order."""
+class Source(NamedTuple):
+    """The components of one way to enter texts.
 
-    boxes: list[gr.Textbox]
-    grid: gr.Dataframe
-    file: gr.File
-    columns: list[gr.Dropdown]
-    file_note: gr.HTML
-    buttons: list[gr.Button]
+    content : the boxes, the pasted table, or the file
+    columns : the column of each role, and whether the table has a header
+    note : what was read
+    button : scores the source
+    """
+
+    content: list[Any]
+    columns: list[Any]
+    note: gr.HTML
+    button: gr.Button
+    is_file: bool = False
+
+    def parts(self) -> list[Any]:
+        """List the components that are read."""
+        return [*self.content, *self.columns]
+
+
+class Side(NamedTuple):
+    """The components for input; `sources` are the boxes, the table and the file, in this order."""
+
+    sources: list[Source]
+    share: gr.Button
+    link: gr.Textbox
     chips: list[gr.Button]
     stop: gr.Button
     settings: dict[str, Any]
 
 
 class Shown(NamedTuple):
-    """The components of the result; `data` holds the input that was scored."""
+    """The components of the result; `source` holds the index of the source that was scored."""
 
     answer: gr.HTML
     column: gr.Column
@@ -39,22 +59,21 @@ class Shown(NamedTuple):
     pictures: list[tuple[gr.Column, gr.HTML, Any]]
     table: gr.Dataframe
     links: gr.HTML
-    data: gr.State
+    source: gr.State
 
     def outputs(self) -> list[Any]:
         """List all components that a result changes."""
         parts = [part for place in self.pictures for part in place]
-        return [self.answer, self.column, *self.scores, *self.choosers, *parts, self.table, self.links, self.data]
+        return [self.answer, self.column, *self.scores, *self.choosers, *parts, self.table, self.links, self.source]
 
 
 def input_side(space: Space) -> Side:
-    """Render examples, the three ways to enter texts, and settings."""
+    """Render examples, the three ways to enter texts, whose ids page.js reads, and settings."""
     gr.HTML('<p class="tm-label">Try an example</p>', padding=False)
     with gr.Row(elem_classes="tm-examples"):
         chips = [gr.Button(example.name, size="sm") for example in space.examples]
-    buttons = []
     with gr.Tabs():
-        with gr.Tab("Write"):
+        with gr.Tab("Write", elem_id="source-0"):
             boxes = [
                 # A box that grows with a long text takes a browser many seconds to lay out.
                 gr.Textbox(
@@ -62,34 +81,27 @@ def input_side(space: Space) -> Side:
                 )
                 for box in space.boxes
             ]
-            buttons.append(gr.Button("Score", variant="primary"))
-        with gr.Tab("Table"):
-            grid = gr.Dataframe(
-                # Without a value Gradio shows no cell to type into.
-                [[""] * len(space.roles) for _ in range(_EMPTY_ROWS)],
-                headers=[role.label for role in space.roles],
-                datatype="str",
-                type="array",
-                row_count=_EMPTY_ROWS,
-                column_count=len(space.roles),
-                interactive=True,
-                wrap=True,
-                label="Type, or paste from a spreadsheet",
-                elem_classes="tm-table",
+            note = gr.HTML(padding=False)
+            with gr.Row():
+                written = Source(boxes, [], note, gr.Button("Score", variant="primary", scale=3))
+                share = gr.Button("Share", min_width=80)
+            link = gr.Textbox(label="Link", visible=False, buttons=["copy"])
+        with gr.Tab("Table", elem_id="source-1"):
+            table = gr.Textbox(
+                label="Paste from a spreadsheet, or from a CSV file",
+                info=f"A row a line. Columns: {', '.join(role.label for role in space.roles)}.",
+                lines=_TABLE_LINES,
+                max_lines=_TABLE_LINES,
             )
-            buttons.append(gr.Button("Score the table", variant="primary"))
-        with gr.Tab("File"):
+            pasted = _with_columns(space, table, "Score the table")
+        with gr.Tab("File", elem_id="source-2"):
             file = gr.File(
                 label=f"{', '.join(space.suffixes())}, up to {space.limits.file_bytes / 2**20:g} MB",
                 file_types=list(space.suffixes()),
                 height=150,
             )
-            file_note = gr.HTML(padding=False)
-            columns = [
-                gr.Dropdown([], label=f"{role.label}: which column?", visible=False, interactive=True)
-                for role in space.roles
-            ]
-            buttons.append(gr.Button("Score the file", variant="primary", interactive=False))
+            gr.HTML(downloads.samples(space.name, _sample(space), _typed_sample(space)), padding=False)
+            uploaded = _with_columns(space, file, "Score the file")._replace(is_file=True)
     stop = gr.Button("Stop", variant="stop", visible=False)
     for component in space.settings.values():
         component.render()
@@ -97,7 +109,25 @@ def input_side(space: Space) -> Side:
         with gr.Accordion("More settings", open=False):
             for component in space.more_settings.values():
                 component.render()
-    return Side(boxes, grid, file, columns, file_note, buttons, chips, stop, {**space.settings, **space.more_settings})
+    return Side([written, pasted, uploaded], share, link, chips, stop, {**space.settings, **space.more_settings})
+
+
+def _sample(space: Space) -> list[dict[str, Any]]:
+    return space.to_rows(space.from_boxes(*space.examples[0].texts))
+
+
+def _typed_sample(space: Space) -> str:
+    return space.examples[0].texts[0] if inputs.PLAIN in space.suffixes() else ""
+
+
+def _with_columns(space: Space, content: Any, name: str) -> Source:
+    """Render what a table needs beside its content; the columns are hidden until there is one."""
+    header = gr.Checkbox(label="The first row names the columns", visible=False, interactive=True)
+    columns = [
+        gr.Dropdown([], label=f"{role.label}: which column?", visible=False, interactive=True) for role in space.roles
+    ]
+    note = gr.HTML(padding=False)
+    return Source([content], [*columns, header], note, gr.Button(name, variant="primary", interactive=False))
 
 
 def result_side(space: Space) -> Shown:
@@ -125,8 +155,8 @@ def result_side(space: Space) -> Shown:
             gr.HTML(panels.heading("Details", "Click the head of a column to sort by it."), padding=False)
             table = _table("Details")
             links = gr.HTML(padding=False)
-    data = gr.State(None, time_to_live=3600)
-    return Shown(answer, column, choosers, (place_of_scores, scores), pictures, table, links, data)
+    source = gr.State(None)
+    return Shown(answer, column, choosers, (place_of_scores, scores), pictures, table, links, source)
 
 
 def _table(label: str) -> gr.Dataframe:
@@ -141,7 +171,7 @@ def _table(label: str) -> gr.Dataframe:
     )
 
 
-def show_result(space: Space, shown: Shown, data: Any, result: Result, messages: Sequence[str]) -> dict[Any, Any]:
+def show_result(space: Space, shown: Shown, source: int, result: Result, messages: Sequence[str]) -> dict[Any, Any]:
     """Return the updates that show a result, with the warnings of the metric beside the answer."""
     tables = {"Details": result.details}
     if result.scores is not None:
@@ -150,8 +180,8 @@ def show_result(space: Space, shown: Shown, data: Any, result: Result, messages:
         shown.answer: panels.add_notes(result.answer, dict.fromkeys(messages)),
         shown.column: gr.update(visible=True),
         shown.table: _filled(result.details),
-        shown.links: downloads.links(space.name, tables, result.report),
-        shown.data: data,
+        shown.links: _remark(result.details) + downloads.links(space.name, tables, result.report),
+        shown.source: source,
         shown.scores[0]: gr.update(visible=result.scores is not None),
     }
     if result.scores is not None:
@@ -167,9 +197,14 @@ def show_result(space: Space, shown: Shown, data: Any, result: Result, messages:
     return changes
 
 
+def _remark(table: downloads.Table) -> str:
+    n_rows = len(table.rows)
+    return panels.note(f"The first {_MOST_ROWS} of {n_rows:,} rows are shown.") if n_rows > _MOST_ROWS else ""
+
+
 def _filled(table: downloads.Table) -> dict[str, Any]:
     # The CSV file has the full precision.
-    rows = [[round(cell, 4) if isinstance(cell, float) else cell for cell in row] for row in table.rows]
+    rows = [[round(cell, 4) if isinstance(cell, float) else cell for cell in row] for row in table.rows[:_MOST_ROWS]]
     return gr.update(value=rows, headers=list(table.headers), column_widths=column_widths(table.headers, rows))
 
 
@@ -185,6 +220,6 @@ def column_widths(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> list
     return [f"{100 * width / sum(widths):.2f}%" for width in widths]
 
 
-def show_message(shown: Shown, html: str, data: Any) -> dict[Any, Any]:
-    """Return the updates that show a message in place of a result; another setting scores the same input again."""
-    return {shown.answer: html, shown.column: gr.update(visible=False), shown.data: data}
+def show_message(shown: Shown, html: str, source: int) -> dict[Any, Any]:
+    """Return the updates that show a message in place of a result; another setting scores the same source again."""
+    return {shown.answer: html, shown.column: gr.update(visible=False), shown.source: source}

@@ -1,22 +1,21 @@
 """The events that score: three buttons, the examples, a change of a setting, and Stop."""
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import gradio as gr
 
-from .. import inputs, work
+from .. import work
 from ..server import places
 from ..server.errors import public_error
 from ..show import panels
 from .endpoint import AT_ONCE
 from .layout import Shown, Side, show_message, show_result
+from .sources import readers
 from .space import Space
 
 _PROGRESS = gr.Progress()
-
-# Converts the values of components to the input of `score`, and the indices of the items to show.
-Reader = Callable[..., tuple[Any, Sequence[int | None]]]
 
 
 class Page(NamedTuple):
@@ -58,45 +57,22 @@ def _event(page: Page) -> dict[str, Any]:
 
 
 def _wire_buttons(page: Page) -> list[Any]:
-    space, side = page.space, page.side
-
-    def from_grid(grid: Any) -> tuple[Any, list[None]]:
-        inputs.check_typed((str(cell) for line in grid for cell in line), space.limits)
-        return space.from_rows(inputs.rows_from_grid(grid, space.roles)), []
-
-    def from_file(path: str | None, *columns: Any) -> tuple[Any, Sequence[int | None]]:
-        if not path:
-            raise inputs.InputError("Choose a file first.")
-        if space.is_typed(path):
-            return _from_boxes(space)(inputs.read_text(path, space.limits))
-        table = inputs.read_table(path, space.limits, space.suffixes())
-        return space.from_rows(inputs.pick_columns(table, space.roles, columns)), []
-
-    sources: list[tuple[Reader, list[Any]]] = [
-        (_from_boxes(space), side.boxes),
-        (from_grid, [side.grid]),
-        (from_file, [side.file, *side.columns]),
-    ]
-    return [
+    runs = []
+    for i, source in enumerate(page.side.sources):
+        handle, values = _handler(page, i), [*source.parts(), *page.settings()]
         # "multiple": a click right after Stop counts, although the stopped run has not yet ended.
-        button.click(
-            _handler(page, read, len(parts)), [*parts, *page.settings()], trigger_mode="multiple", **_event(page)
-        )
-        for button, (read, parts) in zip(side.buttons, sources, strict=True)
-    ]
-
-
-def _from_boxes(space: Space) -> Reader:
-    def read(*texts: str) -> tuple[Any, list[None]]:
-        inputs.check_typed(texts, space.limits)
-        return space.from_boxes(*(text or "" for text in texts)), []
-
-    return read
+        runs.append(source.button.click(handle, values, trigger_mode="multiple", **_event(page)))
+        source.button.click(None, None, None, js=_scores(i))
+        changes = [column.input for column in source.columns]
+        if source.is_file:
+            changes.append(source.content[0].change)
+        if changes:
+            gr.on(changes, None, None, None, js=f"() => window.demo.edits({i})")
+    return runs
 
 
 def _wire_examples(page: Page) -> list[Any]:
-    boxes, runs = page.side.boxes, []
-    handle = _handler(page, _from_boxes(page.space), len(boxes))
+    boxes, runs = page.side.sources[0].content, []
     for chip, example in zip(page.side.chips, page.space.examples, strict=True):
         filled = chip.click(
             lambda example=example: list(example.texts) if len(example.texts) > 1 else example.texts[0],
@@ -104,19 +80,37 @@ def _wire_examples(page: Page) -> list[Any]:
             boxes,
             api_visibility="private",
         )
-        runs.append(filled.then(handle, [*boxes, *page.settings()], **_event(page)))
+        runs.append(filled.then(_handler(page, 0), [*boxes, *page.settings()], **_event(page)))
+        chip.click(None, None, None, js=_scores(0))
     return runs
 
 
 def _wire_changes(page: Page) -> list[Any]:
-    """Score the same input again when a setting, or what is looked at, changes."""
-    choosers = page.shown.choosers
+    """Score the last source again, as it is now, when a setting, or what is looked at, changes."""
+    choosers, parts = page.shown.choosers, [source.parts() for source in page.side.sources]
     triggers = [component.change for component in page.settings()] + [chooser.input for chooser in choosers]
     if not triggers:
         return []
-    again = _handler(page, lambda data, *chosen: (data, chosen), 1 + len(choosers))
-    parts = [page.shown.data, *choosers, *page.settings()]
-    return [gr.on(triggers, again, parts, trigger_mode="always_last", **_event(page))]
+    ends = list(itertools.accumulate(map(len, parts), initial=len(choosers)))
+
+    def again(
+        request: gr.Request, progress: gr.Progress = _PROGRESS, source: int | None = None, *values: Any
+    ) -> Iterator[dict[Any, Any]]:
+        if source is None:
+            yield {page.side.stop: gr.update(visible=False)}
+            return
+        content = values[ends[source] : ends[source + 1]]
+        handle = _handler(page, source, values[: len(choosers)])
+        yield from handle(request, progress, *content, *values[ends[-1] :])
+
+    inputs = [page.shown.source, *choosers, *itertools.chain(*parts), *page.settings()]
+    gr.on(triggers, None, None, None, js=_scores())
+    return [gr.on(triggers, again, inputs, trigger_mode="always_last", **_event(page))]
+
+
+def _scores(source: int | None = None) -> str:
+    """Return a script that takes note that a source is scored; None for the last one."""
+    return f"() => window.demo.scores({'' if source is None else source})"
 
 
 def _wire_stop(page: Page, runs: list[Any]) -> None:
@@ -132,9 +126,10 @@ def _wire_stop(page: Page, runs: list[Any]) -> None:
     page.side.stop.click(stop, None, outputs, cancels=runs, queue=False, api_visibility="private")
 
 
-def _handler(page: Page, read: Reader, n_inputs: int) -> Callable[..., Iterator[dict[Any, Any]]]:
-    """Make the handler of an event whose first `n_inputs` values go to `read`, and the rest are the settings."""
+def _handler(page: Page, source: int, chosen: tuple[int | None, ...] = ()) -> Callable[..., Iterator[dict[Any, Any]]]:
+    """Make the handler of an event that scores a source; its values are those of the source, then the settings."""
     space, side, shown = page.space, page.side, page.shown
+    read, n_parts = readers(space)[source], len(side.sources[source].parts())
 
     def handle(request: gr.Request, progress: gr.Progress = _PROGRESS, *values: Any) -> Iterator[dict[Any, Any]]:
         # Registered before the first yield, after which the Stop button is visible.
@@ -147,20 +142,16 @@ def _handler(page: Page, read: Reader, n_inputs: int) -> Callable[..., Iterator[
             progress((done, total), desc="Reading the texts", unit="texts")
 
         hidden = {side.stop: gr.update(visible=False)}
-        data = None
         try:
-            data, chosen = read(*values[:n_inputs])
-            if data is None:
-                yield hidden
-                return
+            data = read(*values[:n_parts]).data
             with work.running(step) as messages:
-                settings = dict(zip(side.settings, values[n_inputs:], strict=True))
+                settings = dict(zip(side.settings, values[n_parts:], strict=True))
                 result = space.score(data, chosen, settings)
-            yield hidden | show_result(space, shown, data, result, messages)
+            yield hidden | show_result(space, shown, source, result, messages)
         except work.StoppedError:
             yield {}
         except Exception as error:
-            yield hidden | show_message(shown, panels.error(public_error(error)), data)
+            yield hidden | show_message(shown, panels.error(public_error(error)), source)
         finally:
             page.stops.end(request.session_hash, ended)
 

@@ -55,6 +55,8 @@ class Space(NamedTuple):
     """One demo.
 
     from_boxes, from_rows : convert the text of the boxes, or the rows of a table, to the input of `score`
+    to_rows : the inverse of `from_rows`, for the sample files
+    preview : says what such an input contains
     score : returns a result for that input, the selected items and the settings by name
     settings, more_settings : components by their names in the URL, not yet rendered; the latter are folded away
     choosers : labels of the lists that select what is shown
@@ -69,6 +71,8 @@ class Space(NamedTuple):
     roles: Sequence[inputs.Role]
     from_boxes: Callable[..., Any]
     from_rows: Callable[[list[dict[str, Any]]], Any]
+    to_rows: Callable[[Any], list[dict[str, Any]]]
+    preview: Callable[[Any], str]
     examples: Sequence[Example]
     settings: dict[str, Any]
     more_settings: dict[str, Any]

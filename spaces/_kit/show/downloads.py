@@ -58,6 +58,20 @@ def links(name: str, tables: Mapping[str, Table], report: dict[str, Any]) -> str
     return "".join(parts) + _link(f"{name}.json", "application/json", whole, "Result as JSON") + "</p>"
 
 
+def samples(name: str, rows: Sequence[Mapping[str, Any]], text: str) -> str:
+    """Return links to sample files with these rows, and with this text unless it is empty."""
+    columns = [column for column in rows[0] if any(row[column] != "" for row in rows)]
+    records = [{column: row[column] for column in columns} for row in rows]
+    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    files = [
+        (".txt", "text/plain", text),
+        (".csv", "text/csv", csv_text(columns, [list(record.values()) for record in records])),
+        (".jsonl", "application/jsonl", lines),
+    ]
+    links = "".join(_link(f"{name}-sample{end}", kind, content, end) for end, kind, content in files if content)
+    return f'<p class="tm-downloads"><span>Sample files</span>{links}</p>'
+
+
 def _link(name: str, kind: str, content: str, label: str) -> str:
     data = base64.b64encode(content.encode()).decode()
     return (

@@ -103,11 +103,17 @@ def note(text: str) -> str:
     return f'<p class="tm-note">{escape(text)}</p>'
 
 
+def preview(text: str) -> str:
+    """Return what was read of an input."""
+    return f'<p class="tm-read">{escape(text)}</p>'
+
+
 def mark(text: str, tip: str, strength: float, series: int = 0) -> str:
     """Highlight a piece of text by strength in [0, 1]; the tip opens by pointer, keyboard and touch."""
+    # Within the mark, the hidden text could begin a line, with a stub of colour.
     return (
         f'<mark class="tm-mark tm-series-{series}" tabindex="0" data-tip="{escape(tip)}" style="{_strength(strength)}">'
-        f'{escape(text)}<span class="tm-sr"> ({escape(tip)}) </span></mark>'
+        f'{escape(text)}</mark><span class="tm-sr"> ({escape(tip)}) </span>'
     )
 
 
