@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -198,6 +199,25 @@ def test_draws_are_scored_in_blocks(rng):
     top = np.sort(values)[::-1]
     expected = sum(top[i] * 5 / 6 ** (i + 1) for i in range(20))
     assert found.means[0, 0] == pytest.approx(expected, abs=4 * found.errors[0, 0])
+
+
+@pytest.mark.parametrize(("n_different", "numbers"), [(20_000, 3 * core_rarefaction._NUMBERS_AT_ONCE), (8, 0)])
+def test_memory_of_subsets_does_not_grow_with_their_number(n_different, numbers):
+    """Neither of the 200 that are drawn, nor of the 128 different ones of a set with seven texts that are not equal."""
+    n, k = 20_000, 16_000
+    n_rows = []
+
+    def score(rows):
+        n_rows.append(len(rows))
+        return rows[:, :1].astype(float)
+
+    tracemalloc.start()
+    core_rarefaction.expected_over_subsets(score, np.minimum(np.arange(n), n_different - 1), np.array([n]), k)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert n_rows == [1] * (200 if numbers else 128)
+    # Random numbers and their order, the positions of some subsets, and the set itself.
+    assert peak < 8 * (numbers + core_rarefaction._LISTS_KEPT * k + 20 * n)
 
 
 class_sets = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_size=8)
