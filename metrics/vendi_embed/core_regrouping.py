@@ -103,9 +103,7 @@ def group_without(
         start += len(part)
 
 
-def _follow(
-    earlier: list[np.ndarray], assignment: Assignment, removed: np.ndarray, grouping: str
-) -> Changes | None:
+def _follow(earlier: list[np.ndarray], assignment: Assignment, removed: np.ndarray, grouping: str) -> Changes | None:
     """Follow removals (b,) together; None if there is too much to store, and more than one."""
     labels, firsts, _ = assignment
     state = _Removals(len(firsts))
