@@ -13,7 +13,7 @@ import numpy as np
 from .core_classes import Assignment, class_conflicts
 
 # Classes that differ, and changes to them, that are stored at a time; one removal may have more.
-_STORED = 2**16
+_STORED = 2**18
 
 
 class Changes(NamedTuple):
