@@ -313,13 +313,54 @@ def test_similar_pairs_of_a_large_set_are_compared_in_bounded_blocks(rng):
     assert max(largest) <= core_classes._ENTRIES
 
 
+def test_memory_of_alike_texts_is_eight_bytes_for_each_pair(rng):
+    """As the card states: what is found, and twice 4 bytes while components are made."""
+    peaks, n_pairs = [], []
+    for n in (2000, 4000):
+        vectors = 1 + 1e-3 * rng.random((n, 2))
+        tracemalloc.start()
+        pairs = core_classes.similar_pairs(vectors, all_items(np.array([n])), 0.9)
+        classes = core_classes.group(all_items(np.array([n])), core_classes.link(pairs), np.array([n]), "complete")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert classes.counts.tolist() == [1]
+        n_pairs.append(len(pairs.earlier))
+    assert n_pairs == [2000 * 1999 // 2, 4000 * 3999 // 2]
+    assert peaks[1] - peaks[0] < 9 * (n_pairs[1] - n_pairs[0])
+
+
+@pytest.mark.parametrize("grouping", core_classes.GROUPINGS)
+def test_memory_of_removals_from_a_chain_is_bounded(monkeypatch, grouping):
+    """Without a text of a chain, all later ones change their class: the changes grow with the square."""
+
+    def removals(n):
+        items, sizes = all_items(np.array([n])), np.array([n])
+        links = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+        components = core_classes.link(core_classes.selected_pairs(links, n))
+        classes = core_classes.group(items, components, sizes, grouping)
+        relation = core_class_scores.Relation(items, components, grouping)
+        tracemalloc.start()
+        scores = core_class_scores.classes_without(classes, sizes, 1, relation=relation)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak, scores
+
+    peak, together = removals(160)
+    monkeypatch.setattr(core_regrouping, "_STORED", 2**9)
+    monkeypatch.setattr(core_class_scores, "_ENTRIES", 2**13)
+    bounded, scores = removals(160)
+    np.testing.assert_allclose(scores, together, rtol=1e-12)
+    assert bounded < peak / 2.5
+
+
 def test_a_removal_is_followed_by_its_changes_alone():
     # Of texts that are all the same, only the first is followed, and nothing but its own leaving changes.
     earlier = [np.arange(i, dtype=np.int32) for i in range(300)]
     assignment = core_classes.group_items(earlier, "complete")
     removed = np.flatnonzero(assignment.decisive)
     assert removed.tolist() == [0]
-    changes = core_regrouping.group_without(earlier, assignment, removed, "complete")
+    ((part, changes),) = core_regrouping.group_without(earlier, assignment, removed, "complete", 1024)
+    assert part.tolist() == [0]
     assert [own.tolist() for own in changes] == [[0], [0], [0], [-1]]
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -84,20 +85,26 @@ def test_all_different_subsets_are_taken_where_there_are_few(multiplicities, dat
     if len(expected) > core_rarefaction.DRAWS:
         assert found is None
         return
-    positions, chances = found
+    taken, chances = found
+    positions = core_rarefaction.subset_positions(taken, np.array(multiplicities))
     assert all(len(set(row)) == k for row in positions.tolist())
     chance_of = dict(zip(map(tuple, groups[positions].tolist()), chances.tolist(), strict=True))
     assert chance_of == pytest.approx({own: n / expected.total() for own, n in expected.items()}, rel=1e-12)
 
 
 def test_many_equal_texts_have_few_different_subsets():
-    positions, chances = core_rarefaction.different_subsets((1000, 1, 1), 500)
-    assert positions.shape == (4, 500)
+    taken, chances = core_rarefaction.different_subsets((1000, 1, 1), 500)
+    assert sorted(taken.tolist()) == [[498, 1, 1], [499, 0, 1], [499, 1, 0], [500, 0, 0]]
+    assert core_rarefaction.subset_positions(taken, np.array([1000, 1, 1])).shape == (4, 500)
     # None, one and both of the two others: by the hypergeometric distribution.
     ways = [math.comb(1000, 500), math.comb(1000, 499), math.comb(1000, 499), math.comb(1000, 498)]
     assert sorted(chances) == pytest.approx(sorted(own / math.comb(1002, 500) for own in ways), rel=1e-10)
     assert core_rarefaction.different_subsets((1,) * 10**6, 10**6 - 1) is None
     assert core_rarefaction.different_subsets((1,) * 10**4, 10**4)[0].shape == (1, 10**4)
+
+
+def drawn(seed, n, k):
+    return np.concatenate(list(core_rarefaction.draw_subsets(seed, n, k)))
 
 
 def test_draws_are_the_same_on_any_machine(monkeypatch):
@@ -108,15 +115,15 @@ def test_draws_are_the_same_on_any_machine(monkeypatch):
     own = core_rarefaction.content_keys(["a"] * 3, vectors)
     assert own[0] == own[1] != own[2]
     assert core_rarefaction.content_keys(["a"] * 3, vectors.astype(np.float32)).tolist() == own.tolist()
-    places = core_rarefaction.draw_subsets(b"seed", 40, 7)
+    places = drawn(b"seed", 40, 7)
     assert places.shape == (core_rarefaction.DRAWS, 7)
     assert places[0].tolist() == [0, 3, 11, 13, 34, 36, 38]
     assert all(sorted(set(row)) == row and len(row) == 7 and max(row) < 40 for row in places.tolist())
     monkeypatch.setattr(core_rarefaction, "_NUMBERS_AT_ONCE", 100)
-    np.testing.assert_array_equal(places, core_rarefaction.draw_subsets(b"seed", 40, 7))
-    assert (core_rarefaction.draw_subsets(b"other", 40, 7) != places).any()
+    np.testing.assert_array_equal(places, drawn(b"seed", 40, 7))
+    assert (drawn(b"other", 40, 7) != places).any()
     # Each text is in as many draws as any other, but for chance.
-    counts = np.bincount(core_rarefaction.draw_subsets(b"seed", 8, 4).ravel())
+    counts = np.bincount(drawn(b"seed", 8, 4).ravel())
     assert np.abs(counts - 100).max() < 4 * math.sqrt(50)
 
 
@@ -192,6 +199,25 @@ def test_draws_are_scored_in_blocks(rng):
     top = np.sort(values)[::-1]
     expected = sum(top[i] * 5 / 6 ** (i + 1) for i in range(20))
     assert found.means[0, 0] == pytest.approx(expected, abs=4 * found.errors[0, 0])
+
+
+@pytest.mark.parametrize(("n_different", "numbers"), [(20_000, 3 * core_rarefaction._NUMBERS_AT_ONCE), (8, 0)])
+def test_memory_of_subsets_does_not_grow_with_their_number(n_different, numbers):
+    """Neither of the 200 that are drawn, nor of the 128 different ones of a set with seven texts that are not equal."""
+    n, k = 20_000, 16_000
+    n_rows = []
+
+    def score(rows):
+        n_rows.append(len(rows))
+        return rows[:, :1].astype(float)
+
+    tracemalloc.start()
+    core_rarefaction.expected_over_subsets(score, np.minimum(np.arange(n), n_different - 1), np.array([n]), k)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert n_rows == [1] * (200 if numbers else 128)
+    # Random numbers and their order, the positions of some subsets, and the set itself.
+    assert peak < 8 * (numbers + core_rarefaction._LISTS_KEPT * k + 20 * n)
 
 
 class_sets = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_size=8)

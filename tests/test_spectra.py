@@ -9,6 +9,7 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import LargestTensor
 from text_metrics.metrics._core import core_spectra
 from text_metrics.metrics._core.core_similarity import check_kernels, repair_kernels
 
@@ -215,3 +216,16 @@ def test_a_text_apart_does_not_vanish_in_noise():
     np.fill_diagonal(kernel, 1.0)
     (repaired,) = repair_kernels(check_kernels(kernel[None], ["kernel"]), ["float64"])
     assert np.linalg.eigvalsh(repaired)[-2] == pytest.approx(1, abs=1e-6)
+
+
+def test_memory_of_embeddings_does_not_grow_with_the_set(rng):
+    """As the card states: the smaller of the n by n and the d by d matrix, and rows in blocks."""
+    largest = []
+    for size in (20, 5_000, 10_000):
+        vectors = rng.standard_normal((size, 32)).astype(np.float32)
+        with LargestTensor() as made:
+            for matrices in core_spectra.embedding_matrices(vectors, np.array([size])):
+                assert matrices.matrices.shape == (1, min(size, 32), min(size, 32))
+                core_spectra.vendi_from_matrices(matrices.matrices, size, [1.0, 2.0])
+        largest.append(made.entries)
+    assert largest == [20 * 32, core_spectra.BLOCK_ROWS * 32, core_spectra.BLOCK_ROWS * 32]

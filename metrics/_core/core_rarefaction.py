@@ -3,13 +3,16 @@
 Where there is a formula, the expectation is exact. Elsewhere all different subsets are scored if there are few, else a
 random sample of them. Each set is sampled by a seed from its own texts, so that the errors of different sets are
 independent: they average out over sets, and the spread of the scores over sets includes them.
+
+Subsets are made and scored in blocks, so that memory does not grow with the number of subsets times k.
 """
 
 import hashlib
+import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +26,7 @@ DRAWN = {"draws": DRAWS, "draw_seed": "content"}
 # Texts of subsets scored at a time, and random numbers drawn at a time, to bound the memory.
 _TEXTS_AT_ONCE = 2**13
 _NUMBERS_AT_ONCE = 2**20
-# Multiplicities whose subsets are kept for the next set with the same.
+# Multiplicities whose subsets, and parts of their positions, are kept for the next set with the same.
 _LISTS_KEPT = 32
 
 
@@ -84,12 +87,12 @@ def large_enough(k: int, sizes: np.ndarray) -> np.ndarray:
 class _Subsets(NamedTuple):
     """Subsets of one set.
 
-    rows : ndarray of shape (r, k), flat indices of texts
+    parts : of their rows (r, k), flat indices of texts, in order; made when they are read
     chances : ndarray of shape (r,), the probability of each, summing to 1
     complete : whether these are all different subsets, or else a sample
     """
 
-    rows: np.ndarray
+    parts: Iterable[np.ndarray]
     chances: np.ndarray
     complete: bool
 
@@ -182,7 +185,7 @@ def different_subsets(multiplicities: tuple[int, ...], k: int) -> tuple[np.ndarr
 
     Returns
     -------
-    positions : ndarray of shape (r, k), of the texts, group after group
+    taken : ndarray of shape (r, number of groups), the number of texts of each group in each subset
     chances : ndarray of shape (r,), the probability of each to be drawn; they sum to 1
     """
     from scipy.special import gammaln
@@ -190,7 +193,7 @@ def different_subsets(multiplicities: tuple[int, ...], k: int) -> tuple[np.ndarr
     n_groups, n = len(multiplicities), sum(multiplicities)
     fewer = min(k, n - k)
     if not fewer:
-        return np.arange(n)[None], np.ones(1)
+        return np.array([multiplicities]), np.ones(1)
     # There are at least as many as groups, and as subsets of one text of each group.
     if n_groups > DRAWS or (fewer <= n_groups and math.comb(n_groups, fewer) > DRAWS):
         return None
@@ -207,9 +210,13 @@ def different_subsets(multiplicities: tuple[int, ...], k: int) -> tuple[np.ndarr
     sizes = np.array(multiplicities)
     logs = (gammaln(sizes + 1) - gammaln(taken + 1) - gammaln(sizes - taken + 1)).sum(axis=1)
     chances = np.exp(logs - logs.max())
-    firsts = np.tile(np.cumsum(sizes) - sizes, len(taken))
-    positions = np.repeat(firsts, taken.ravel()) + _places(taken.ravel())
-    return positions.reshape(-1, k), chances / chances.sum()
+    return taken, chances / chances.sum()
+
+
+def subset_positions(taken: np.ndarray, multiplicities: np.ndarray) -> np.ndarray:
+    """Return the positions of the texts of subsets, group after group, from the numbers of each group: (r, k)."""
+    firsts = np.tile(np.cumsum(multiplicities) - multiplicities, len(taken))
+    return (np.repeat(firsts, taken.ravel()) + _places(taken.ravel())).reshape(len(taken), -1)
 
 
 def _places(counts: np.ndarray) -> np.ndarray:
@@ -217,14 +224,14 @@ def _places(counts: np.ndarray) -> np.ndarray:
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def draw_subsets(seed: bytes, n: int, k: int) -> np.ndarray:
-    """Draw `DRAWS` subsets of k of n positions, independently: (DRAWS, k), each in ascending order."""
+def draw_subsets(seed: bytes, n: int, k: int) -> Iterator[np.ndarray]:
+    """Draw `DRAWS` subsets of k of n positions, independently, in parts: (r, k), each in ascending order."""
     rng = np.random.default_rng(int.from_bytes(seed, "little"))
     step = max(1, _NUMBERS_AT_ONCE // n)
-    counts = [min(step, DRAWS - start) for start in range(0, DRAWS, step)]
-    # The k smallest of n independent numbers are at positions drawn without replacement.
-    drawn = [rng.random((count, n)).argpartition(k - 1, axis=1)[:, :k] for count in counts]
-    return np.sort(np.concatenate(drawn), axis=1)
+    for start in range(0, DRAWS, step):
+        # The k smallest of n independent numbers are at positions drawn without replacement.
+        numbers = rng.random((min(step, DRAWS - start), n))
+        yield np.sort(numbers.argpartition(k - 1, axis=1)[:, :k], axis=1)
 
 
 def expected_over_subsets(
@@ -249,10 +256,10 @@ def expected_over_subsets(
     step = max(1, _TEXTS_AT_ONCE // k)
     means: list[np.ndarray] = []
     errors: list[np.ndarray] = []
-    for batch in _batches(_subsets(contents, contents if groups is None else groups, sizes, k)):
-        rows = np.concatenate([subsets.rows for subsets in batch])
-        values = np.concatenate([score(rows[start : start + step]) for start in range(0, len(rows), step)])
-        ends = np.cumsum([len(subsets.rows) for subsets in batch])
+    for batch in _batches(_subsets(contents, contents if groups is None else groups, sizes, k), k):
+        parts = itertools.chain.from_iterable(subsets.parts for subsets in batch)
+        values = np.concatenate([score(rows) for rows in _blocks(parts, step)])
+        ends = np.cumsum([len(subsets.chances) for subsets in batch])
         for subsets, scores in zip(batch, np.split(values, ends[:-1]), strict=True):
             means.append(subsets.chances @ scores)
             deviations = np.zeros(scores.shape[1]) if subsets.complete else scores.std(axis=0, ddof=1)
@@ -266,30 +273,57 @@ def expected_over_subsets(
 def _subsets(contents: np.ndarray, groups: np.ndarray, sizes: np.ndarray, k: int) -> Iterator[_Subsets]:
     """Choose the subsets of each set of at least k texts, in order."""
     listed = lru_cache(_LISTS_KEPT)(different_subsets)
+    step = max(1, _TEXTS_AT_ONCE // k)
+
+    @lru_cache(_LISTS_KEPT)
+    def listed_positions(multiplicities: tuple[int, ...], start: int) -> np.ndarray:
+        subsets = listed(multiplicities, k)
+        assert subsets is not None
+        return subset_positions(subsets[0][start : start + step], np.array(multiplicities))
+
     order = np.lexsort((groups, np.repeat(np.arange(len(sizes)), sizes)))
     ends = np.cumsum(sizes)
     for i in np.flatnonzero(sizes >= k).tolist():
         rows = order[ends[i] - sizes[i] : ends[i]]
         set_groups = groups[rows]
         counts = np.diff(np.flatnonzero(np.concatenate([[True], set_groups[1:] != set_groups[:-1], [True]])))
-        different = listed(tuple(counts.tolist()), k)
+        multiplicities = tuple(counts.tolist())
+        different = listed(multiplicities, k)
         if different is None:
             # The groups tell sets of classes apart whose texts are mere names.
             content = np.sort(contents[rows]).astype("<u8").tobytes() + counts.astype("<u8").tobytes()
             drawn = draw_subsets(hashlib.blake2b(content, digest_size=16).digest(), len(rows), k)
-            yield _Subsets(rows[drawn], np.full(DRAWS, 1 / DRAWS), complete=False)
+            yield _Subsets(map(rows.__getitem__, drawn), np.full(DRAWS, 1 / DRAWS), complete=False)
         else:
-            positions, chances = different
-            yield _Subsets(rows[positions], chances, complete=True)
+            _, chances = different
+            positions = map(partial(listed_positions, multiplicities), range(0, len(chances), step))
+            yield _Subsets(map(rows.__getitem__, positions), chances, complete=True)
 
 
-def _batches(chosen: Iterator[_Subsets]) -> Iterator[list[_Subsets]]:
-    """Gather subsets to score them together."""
+def _blocks(parts: Iterable[np.ndarray], step: int) -> Iterator[np.ndarray]:
+    """Concatenate and split parts of rows (r, k), so that each but the last has `step` rows."""
+    pending: list[np.ndarray] = []
+    n_rows = 0
+    for part in parts:
+        start = 0
+        while n_rows + len(part) - start >= step:
+            end = start + step - n_rows
+            yield np.concatenate([*pending, part[start:end]])
+            pending, n_rows, start = [], 0, end
+        if start < len(part):
+            pending.append(part[start:])
+            n_rows += len(part) - start
+    if pending:
+        yield np.concatenate(pending)
+
+
+def _batches(chosen: Iterator[_Subsets], k: int) -> Iterator[list[_Subsets]]:
+    """Gather subsets of k texts to score them together."""
     batch: list[_Subsets] = []
     n_texts = 0
     for subsets in chosen:
         batch.append(subsets)
-        n_texts += subsets.rows.size
+        n_texts += len(subsets.chances) * k
         if n_texts >= _TEXTS_AT_ONCE:
             yield batch
             batch, n_texts = [], 0

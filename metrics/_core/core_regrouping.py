@@ -1,14 +1,19 @@
 """Classes of a component without each of some of its items, from the classes of all of them.
 
-All removals are processed together, item by item. For each, only the items that change their class are stored, so the
-work grows with the changes, not with the square of the component for each removal.
+Removals are processed together, item by item. For each, only the items that change their class are stored, so the work
+grows with the changes, not with the square of the component for each removal. Where there are many, fewer removals are
+processed together, so that memory is bounded.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from .core_classes import Assignment, class_conflicts
+
+# Classes that differ, and changes to them, that are stored at a time; one removal may have more.
+_STORED = 2**18
 
 
 class Changes(NamedTuple):
@@ -70,15 +75,36 @@ class _Removals:
         self.slots.columns[3, slot] += sign
 
 
-def group_without(earlier: list[np.ndarray], assignment: Assignment, removed: np.ndarray, grouping: str) -> Changes:
+def group_without(
+    earlier: list[np.ndarray], assignment: Assignment, removed: np.ndarray, grouping: str, most: int
+) -> Iterator[tuple[np.ndarray, Changes]]:
     """Assign the items of a component to classes without each of some of its items.
 
     Parameters
     ----------
     earlier : for each of the k items, those before it that are the same
     assignment : of all items, as by `group_items`
-    removed : ndarray of shape (b,), the items that are removed, one at a time
+    removed : ndarray of shape (r,), the items that are removed, one at a time
+    most : the largest number of removals that are followed together
+
+    Yields
+    ------
+    part : ndarray of shape (b,), the next of `removed`
+    changes : without each of them
     """
+    start = 0
+    while start < len(removed):
+        part = removed[start : start + most]
+        changes = _follow(earlier, assignment, part, grouping)
+        if changes is None:
+            most = len(part) // 2
+            continue
+        yield part, changes
+        start += len(part)
+
+
+def _follow(earlier: list[np.ndarray], assignment: Assignment, removed: np.ndarray, grouping: str) -> Changes | None:
+    """Follow removals (b,) together; None if there is too much to store, and more than one."""
     labels, firsts, _ = assignment
     state = _Removals(len(firsts))
     removal_of = dict(zip(removed.tolist(), range(len(removed)), strict=True))
@@ -91,6 +117,8 @@ def group_without(earlier: list[np.ndarray], assignment: Assignment, removed: np
             is_same[same] = True
             _assign(state, i, int(labels[i]), is_same, conflicts, sizes, firsts, grouping)
             is_same[same] = False
+            if state.slots.n + state.changes.n > _STORED and len(removed) > 1:
+                return None
         n = max(n, int(labels[i]) + 1)
         sizes[labels[i]] += 1
         if i in removal_of:

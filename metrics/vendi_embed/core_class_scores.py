@@ -175,9 +175,10 @@ def _group_anew(scores: np.ndarray, sets: _Sets, order: float, relation: Relatio
         removed = np.flatnonzero(assignment.decisive & (texts_of_item[members] == 1))
         columns = sets.classes.of_text[items.first[members[assignment.firsts]]]
         counts = np.bincount(assignment.labels)
-        for start in range(0, len(removed), _REMOVALS):
-            part = removed[start : start + _REMOVALS]
-            changes = group_without(earlier, assignment, part, grouping)
+        # A matrix has a column for each class of the set, and for each that an item may found.
+        width = int(sets.classes.counts[sets.set_of[items.first[members[0]]]]) + len(members)
+        most = max(1, min(_REMOVALS, _ENTRIES // width))
+        for part, changes in group_without(earlier, assignment, removed, grouping, most):
             texts = items.first[members[part]]
             scores[texts] = _score_changes(sets, texts, changes, columns, counts, item_shares[members], order)
 

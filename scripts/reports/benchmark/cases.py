@@ -141,7 +141,7 @@ CASES = {
         inputs.restated_set,
         implementations.contributions_compute,
         implementations.contributions_loop,
-        (Size(200), Size(500), Size(5_000, megabytes=500, alone=True, long=True)),
+        (Size(200), Size(500, ratio=4), Size(5_000, megabytes=500, alone=True, long=True)),
         Values(1e-9),
     ),
     "contributions_chamfer": Case(
