@@ -229,8 +229,7 @@ class Source:
                 rows = [] if table is None else table.to_pylist()
             if table is None:
                 return
-            for values in rows:
-                first += 1
+            for first, values in enumerate(rows, first + 1):  # noqa: B020
                 self.done = first
                 if first > start:
                     yield Row(first, values, "", "")
