@@ -41,8 +41,8 @@ class Unit(NamedTuple):
     values: dict[str, Any]
     is_single: bool
     numbers: list[int]
-    bad: list[Row]
-    excluded: list[Row]
+    bad: Sequence[Row]
+    excluded: Sequence[Row]
     n_dropped: int
     is_incomplete: bool
     end: int
@@ -89,6 +89,7 @@ class Reader:
         self.items = items
         self._of_texts = [column for column in columns if column.per_text]
         self._of_sets = [column for column in columns if not column.per_text]
+        self._has_columns = bool(columns)
         self._drops, self._keeps = command.drop_incomplete, keeps_incomplete
         # Rows of one set share what the set has one of, such as its reference, which one of the rows has.
         self._shares_reference = self.grouped or command.one_set
@@ -114,14 +115,15 @@ class Reader:
             if row.values is not None:
                 try:
                     texts = self._texts(row.values)
-                    values = self._values(row.values, texts)
+                    if self._has_columns:
+                        values = self._values(row.values, texts)
                 except ValueError as error:
                     row = row._replace(error=str(error))
             yield _Member(row, texts, values, end)
 
     def _single(self, member: _Member) -> Unit:
         if _is_good(member):
-            return self._unit([member], [], member.end)
+            return self._unit([member], (), member.end)
         return self._unit([], _bad_rows([member]), member.end)
 
     def _one_set(self, members: Iterator[_Member]) -> Iterator[Unit]:
@@ -226,7 +228,7 @@ class Reader:
             if first is None:
                 members[0] = _as_bad(members[0], missing(key, members[0].row.values or {}))
 
-    def _unit(self, good: list[_Member], bad: list[Row], end: int) -> Unit:
+    def _unit(self, good: list[_Member], bad: Sequence[Row], end: int) -> Unit:
         rows: list[dict[str, Any]] = []
         texts: list[str] = []
         numbers: list[int] = []
@@ -236,7 +238,8 @@ class Reader:
             rows.append(row.values)
             numbers.append(row.number)
             texts += member.texts
-        reference, values = None, dict[str, Any]()
+        reference: Any = None
+        values: dict[str, Any] = {}
         if self._shared:
             shared = {
                 key: next((parse(row) for row in rows if not is_missing(row.get(key))), None)
@@ -247,7 +250,7 @@ class Reader:
         for column in self._of_texts:
             values[column.argument] = [value for member in good for value in member.values[column.argument]]
         is_single = bool(rows) and not self.grouped and isinstance(rows[0][self.text_key], str)
-        return Unit(rows, texts, reference, values, is_single, numbers, bad, [], 0, False, end)
+        return Unit(rows, texts, reference, values, is_single, numbers, bad, (), 0, False, end)
 
     def _texts(self, values: dict[str, Any]) -> list[str]:
         """Read the texts of a row.
@@ -281,7 +284,8 @@ class Reader:
         for text in texts:
             if not isinstance(text, str):
                 raise ValueError(f"{self.text_key!r} must hold texts. Got {describe(text)}")
-        check_characters(texts, lambda i: f"text {i} of {self.text_key!r}")
+        if not all(map(str.isascii, texts)):
+            check_characters(texts, lambda i: f"text {i} of {self.text_key!r}")
         return texts
 
     def _values(self, values: dict[str, Any], texts: list[str]) -> dict[str, list[Any]]:

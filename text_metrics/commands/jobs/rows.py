@@ -229,7 +229,8 @@ class Source:
                 rows = [] if table is None else table.to_pylist()
             if table is None:
                 return
-            for first, values in enumerate(rows, first + 1):  # noqa: B020
+            for values in rows:
+                first += 1
                 self.done = first
                 if first > start:
                     yield Row(first, values, "", "")

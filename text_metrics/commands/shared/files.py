@@ -23,6 +23,7 @@ LARGEST_FILE = 2**30
 _AT_ONCE = 2**16
 # The compressions that are read, by suffix, as pyarrow names them.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+# Rejects NaN, numbers beyond float64 and unpaired surrogates; what it accepts, `json` reads alike.
 _DECODER = msgspec.json.Decoder()
 _QUOTED, _LINE_END = re.compile(rb'"[^"]*"'), re.compile(rb"\r\n?|\n")
 # What a file is that does not begin as text, and what to do about it.
@@ -115,6 +116,11 @@ def parse_json(text: str, **options: Any) -> Any:
     ValueError
         If it is not JSON, is nested too deeply, or has an unpaired surrogate, which cannot be written again.
     """
+    if not options:
+        try:
+            return _DECODER.decode(text)
+        except (ValueError, RecursionError):
+            pass
     try:
         value = json.loads(text, parse_constant=lambda _: None, **options)
         json.dumps(value, ensure_ascii=False).encode()
@@ -145,13 +151,12 @@ def parse_lines(lines: Iterable[bytes], start: int = 0) -> Iterator[JsonLine]:
         try:
             line = JsonLine(number, raw, _DECODER.decode(raw), "", False)
         except (ValueError, RecursionError):
-            # What it rejects, such as NaN and 1e999, need not be an error; what it accepts, `json` reads alike.
             line = _parse_line(number, raw)
         yield line
 
 
 def _parse_line(number: int, raw: bytes) -> JsonLine:
-    """Parse a line by `json`, which says what is wrong with it."""
+    """Parse a line that is blank, begins with a byte order mark, is not JSON, or holds NaN."""
     value, error, text = None, "", "?"
     try:
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
