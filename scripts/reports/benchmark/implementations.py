@@ -3,6 +3,8 @@
 Each function imports what it needs, so that a process loads only one side.
 """
 
+import csv
+import json
 import os
 import tempfile
 from contextlib import redirect_stdout
@@ -321,3 +323,40 @@ def score_each_set(file: LineFile) -> Any:
     frame["self_bleu"] = [metric("self_bleu").compute(predictions=[texts])["self_bleu"] for texts in frame.generations]
     frame.to_parquet(file.folder / "scores.parquet")
     return frame["self_bleu"].to_numpy()
+
+
+def read_file(file: LineFile) -> Any:
+    """Read the rows of the file as commands do, and measure their texts."""
+    from text_metrics.commands.jobs.rows import Source
+
+    return [len(row.values["text"]) for row in Source(file.path, None).rows(0) if row.values is not None]
+
+
+def read_units(file: LineFile) -> Any:
+    """Read the file in batches of units, as `text-metrics score` does, and measure their texts."""
+    from text_metrics.commands.jobs.batches import Job, read_batches
+    from text_metrics.commands.jobs.options import Command
+    from text_metrics.metrics._core.core_results import TEXTS
+
+    job = Job(Command(data=file.path, metric="gruen", text_key="text"), TEXTS)
+    return [len(unit.texts[0]) for units, _ in read_batches(job, 0) for unit in units]
+
+
+def read_json_lines(file: LineFile) -> Any:
+    """Read each line with `json`."""
+    with file.path.open(encoding="utf-8") as lines:
+        return [len(json.loads(line)["text"]) for line in lines]
+
+
+def read_csv(file: LineFile) -> Any:
+    """Read each row with `csv`."""
+    with file.path.open(encoding="utf-8", newline="") as lines:
+        return [len(row["text"]) for row in csv.DictReader(lines)]
+
+
+def read_parquet(file: LineFile) -> Any:
+    """Read batches with pyarrow, each to a list of rows."""
+    import pyarrow.parquet as pq
+
+    batches = pq.ParquetFile(file.path).iter_batches()
+    return [len(row["text"]) for batch in batches for row in batch.to_pylist()]

@@ -160,6 +160,22 @@ def file_of_sets(n: int) -> LineFile:
     return LineFile(path, folder)
 
 
+def file_of_captions(n: int, ending: str) -> LineFile:
+    """Write n captions to a file of JSON lines, CSV or Parquet: a row for each, with its number."""
+    import pandas
+
+    folder = Path(tempfile.mkdtemp())
+    path = folder / f"captions{ending}"
+    frame = pandas.DataFrame({"id": range(n), "text": captions(n)})
+    if ending == ".jsonl":
+        frame.to_json(path, orient="records", lines=True, force_ascii=False)
+    elif ending == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, index=False)
+    return LineFile(path, folder)
+
+
 def twenty_sentences(n: int) -> list[list[str]]:
     """Make n texts of 20 captions each, as lists of sentences."""
     sentences = captions(20 * n)

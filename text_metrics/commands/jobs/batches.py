@@ -22,7 +22,7 @@ def batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:
     for unit in units:
         batch.append(unit)
         # A unit of bad rows counts too, because these are kept in memory.
-        size += max(1, len(unit.texts))
+        size += len(unit.texts) or 1
         if size >= n_texts:
             yield batch
             batch, size = [], 0

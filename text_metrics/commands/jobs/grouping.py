@@ -41,8 +41,8 @@ class Unit(NamedTuple):
     values: dict[str, Any]
     is_single: bool
     numbers: list[int]
-    bad: list[Row]
-    excluded: list[Row]
+    bad: Sequence[Row]
+    excluded: Sequence[Row]
     n_dropped: int
     is_incomplete: bool
     end: int
@@ -89,9 +89,15 @@ class Reader:
         self.items = items
         self._of_texts = [column for column in columns if column.per_text]
         self._of_sets = [column for column in columns if not column.per_text]
+        self._has_columns = bool(columns)
         self._drops, self._keeps = command.drop_incomplete, keeps_incomplete
         # Rows of one set share what the set has one of, such as its reference, which one of the rows has.
         self._shares_reference = self.grouped or command.one_set
+        # The columns of which a set has one value, and how each is read from a row that has it.
+        self._shared: list[tuple[str, Callable[[dict[str, Any]], Any]]] = [
+            (column.name, partial(column.read, n_texts=None)) for column in self._of_sets
+        ]
+        self._shared += [(key, itemgetter(key)) for key in [self.reference_key] if key is not None]
 
     def units(self, rows: Iterator[Row], start: int) -> Iterator[Unit]:
         """Join rows to units, in order; each row that was read belongs to a unit, as good or as bad."""
@@ -109,13 +115,16 @@ class Reader:
             if row.values is not None:
                 try:
                     texts = self._texts(row.values)
-                    values = self._values(row.values, texts)
+                    if self._has_columns:
+                        values = self._values(row.values, texts)
                 except ValueError as error:
                     row = row._replace(error=str(error))
             yield _Member(row, texts, values, end)
 
     def _single(self, member: _Member) -> Unit:
-        return self._unit([member] if _is_good(member) else [], _bad_rows([member]), member.end)
+        if _is_good(member):
+            return self._unit([member], (), member.end)
+        return self._unit([], _bad_rows([member]), member.end)
 
     def _one_set(self, members: Iterator[_Member]) -> Iterator[Unit]:
         good: list[_Member] = []
@@ -204,7 +213,7 @@ class Reader:
 
     def _check_shared(self, members: list[_Member]) -> None:
         """Make a row bad that does not share what its set has one of, and the first row if no row has it."""
-        for key, parse in self._shared():
+        for key, parse in self._shared:
             first: tuple[int, Any] | None = None
             for i, member in enumerate(members):
                 if member.row.values is None or is_missing(member.row.values.get(key)):
@@ -219,32 +228,29 @@ class Reader:
             if first is None:
                 members[0] = _as_bad(members[0], missing(key, members[0].row.values or {}))
 
-    def _shared(self) -> list[tuple[str, Callable[[dict[str, Any]], Any]]]:
-        """List the columns of which a set has one value, and how each is read from a row that has it."""
-        readers: list[tuple[str, Callable[[dict[str, Any]], Any]]] = [
-            (column.name, partial(column.read, n_texts=None)) for column in self._of_sets
-        ]
-        return [*readers, *((key, itemgetter(key)) for key in [self.reference_key] if key is not None)]
-
-    def _unit(self, good: list[_Member], bad: list[Row], end: int) -> Unit:
-        rows = [member.row.values for member in good if member.row.values is not None]
-        texts = [text for member in good for text in member.texts]
-        shared = {
-            key: next((parse(row) for row in rows if not is_missing(row.get(key))), None)
-            for key, parse in self._shared()
-        }
-        reference = shared.get(self.reference_key) if self.reference_key else None
-        if isinstance(reference, str):
-            # In CSV, a list is JSON; a bare text is one answer.
-            with suppress(ValueError):
-                reference = json.loads(reference)
-            reference = [reference] if isinstance(reference, str) else reference
-        values: dict[str, Any] = {column.argument: shared[column.name] for column in self._of_sets}
+    def _unit(self, good: list[_Member], bad: Sequence[Row], end: int) -> Unit:
+        rows: list[dict[str, Any]] = []
+        texts: list[str] = []
+        numbers: list[int] = []
+        for member in good:
+            row = member.row
+            assert row.values is not None
+            rows.append(row.values)
+            numbers.append(row.number)
+            texts += member.texts
+        reference: Any = None
+        values: dict[str, Any] = {}
+        if self._shared:
+            shared = {
+                key: next((parse(row) for row in rows if not is_missing(row.get(key))), None)
+                for key, parse in self._shared
+            }
+            reference = _parse_reference(shared.get(self.reference_key)) if self.reference_key else None
+            values = {column.argument: shared[column.name] for column in self._of_sets}
         for column in self._of_texts:
             values[column.argument] = [value for member in good for value in member.values[column.argument]]
         is_single = bool(rows) and not self.grouped and isinstance(rows[0][self.text_key], str)
-        numbers = [member.row.number for member in good]
-        return Unit(rows, texts, reference, values, is_single, numbers, bad, [], 0, False, end)
+        return Unit(rows, texts, reference, values, is_single, numbers, bad, (), 0, False, end)
 
     def _texts(self, values: dict[str, Any]) -> list[str]:
         """Read the texts of a row.
@@ -256,11 +262,11 @@ class Reader:
         """
         if self.group_key is not None and read_key(values, self.group_key) is None:
             raise ValueError(missing(self.group_key, values))
-        if values.get(self.text_key) is None:
+        value = values.get(self.text_key)
+        if value is None:
             raise ValueError(missing(self.text_key, values))
         if self.reference_key and not self._shares_reference and is_missing(values.get(self.reference_key)):
             raise ValueError(missing(self.reference_key, values))
-        value = values[self.text_key]
         if isinstance(value, str):
             texts = [value]
             if not self.grouped and self.items != TEXTS:
@@ -278,7 +284,8 @@ class Reader:
         for text in texts:
             if not isinstance(text, str):
                 raise ValueError(f"{self.text_key!r} must hold texts. Got {describe(text)}")
-        check_characters(texts, lambda i: f"text {i} of {self.text_key!r}")
+        if not all(map(str.isascii, texts)):
+            check_characters(texts, lambda i: f"text {i} of {self.text_key!r}")
         return texts
 
     def _values(self, values: dict[str, Any], texts: list[str]) -> dict[str, list[Any]]:
@@ -293,6 +300,15 @@ class Reader:
 def _as_bad(member: _Member, problem: str) -> _Member:
     """Return a member whose row is bad; what was wrong with it before stays its error."""
     return member._replace(row=member.row._replace(error=member.row.error or problem))
+
+
+def _parse_reference(reference: Any) -> Any:
+    """Read a reference that is a string: in CSV, a list is JSON; a bare text is one answer."""
+    if not isinstance(reference, str):
+        return reference
+    with suppress(ValueError):
+        reference = json.loads(reference)
+    return [reference] if isinstance(reference, str) else reference
 
 
 def parse_set(text: str) -> list[Any]:

@@ -11,8 +11,11 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
 
 # In bytes: a longer line is none of a file of lines, and a larger file is not read as a whole.
 LONGEST_LINE = 2**28
@@ -20,6 +23,8 @@ LARGEST_FILE = 2**30
 _AT_ONCE = 2**16
 # The compressions that are read, by suffix, as pyarrow names them.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+# Rejects NaN, numbers beyond float64 and unpaired surrogates; what it accepts, `json` reads alike.
+_DECODER = msgspec.json.Decoder()
 _QUOTED, _LINE_END = re.compile(rb'"[^"]*"'), re.compile(rb"\r\n?|\n")
 # What a file is that does not begin as text, and what to do about it.
 _OTHER_FORMATS = {
@@ -84,7 +89,7 @@ def split_lines(file: io.BufferedReader, path: Path) -> Iterator[bytes]:
     check_text(start, path)
     first_end = _LINE_END.search(_QUOTED.sub(b"", start))
     is_old = first_end is not None and first_end[0] == b"\r"
-    lines = _old_lines(file) if is_old else iter(lambda: file.readline(LONGEST_LINE), b"")
+    lines = _old_lines(file) if is_old else iter(partial(file.readline, LONGEST_LINE), b"")
     for number, line in enumerate(lines, 1):
         if len(line) >= LONGEST_LINE:
             raise ValueError(f"{path}, line {number} is longer than {LONGEST_LINE:,} bytes.")
@@ -111,6 +116,11 @@ def parse_json(text: str, **options: Any) -> Any:
     ValueError
         If it is not JSON, is nested too deeply, or has an unpaired surrogate, which cannot be written again.
     """
+    if not options:
+        try:
+            return _DECODER.decode(text)
+        except (ValueError, RecursionError):
+            pass
     try:
         value = json.loads(text, parse_constant=lambda _: None, **options)
         json.dumps(value, ensure_ascii=False).encode()
@@ -138,13 +148,22 @@ def parse_lines(lines: Iterable[bytes], start: int = 0) -> Iterator[JsonLine]:
     for number, raw in enumerate(lines, 1):
         if number <= start:
             continue
-        value, error, text = None, "", "?"
         try:
-            text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            value = parse_json(text) if text.strip() else None
-        except ValueError as problem:
-            error = str(problem)
-        yield JsonLine(number, raw, value, error, not text.strip())
+            line = JsonLine(number, raw, _DECODER.decode(raw), "", False)
+        except (ValueError, RecursionError):
+            line = _parse_line(number, raw)
+        yield line
+
+
+def _parse_line(number: int, raw: bytes) -> JsonLine:
+    """Parse a line that is blank, begins with a byte order mark, is not JSON, or holds NaN."""
+    value, error, text = None, "", "?"
+    try:
+        text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        value = parse_json(text) if text.strip() else None
+    except ValueError as problem:
+        error = str(problem)
+    return JsonLine(number, raw, value, error, not text.strip())
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
