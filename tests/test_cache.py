@@ -47,8 +47,8 @@ def encoded_texts(load, monkeypatch):
         seen.extend(texts)
         return encode
 
-    copies = [type(load(name))._compute.__globals__["EncoderSettings"].__module__ for name in INPUTS]
-    copies = [vars(sys.modules[copy]) for copy in copies] + [vars(core_encoder)]
+    folders = [type(load(name)).__module__.rpartition(".")[0] for name in INPUTS]
+    copies = [vars(sys.modules[f"{folder}.core_encoder"]) for folder in folders] + [vars(core_encoder)]
     for copy in copies:
         encode = copy["_encode_batches"]
         monkeypatch.setitem(

@@ -23,6 +23,7 @@ from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_line
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.candidate_sets import candidate_sets
 from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.meta_eval.generated_sets import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
 from text_metrics.commands.meta_eval.raters import read_rater
@@ -137,6 +138,14 @@ def make_sets(path):
     return [candidate_sets(record, where, rng, None) for where, record in calibrate_classes.read_objects(path)]
 
 
+def compare_with_itself(path):
+    try:
+        source = Source(path, None, any_value=True)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+    return compare.pair_up(source, source, None, compare.Pairing("t", "id"))
+
+
 SENTENCES = [{"src": "x", "sentences": ["a", "b"]}, {"src": "y", "sentences": ["c", "d"]}]
 READERS = {
     "meta_eval, pairs": ("pairs.jsonl", lines(PAIRS), lambda path: read_pairs([path], Sets())),
@@ -149,7 +158,7 @@ READERS = {
     "compare": (
         "a.jsonl",
         lines([{"id": 1, "t": ["a"]}, {"id": 2, "t": ["b"]}]),
-        lambda p: compare.pair_up(p, p, None, compare.Pairing("t", "id")),
+        compare_with_itself,
     ),
     "candidate_sets": ("rich.jsonl", lines(RICH), make_sets),
     "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), rate_quality.read_lines),

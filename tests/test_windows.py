@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scripts.reports import long_texts as measure_long_texts
 from tests.conftest import SETS, encode
 from tests.test_encoder import Counting
-from text_metrics.metrics._core import core_models
+from text_metrics.metrics._core import core_encoder, core_models
 from text_metrics.metrics._core.core_encoder import EncoderSettings
 from text_metrics.metrics._core.core_windows import split_windows
 
@@ -157,7 +157,8 @@ def test_a_cache_keeps_both_ways_apart(tmp_path):
         assert connection.execute("SELECT COUNT(*) FROM texts").fetchone() == (4,)
 
 
-def test_the_progress_bar_counts_windows(tiny_model, capfd):
+def test_the_progress_bar_counts_windows(tiny_model, capfd, monkeypatch):
+    monkeypatch.setattr(core_encoder, "_DELAY", 0)
     encode(["a b", LONG], tiny_model, device="cpu", progress=True)
     last = capfd.readouterr().err.strip().split("\r")[-1]
     done, total = last.split("|")[2].split()[0].split("/")
