@@ -98,11 +98,17 @@ def _diversity(report: Report) -> str:
     undecided = len(rest) - len(agreeing) - len(against)
     parts = []
     if agreeing:
-        parts.append(f"{len(agreeing)} also {'shows' if len(agreeing) == 1 else 'show'} it as the first")
-    parts += [f"{metric['title']} shows {report['systems'][metric['best']]} as the first" for metric in against]
+        parts.append(f"{_show(len(agreeing), 'also')} it first")
+    for best in dict.fromkeys(metric["best"] for metric in against):
+        titles = [metric["title"] for metric in against if metric["best"] == best]
+        parts.append(f"{_show(len(titles))} {report['systems'][best]} first ({', '.join(titles)})")
     if undecided:
-        parts.append(f"{undecided} {'shows' if undecided == 1 else 'show'} no system as the first")
+        parts.append(f"{_show(undecided)} no system first")
     return f"{answer} Of {count(len(rest), 'other metric')}, {'; '.join(parts)}."
+
+
+def _show(n: int, also: str = "") -> str:
+    return " ".join(filter(None, [str(n), also, "shows" if n == 1 else "show"]))
 
 
 def _quality(report: Report) -> str:
@@ -127,8 +133,8 @@ def _likeness(report: Report) -> str:
     digits = decimals([(partition["between"], partition["intervals"].get("between"))], least=2)
     ends = interval(partition["intervals"].get("between"), digits)
     answer = (
-        f"These {partition['n_groups']} systems are effectively {number(partition['between'], digits)} {ends}".strip()
-        + f"; texts of a single one, by chance, would give {number(partition['between_expected'], digits)}. "
+        f"These {partition['n_groups']} systems count as {number(partition['between'], digits)} {ends}".strip()
+        + f", where their texts, exchanged at random, count as {number(partition['between_expected'], digits)}. "
     )
     if partition["p"] is None:
         return f"{answer}It cannot be tested."
