@@ -13,12 +13,13 @@ import warnings
 from importlib import import_module
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 import tqdm.auto
 from gradio import processing_utils
 
 from spaces._kit import examples, language
-from tests.conftest import ROOT
+from tests.conftest import ROOT, encode
 from tests.demos import in_demo
 from tests.test_spaces_probeval import PEOPLE, result_of
 
@@ -395,3 +396,32 @@ def test_a_text_file_is_read_as_the_box(demo, tmp_path):
     values = [re.search(r'data-value="([^"]+)"', json.dumps(message).replace('\\"', '"'))[1] for message in messages]
     assert values[0] == values[1]
     assert float(values[0]) > 0.7
+
+
+def test_how_alike_sets_are_is_that_of_the_metric(show, load):
+    cats = ["The cat sleeps all day.", "A cat is asleep on the mat.", "The cat naps.", "A sleeping cat."]
+    rain = ["It rains in town.", "Rain fell all night."]
+    texts = [cats, rain, ["Rain fell in the night.", "It is raining.", "It is raining!"]]
+    maps, repeats = show("vendi_embed", texts).result.pictures[-2:]
+    flat, groups = [text for members in texts for text in members], [0] * 4 + [1] * 2 + [2] * 3
+    expected = load("vendi_embed").compute(predictions=flat, groups=groups)
+    assert f"count as {expected['between']:.2f}, where" in maps[1]
+    # By other permutations, because embeddings that are given are part of a text's content.
+    (by_chance,) = re.findall(r"at random, count as ([\d.]+): they differ \(permutation test, p = 0\.0", maps[1])
+    assert float(by_chance) == pytest.approx(expected["between_expected"], abs=0.05)
+    drawn = maps[0].data[0].z
+    vectors = encode(flat).embeddings.astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors.T
+    assert drawn[0][1] == pytest.approx(cosines[:4, 4:6].mean(), abs=1e-5)
+    assert drawn[1][1] == pytest.approx(cosines[4, 5], abs=1e-5)
+    assert drawn[1][2] > drawn[0][1] + 0.2
+    assert plain(repeats[0]).strip().startswith("2 of 3 texts")
+
+
+def test_sets_of_one_text_and_a_single_set_have_no_likeness_to_show(show):
+    assert show("vendi_embed", [["She sings.", "It rained."]]).result.pictures[-2:] == [None, None]
+    matrix, repeats = show("vendi_embed", [["She sings."], ["It rained."], ["A dog barks."]]).result.pictures[-2:]
+    assert matrix[0].data[0].z[0][0] is None
+    assert "are not shown to differ" in matrix[1]
+    assert repeats is None

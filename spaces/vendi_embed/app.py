@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 import gradio as gr
+import likeness
 import numpy as np
 import torch
 from _kit import inputs, language, metric, sets
@@ -80,6 +81,8 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
                 "A larger order gives more weight to common meanings, and less to rare ones.",
             ),
             map_of_texts(texts, shown, names, whole[np.ix_(drawn, drawn)]),
+            likeness.draw(vendi_embed, texts, whole, places, vectors),
+            likeness.repeats(texts, classes, MOST_CHIPS) if n_sets > 2 else None,
         ],
         details=sets.details(
             ("Set", "No.", "Text", "Most similar no.", "Similarity", "Group", "Adds"),
@@ -339,6 +342,8 @@ SPACE = Space(
         Picture("What each text adds"),
         Picture("Score by order"),
         Picture("Map of the texts"),
+        Picture("How alike the sets are"),
+        Picture("Largest repeats of each set", is_figure=False, is_wide=True),
     ),
     score=score,
     api=api,

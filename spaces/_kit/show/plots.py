@@ -55,14 +55,14 @@ def figure(height: int, *, legend: bool = False) -> go.Figure:
     return figure
 
 
-def heat_map(similarity: np.ndarray, texts: Sequence[str], series: int = 0) -> go.Figure:
-    """Draw a similarity matrix of shape (n, n), with 1 on the diagonal."""
+def heat_map(similarity: np.ndarray, texts: Sequence[str], series: int = 0, what: str = "text") -> go.Figure:
+    """Draw a similarity matrix of shape (n, n) of texts, or of what else is named; NaN stays blank."""
     numbers = [str(i + 1) for i in range(len(texts))]
     rgb = ", ".join(str(int(SERIES[series][i : i + 2], 16)) for i in (1, 3, 5))
     names = [label(text, 48, 2) for text in texts]
     picture = figure(60 + max(240, min(420, 60 * len(texts))))
     picture.add_heatmap(
-        z=similarity.tolist(),
+        z=np.where(np.isnan(similarity), None, similarity).tolist(),
         x=numbers,
         y=numbers,
         zmin=0,
@@ -76,8 +76,8 @@ def heat_map(similarity: np.ndarray, texts: Sequence[str], series: int = 0) -> g
         hovertemplate="%{y}: %{customdata[0]}<br>%{x}: %{customdata[1]}<br>similarity %{z:.3f}<extra></extra>",
         colorbar={"thickness": 8, "outlinewidth": 0, "len": 0.9, "tickvals": [0, 0.5, 1]},
     )
-    picture.update_xaxes(type="category", showgrid=False, constrain="domain", title="text")
-    picture.update_yaxes(type="category", showgrid=False, autorange="reversed", title="text")
+    picture.update_xaxes(type="category", showgrid=False, constrain="domain", title=what)
+    picture.update_yaxes(type="category", showgrid=False, autorange="reversed", title=what)
     return picture
 
 
