@@ -701,7 +701,7 @@ def test_a_file_that_is_not_there_or_a_model_or_a_metric():
     assert "model must be a folder with a saved model. Got './nowhere'" in done.stderr
     done = run(OWN, "--metric", "no/such/metric")
     assert done.returncode == 2
-    assert "metric 'no/such/metric' is not one of chamfer_diversity, " in done.stderr
+    assert "there is no metric 'no/such/metric'. The metrics are chamfer_diversity, " in done.stderr
 
 
 def test_a_model_by_its_path(tiny_model):

@@ -169,7 +169,7 @@ def partition(kernel: Kernel, grouped: Grouped, permutations: int = 200, rows: n
     texts = _select(kernel, grouped, rows)
     kernel, is_uniform = kernel.of_sets(), grouped.weights is None
     entropies = _entropies(kernel, texts.rows, texts.sizes, None if is_uniform else texts.probabilities)
-    limits = sum_by_set(-texts.group_shares * np.log(texts.group_shares), texts.n_groups)
+    limits = np.maximum(sum_by_set(-texts.group_shares * np.log(texts.group_shares), texts.n_groups), 0.0)
 
     def chi(which: np.ndarray, arranged: np.ndarray) -> np.ndarray:
         # Whatever the labels, uniform weights make the same whole.

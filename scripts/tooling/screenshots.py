@@ -1,7 +1,7 @@
 """Run the built demos and take a screenshot of each state: empty, table, result, error and odd texts.
 
 They are written to build/screenshots, and one of each demo to docs/screenshots, for the README. Needs Chromium
-(`apt-get install chromium`).
+(`apt-get install chromium-headless-shell`).
 
     python -m scripts.tooling.screenshots [name ...]
 """
@@ -23,7 +23,7 @@ from text_metrics.commands.shared.command import make_parser
 
 # The shell has the same engine without a browser's own windows, which take a third of the time.
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-NO_CHROMIUM = "Chromium is not installed: apt-get install chromium"
+NO_CHROMIUM = "Chromium is not installed: apt-get install chromium-headless-shell"
 DESKTOP, PHONE = {"width": 1440, "height": 1000}, {"width": 390, "height": 844}
 LAPTOP = {"width": 1280, "height": 900}
 _START_SECONDS = 180
