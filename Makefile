@@ -38,10 +38,10 @@ lint: $(VENV)/.installed-dev
 # For the browser tests of the demos, where it can be installed; elsewhere they skip and say so.
 chromium:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! command -v chromium-headless-shell >/dev/null; then \
-	  apt-get update -qq && export DEBIAN_FRONTEND=noninteractive && \
-	    { apt-get install -y -qq --no-install-recommends chromium-headless-shell \
-	      || apt-get install -y -qq --no-install-recommends chromium \
-	      || echo "Chromium could not be installed: the browser tests will be skipped."; }; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  apt-get update -qq && { apt-get install -y -qq --no-install-recommends chromium-headless-shell \
+	    || apt-get install -y -qq --no-install-recommends chromium; } \
+	    || echo "Chromium could not be installed: without it, the browser tests are skipped."; \
 	fi
 
 # 21 times as many odd calls of the metrics, damaged files for the commands and simulated samples as in the tests, 10^5
