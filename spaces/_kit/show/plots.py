@@ -62,7 +62,7 @@ def heat_map(similarity: np.ndarray, texts: Sequence[str], series: int = 0, what
     names = [label(text, 48, 2) for text in texts]
     picture = figure(60 + max(240, min(420, 60 * len(texts))))
     picture.add_heatmap(
-        z=np.where(np.isnan(similarity), None, similarity).tolist(),
+        z=[[None if np.isnan(value) else value for value in row] for row in similarity.tolist()],
         x=numbers,
         y=numbers,
         zmin=0,
