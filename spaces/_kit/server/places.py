@@ -48,7 +48,7 @@ class Queue(queueing.Queue):
         Raises
         ------
         HTTPException
-            With status 429 if its client has no place left.
+            With status 429 if the client already has as many requests as are allowed.
         """
         client = client_of(request.scope)
         if sum(_client(event) == client for event in self._events()) >= CLIENT_PLACES:

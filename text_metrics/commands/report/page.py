@@ -28,7 +28,7 @@ from text_metrics.commands.report.tables import (
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.pages import html_page
 
-# In characters: a longer text is folded, with so many of its characters in sight.
+# Longer texts are folded after this number of characters.
 _LONG, _SEEN = 320, 160
 # In rows: a longer table scrolls in its box.
 _TALL = 24
