@@ -65,7 +65,7 @@ def compare(first: Mapping[str, Any], other: Mapping[str, Any], sampling: Module
 
 
 def expected(detail: Mapping[str, Any], size: int, sampling: ModuleType, *, debias: bool) -> float:
-    """Return the expected divergence of n answers of a model, drawn without replacement."""
+    """Return the expected divergence of `size` answers of a model, drawn without replacement."""
     gold, model = sampling.sides(detail)
     samples = sampling.drawn_down(gold, model, (None, size), (_SEED, _SEED))
     return float(np.concatenate([sampling.divergences(gold, model, *times, debias=debias) for times in samples]).mean())
