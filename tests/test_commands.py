@@ -269,6 +269,7 @@ FOLDERS = [
         b'{"metadata": {"id": "a"}}\n',
         "has no 'answers'",
     ),
+    (("reports.uncertainty",), "probeval/cfc_test/targets.jsonl", b"{}\n", "is not a record of answer clusters"),
     (("reports.gruen_reading",), "text/abc.zip", b"", "is a damaged or encrypted archive"),
     (("reports.long_texts",), "text/state_union.zip", b"", "is a damaged or encrypted archive"),
     (

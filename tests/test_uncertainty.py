@@ -1,9 +1,13 @@
 """AUROC of uncertainties against a column of correctness, beside trivial rules."""
 
+import json
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from scripts.reports.uncertainty import Answered, read_answered, to_row
 from text_metrics.uncertainty import detect_errors, trivial_rules
 
 ANSWERS = [["Paris", "Paris", "It is Paris."], ["Rome", "Oslo", "Bern"], ["a b", "a b", "a b"]]
@@ -63,3 +67,30 @@ def test_intervals_contain_the_true_value(rng):
 def test_errors_name_the_column(rules, is_correct, message):
     with pytest.raises(ValueError, match=message):
         detect_errors(rules, is_correct)
+
+
+def test_the_report_judges_the_most_frequent_answer(tmp_path):
+    target = {"question": {"normalized": "name a pet"}, "answers": {"raw": {"A Dog.": 2}, "clusters": {}}}
+    target["answers"]["clusters"] = {"c": {"count": 2, "answers": ["A Dog."]}}
+    targets, predictions = tmp_path / "targets.jsonl", tmp_path / "model.jsonl"
+    names = ("right", "wrong", "tie", "empty", "absent")
+    targets.write_text("".join(json.dumps({"metadata": {"id": name}, **target}) + "\n" for name in names))
+    given = {
+        "right": ["cat", "the dog", "Dog<|endoftext|>no"],
+        "wrong": ["cat", "dog", "cat"],
+        "tie": ["dog", "cat"],
+        "empty": ["", "."],
+    }
+    predictions.write_text(json.dumps(given))
+    answered = read_answered(targets, predictions)
+    assert answered == ([["cat", "dog", "dog"], ["cat", "cat", "dog"], ["dog", "cat"]], [True, False, True], 1)
+
+
+def test_a_row_of_the_report_has_the_rules_and_differences():
+    """Certain where the answer is right; with four right answers there is no AUROC."""
+    answers = [["a a", "a a"]] * 5 + [["a a", "b b"]] * 5
+    metric = SimpleNamespace(compute=lambda **_: {"semantic_entropy_scores": [0.0] * 5 + [0.7] * 5})
+    row = to_row("m", Answered(answers, [True] * 5 + [False] * 5, 5), metric)
+    perfect, chance = "1.00 [1.00, 1.00]", "0.50 [0.50, 0.50]"
+    assert row == ["m", "10", "5 (50%)", "50%", perfect, chance, perfect, chance, "0.00 [0.00, 0.00]"]
+    assert to_row("m", Answered(answers, [True] * 4 + [False] * 6, 5), metric)[4:] == ["-"] * 5

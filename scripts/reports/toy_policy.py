@@ -70,6 +70,15 @@ def make_rewards() -> dict[str, Reward]:
         "contribution": vendi.for_rewards(_GROUP),
         "quality × contribution": product,
         "both": both,
+        **{
+            name: vendi.for_rewards(_GROUP, reward, quality, kernel="classes")
+            for name, reward, quality in (
+                ("distinct share", "distinct_share", None),
+                ("inverse class size", "inverse_class_size", None),
+                ("quality × distinct share", "quality_times_distinct_share", gruen),
+                ("quality × inverse class size", "quality_times_inverse_class_size", gruen),
+            )
+        },
     }
 
 
