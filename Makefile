@@ -98,6 +98,7 @@ probe: $(VENV)/.installed-dev
 validate-gruen: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.reports.gruen --text $(METRICS_TEST_DATA)/data/text --gruen $(METRICS_TEST_DATA)/data/gruen \
 		--report build/gruen.md
+	$(BIN)/python -m scripts.reports.gruen_reading
 
 # EVIDENCE.md, its figures, and its tables in README and the cards.
 meta-eval: $(VENV)/.installed-dev

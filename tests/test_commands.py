@@ -269,6 +269,7 @@ FOLDERS = [
         b'{"metadata": {"id": "a"}}\n',
         "has no 'answers'",
     ),
+    (("reports.gruen_reading",), "text/abc.zip", b"", "is a damaged or encrypted archive"),
     (("reports.long_texts",), "text/state_union.zip", b"", "is a damaged or encrypted archive"),
     (
         ("training.train_plausibility", *TRAIN[1:], "--rate", "texts.jsonl", "--out", "rated.jsonl"),

@@ -38,12 +38,12 @@ def test_normalization_is_that_of_the_original(shared_data):
     goldens = json.loads((shared_data / "goldens/gruen_preprocess_goldens.json").read_text(encoding="utf-8"))
     for golden in goldens:
         line = gruen_text.normalize(golden["text"])
-        assert gruen_text._of_two_words([line]) == golden["normalized"]
+        assert gruen_text.of_two_words([line]) == golden["normalized"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES["normalized"], ids=lambda example: example["text"][:20])
 def test_normalization_of_our_own_words(example):
-    assert gruen_text._of_two_words([gruen_text.normalize(example["text"])]) == example["sentences"]
+    assert gruen_text.of_two_words([gruen_text.normalize(example["text"])]) == example["sentences"]
 
 
 @settings(deadline=None)
@@ -70,11 +70,28 @@ def test_decimals_within_decimals_equal_the_reference(first, second):
     assert gruen_text.normalize(text) == reference.normalize(text)
 
 
+@pytest.mark.parametrize("example", EXAMPLES["read"], ids=lambda example: example["text"][:20])
+def test_words_are_read_as_they_are(example):
+    assert gruen_text.split_texts([example["text"]], parity=False) == [example["sentences"]]
+
+
+@settings(max_examples=200)
+@given(st.text(alphabet="aBI. !?…'", max_size=30))
+def test_splitting_changes_nothing_but_space(text):
+    assert "".join("".join(gruen_text.split_block(text)).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize("text", ["ab.Bc", "a.It ", "Well... ", "1.2.3 "])
+def test_marks_within_words_are_read_in_linear_time(text):
+    # In quadratic time, minutes.
+    assert "".join(gruen_text.split_block(text * 50_000)).startswith(text.strip())
+
+
 def test_sentences_are_found(load):
     text = 'Dr. Ames met Mr. Lee at 6 p.m. in the hall! "Are you well?" he asked her.\nShe said yes'
     result = load("gruen").compute(predictions=[text], details=True, **WITHOUT_MODELS)
     assert [sentence["text"] for sentence in result["details"][0]["sentences"]] == [
-        "Dr. Ames met Mr. Lee at 6 p. m. in the hall!",
+        "Dr. Ames met Mr. Lee at 6 p.m. in the hall!",
         '"Are you well?" he asked her.',
         "She said yes",
     ]

@@ -466,7 +466,7 @@ def test_a_column_of_quality(tmp_path, cache, load):
         [{"prompt": p, "texts": t, "q": [0.9, 0.1, 0.5, 0.5]} for p, t in sets.items()] for sets in SYSTEMS.values()
     ]
     files = [write_jsonl(tmp_path / f"{i}.jsonl", part) for i, part in enumerate(rows[:2])]
-    _, report = run(tmp_path, *files, "--cache-dir", cache, quality=("--quality-key", "q"))
+    _, report = run(tmp_path, *files, "--cache-dir", cache, quality=("--column", "quality=q"))
     metrics = by_name(report)
     assert metrics["quality"]["values"][0]["scores"] == pytest.approx([0.5] * 6)
     weighted = load("vendi_embed").compute(predictions=ordered(SYSTEMS["wide"]), quality=[[0.9, 0.1, 0.5, 0.5]] * 6)
@@ -474,7 +474,7 @@ def test_a_column_of_quality(tmp_path, cache, load):
     for row in rows[1]:
         row["q"] = [3, -1, 0, 0]
     write_jsonl(files[1], rows[1])
-    _, report = run(tmp_path, *files, "--cache-dir", cache, quality=("--quality-key", "q"))
+    _, report = run(tmp_path, *files, "--cache-dir", cache, quality=("--column", "quality=q"))
     assert "quality" in by_name(report)
     assert "quality_vendi_embed" not in by_name(report)
     assert [entry["sentence"] for entry in report["caveats"] if entry["kind"] == "quality"] == [
@@ -621,7 +621,9 @@ ERRORS = {
     "setting": (["a.jsonl", "--setting", "q=2"], "--setting q: the report has no such setting. It has model,"),
     "people key": (["a.jsonl", "--people-key", "t"], "--people-key requires --people"),
     "output": (["a.jsonl", "--cache-dir", "a.jsonl"], "a.jsonl cannot be written, because it is the same file"),
-    "quality": (["a.jsonl", "--quality-key", "r"], "a.jsonl: no row can be used: has no 'r'"),
+    "quality": (["a.jsonl", "--column", "quality=r"], "a.jsonl: no row can be used: has no 'r'"),
+    "column": (["a.jsonl", "--column", "weights=r"], "--column weights: the report takes a column for quality only"),
+    "two qualities": (["a.jsonl", "--quality", "none", "--column", "quality=r"], "exclude each other"),
     "people": (["a.jsonl", "--people", "b.jsonl", "--text-key", "texts"], "--people requires --id-key"),
     "same": (
         ["a.jsonl", "--setting", "same=nli:m"],

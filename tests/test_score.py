@@ -334,6 +334,13 @@ def test_commands_that_are_wrong(tmp_path, capsys, change, message):
     assert message in capsys.readouterr().err
 
 
+def test_a_column_that_a_table_lacks_is_named_before_the_metric_is_loaded(tmp_path, capsys, monkeypatch):
+    pq.write_table(pa.Table.from_pylist(make_rows(3)), tmp_path / "data.parquet")
+    monkeypatch.setattr(score, "Scorer", None)
+    assert score.main(command(tmp_path / "data.parquet", key="nowhere")) == score.EXIT_USAGE
+    assert "data.parquet has no column 'nowhere': it has " in capsys.readouterr().err
+
+
 def test_files_that_are_wrong(tmp_path, capsys):
     (tmp_path / "no.parquet").write_bytes(b"nothing")
     (tmp_path / "no.csv").write_text("a,a\n1,2\n")

@@ -3,8 +3,13 @@
 import math
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
+
+from tests.files import read_jsonl, write_jsonl
+from text_metrics.commands.score import main as score
 
 SETS = [["Paris", "It is Paris.", "Lyon", "Paris"], ["Rome", "Milan"], ["Oslo"]]
 LABELS = [["p", "p", "l", "p"], ["r", "m"], ["o"]]
@@ -14,6 +19,18 @@ TOKENS = [[[-0.1], [-0.2, -0.4, -0.6], [-3.0, -1.0], [-0.1]], [[-0.5, -0.7], [-2
 def compute(load, **settings):
     given = {"predictions": SETS, "classes": LABELS, "kernel": "classes", "semantic_entropy": True}
     return load("vendi_embed").compute(**{**given, **settings})
+
+
+def test_log_probs_of_tokens_are_a_column(load, tmp_path):
+    expected = load("vendi_embed").compute(predictions=SETS, kernel="classes", log_probs=TOKENS)
+    rows = [{"texts": texts, "tokens": tokens} for texts, tokens in zip(SETS, TOKENS, strict=True)]
+    write_jsonl(tmp_path / "sets.jsonl", rows)
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "sets.parquet")
+    words = ["--metric", "vendi_embed", "--text-key", "texts", "--setting", "kernel=classes", "--quiet", "--restart"]
+    for name in ("sets.jsonl", "sets.parquet"):
+        out = tmp_path / "out.jsonl"
+        assert score.main([str(tmp_path / name), *words, "--column", "log_probs=tokens", "--out", str(out)]) == 0
+        assert [row["vendi_embed"] for row in read_jsonl(out)] == pytest.approx(expected["scores"])
 
 
 def plain_entropy(labels, log_probs):

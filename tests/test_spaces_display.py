@@ -330,7 +330,7 @@ def test_arabic_runs_from_right_to_left(demo, page):
     assert cell.evaluate("element => getComputedStyle(element).unicodeBidi") == "plaintext"
 
 
-@in_chromium
+@in_demo("probeval", "self_bleu")
 def test_results_and_errors_are_announced(demo, page):
     status = page.locator("[role=status].tm-sr")
     assert status.count() == 1

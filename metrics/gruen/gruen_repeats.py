@@ -25,7 +25,7 @@ from .gruen_redundancy import (
     refuse_too_many,
 )
 
-# Words of closed classes, and what is left of contractions. UNK stands for a number.
+# Words of closed classes, and what is left of contractions.
 _FUNCTION_WORDS = """
 a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself yourselves he him
 his himself she her hers herself it its itself they them their theirs themselves one ones who whom whose which what
@@ -36,11 +36,11 @@ been being isn aren wasn weren have has had having hasn haven hadn do does did d
 shall should can could may might must ought won wouldn shan shouldn couldn mightn mustn cannot ain ca wo not no never
 here there where when why how again once ever now all any both each few more most other others another some such only
 own same too very just even also still much many every either neither several something anything nothing everything
-someone anyone everyone nobody s t d ll m re ve unk
+someone anyone everyone nobody s t d ll m re ve
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-# A word, and the mark that ends a clause with it.
-_WORD = re.compile(r"([^\W_]+(?:-[^\W_]+)*)(?:[\"'”’)\]]*\s*([,;:.!?–—]|--|$))?")
+# A word, such as "well-known" or "example.com", and the mark that ends a clause with it.
+_WORD = re.compile(r"([^\W_]+(?:[-.][^\W_]+)*)(?:[\"'”’)\]]*\s*([,;:.!?–—]|--|$))?")
 # Words in a row that count as taken over.
 _LEAST_RUN = 3
 # Equal sentences of fewer words count only where one comes three times among five.

@@ -1,4 +1,4 @@
-"""Texts to sentences: the original's normalization, and two ways to split."""
+"""Texts to sentences: as the original reads them, and by sentencex without changes to the words."""
 
 import importlib.metadata
 import math
@@ -8,8 +8,12 @@ import unicodedata
 from typing import Any, NamedTuple
 
 from .gruen_markup import read_blocks
+from .gruen_repeats import FUNCTION_WORDS
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+# A mark that may be inside an address, a file name or code, as in "ASP.NET"; an ellipsis is not.
+_MARK_IN_TOKEN = re.compile(r"(?<![.!?…])[.!?]$")
+_CAPITALIZED = re.compile(r"(?:[AI]|[A-Z][a-z]+)(?=[\s,'’])")
 # Numbers with decimal points after which a space has been put, such as a date.
 _BROKEN_DECIMALS = re.compile(r"(?<!\d)\d++(?:\. \d+)+")
 # All control characters but those that are space.
@@ -18,8 +22,34 @@ _CONTROLS = dict.fromkeys(i for i in range(160) if unicodedata.category(chr(i)) 
 _LAST_LATIN, _MORE_LATIN = 0x24F, (0x1E00, 0x1EFF)
 
 
+def split_block(block: str) -> list[str]:
+    """Split a block at the boundaries of sentencex that are not inside an address, a file name or code.
+
+    Words and marks are not changed, and space becomes a single space. A single mark without a space after it ends a
+    sentence only if the next word is a capitalized function word: "It fell.Nobody knew", but not "typing.Optional".
+    """
+    import sentencex
+
+    sentences: list[list[str]] = []
+    previous = ""
+    for part in sentencex.segment("en", " ".join(block.split())):
+        if sentences and _is_in_token(previous, part):
+            sentences[-1].append(part)
+        else:
+            sentences.append([part])
+        previous = part
+    return ["".join(parts).strip() for parts in sentences]
+
+
+def _is_in_token(before: str, after: str) -> bool:
+    if after[:1].isspace() or not _MARK_IN_TOKEN.search(before):
+        return False
+    word = _CAPITALIZED.match(after)
+    return word is None or word.group().lower() not in FUNCTION_WORDS
+
+
 def normalize(text: str) -> str:
-    """Bring a text to one line, with a space after each full stop, as GRUEN's code does.
+    """Bring a text to one line, with a space after each full stop, as GRUEN's code does; only for parity.
 
     A number with a decimal point becomes "UNK". The steps and their order are those of the original, for they show:
     "U.S." becomes "U. S.", and an ellipsis one full stop.
@@ -104,8 +134,8 @@ def read_texts(texts: list[str], parity: bool, markup: str = "auto") -> list[Spl
 
     Parameters
     ----------
-    parity : split as the original does, with NLTK's Punkt; else with sentencex, each block of a text by itself, and
-        without control characters
+    parity : normalize and split as the original does, with NLTK's Punkt; else with sentencex, each block of a text by
+        itself, and without control characters
     markup : how `read_blocks` reads a text; the original reads none
 
     Raises
@@ -115,14 +145,12 @@ def read_texts(texts: list[str], parity: bool, markup: str = "auto") -> list[Spl
     """
     if parity:
         tokenizer = _punkt()
-        return [SplitText(_of_two_words(tokenizer.tokenize(normalize(text))), 0) for text in texts]
-    import sentencex
-
+        return [SplitText(of_two_words(tokenizer.tokenize(normalize(text))), 0) for text in texts]
     texts_split = []
     for text in texts:
         blocks = read_blocks(text.translate(_CONTROLS), markup)
-        parts = [part.strip() for block in blocks.texts for part in sentencex.segment("en", normalize(block))]
-        texts_split.append(SplitText(_of_two_words(parts), blocks.n_code))
+        parts = [sentence for block in blocks.texts for sentence in split_block(block)]
+        texts_split.append(SplitText(of_two_words(parts), blocks.n_code))
     return texts_split
 
 
@@ -136,7 +164,8 @@ def splitter_identity(parity: bool) -> str:
     return "punkt" if parity else f"sentencex-{importlib.metadata.version('sentencex')}"
 
 
-def _of_two_words(sentences: list[str]) -> list[str]:
+def of_two_words(sentences: list[str]) -> list[str]:
+    """Return the sentences that are scored: those of two words or more."""
     return [sentence for sentence in sentences if len(sentence.translate(_NO_PUNCTUATION).split()) > 1]
 
 

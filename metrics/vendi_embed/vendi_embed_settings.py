@@ -129,7 +129,9 @@ class VendiSettings(SourceSettings):
             if self.classes is not None and getattr(self, name) is not None:
                 raise ValueError(f"{name} has no effect where classes are given: leave one of them out.")
         if self.contexts is not None and not self.by_model:
-            raise ValueError("contexts has no effect without same='nli:<model>' or 'pairs:<model>'.")
+            raise ValueError(
+                "contexts has no effect without same='nli:<model>' or 'pairs:<model>': add one, or leave contexts out."
+            )
         self._check_pairs()
         given = {"embeddings": self.embeddings, "similarity": self.similarity}
         if not self.by_cosine:

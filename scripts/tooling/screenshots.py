@@ -111,7 +111,10 @@ def browser() -> Iterator[Any]:
 
 def open_page(opened: Any, demo: Demo, size: dict[str, int], scheme: str = "light", query: str = "") -> Any:
     """Open a demo in a new session and a window of the given size."""
-    page = opened.new_page(viewport=size, color_scheme=scheme, accept_downloads=True, reduced_motion="reduce")
+    # All pages of a browser share its cache: each would compile Gradio's scripts anew.
+    page = (opened.contexts[0] if opened.contexts else opened.new_context()).new_page()
+    page.set_viewport_size(size)
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_default_timeout(60_000)
     settle(page, lambda: page.goto(f"{demo.url}?__theme={scheme}{query}"))
     return page

@@ -83,8 +83,11 @@ def _members(archive: Path, pattern: str, encoding: str) -> Iterator[str]:
         yield data.decode(encoding, errors="replace").replace("\r", "")
 
 
-def _brown(folder: Path) -> Iterator[str]:
-    """Read the documents of the tagged corpus: an indented line begins a paragraph."""
+def brown_paragraphs(folder: Path) -> Iterator[list[list[str]]]:
+    """Read the documents of the tagged corpus as lists of paragraphs, which are lists of sentences.
+
+    An indented line begins a paragraph; quotation marks are removed.
+    """
     for document in _members(folder / "brown.zip", r"/c[a-r]\d\d$", "utf-8"):
         paragraphs: list[list[str]] = [[]]
         for line in document.splitlines():
@@ -92,8 +95,14 @@ def _brown(folder: Path) -> Iterator[str]:
                 paragraphs.append([])
             words = [token.rsplit("/", 1)[0] for token in line.split()]
             text = " ".join(word for word in words if word not in ("``", "''"))
-            paragraphs[-1].append(re.sub(r" (?=[.,;:?!])", "", text))
-        yield "\n\n".join(filter(None, (" ".join(filter(None, sentences)) for sentences in paragraphs)))
+            if text:
+                paragraphs[-1].append(re.sub(r" (?=[.,;:?!])", "", text))
+        yield [paragraph for paragraph in paragraphs if paragraph]
+
+
+def _brown(folder: Path) -> Iterator[str]:
+    for document in brown_paragraphs(folder):
+        yield "\n\n".join(" ".join(paragraph) for paragraph in document)
 
 
 def _abc(folder: Path) -> Iterator[str]:

@@ -125,5 +125,5 @@ REPETITIONS = (
 DIGRESSIONS = (
     Fault("sentence from another document", foreign_sentence),
     Fault("paragraph from another document", foreign_paragraph, least=5),
-    Fault("second half from another document", foreign_half, least=5),
+    Fault("second half of another document", foreign_half, least=5),
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.shared.columns import add_columns, parse_columns
 from text_metrics.commands.shared.settings import ENCODER, add_confidence, add_settings, check_names, parse_settings
 from text_metrics.metrics._core.core_results import confidence_level
 
@@ -31,7 +32,7 @@ class ReportCommand:
     Parameters
     ----------
     files : a file for each system, or one file of all systems with `system_key`
-    quality : "gruen" or "none"; None with `quality_key`
+    quality : "gruen" or "none"; None with `quality_key`, which is `--column quality`
     settings : of the encoder, and `same` of the classes
     texts : whether the report shows texts
 
@@ -122,9 +123,8 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     parser.add_argument("--split", help="of folders of `datasets`")
     parser.add_argument("--people", type=Path, metavar="FILE", help="texts of people, with the same columns")
     parser.add_argument("--people-key", help="column of people's texts; --text-key by default")
-    quality = parser.add_mutually_exclusive_group()
-    quality.add_argument("--quality", choices=(GRUEN, NONE), help="how texts are rated; gruen by default")
-    quality.add_argument("--quality-key", help="column of the quality of each text, or of a list of them")
+    parser.add_argument("--quality", choices=(GRUEN, NONE), help="how texts are rated; gruen by default")
+    add_columns(parser, "quality, of each text, instead of --quality,")
     parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
     add_settings(parser, f"a setting of the encoder or the classes: {', '.join(_SETTINGS)}")
@@ -134,10 +134,16 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     options = vars(parser.parse_args(words))
     try:
         settings = parse_settings(options.pop("setting"))
+        columns = parse_columns(options.pop("column"))
     except ValueError as error:
         raise UsageError(str(error)) from None
-    if options["quality"] is None and options["quality_key"] is None:
-        options["quality"] = GRUEN
+    for argument in columns.keys() - {"quality"}:
+        raise UsageError(f"--column {argument}: the report takes a column for quality only.")
+    if columns and options["quality"] is not None:
+        raise UsageError("--quality and --column quality exclude each other.")
+    options["quality_key"] = columns.get("quality")
+    if not columns:
+        options["quality"] = options["quality"] or GRUEN
     files = tuple(map(_name_file, options.pop("files")))
     return ReportCommand(files=files, settings=settings, texts=not options.pop("no_texts"), **options)
 

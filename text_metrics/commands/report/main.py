@@ -2,7 +2,7 @@
 
     text-metrics report gpt.jsonl llama.csv "Qwen 2=qwen.parquet" --text-key generations --id-key prompt --out report
     text-metrics report answers.parquet --text-key answer --id-key prompt --system-key model --people people.jsonl
-    text-metrics report gpt.jsonl llama.jsonl --text-key texts --id-key prompt --quality-key reward
+    text-metrics report gpt.jsonl llama.jsonl --text-key texts --id-key prompt --column quality=reward
     text-metrics report gpt.jsonl --text-key texts --id-key prompt --quality none --no-texts
 
 A system is a file of any format that `text-metrics score` reads, named by NAME=path or by the file, or with

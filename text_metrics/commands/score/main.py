@@ -77,13 +77,14 @@ __all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_LIMIT", "EXIT_STRICT", "EX
 def run(command: Command) -> int:
     """Score the file; returns the exit code."""
     source = Source(command.data, command.split)
+    # Loading a metric takes seconds.
+    source.check_columns(command.text_key, command.group_key, command.reference_key, *command.columns.values())
     scorer = Scorer(command.metric, command.settings, command.columns)
     name = scorer.metric.name
     if command.reference_key is None and scorer.items == QUESTIONS:
         raise UsageError(f"{name} compares with people's answers: pass --reference-key, the column that has them.")
     if command.reference_key is not None and scorer.items != QUESTIONS:
         raise UsageError(f"--reference-key: {name} takes no references: leave it out.")
-    source.check_columns(command.text_key, command.group_key, command.reference_key, *command.columns.values())
     out = command.output(name)
     files = Files(out, out if command.one_set else None, command.decisive(name, command.score_key or name), command)
     task = OneSet(command, scorer, source) if command.one_set else ByRow(command, scorer, source)
