@@ -2,8 +2,8 @@
 
     python -m scripts.training.choose_question --model model.gguf
 
-The nonsense of `sense_pairs.jsonl` is grammatical and about as long as the sensible sentences. Printed are the AUC of
-each question, and of the rule that the shorter text is the better one. No released text is read.
+Both sentences of a pair in `sense_pairs.jsonl` have the same number of words, and the nonsense is grammatical. Printed
+are the AUC of each question, and of the rule that the shorter text is the better one. No released text is read.
 """
 
 import time
