@@ -14,7 +14,6 @@ from scripts.training.gruen.corpus import Corpus
 from scripts.training.gruen.corruptions import Corruptor
 from scripts.training.gruen.lexicon import learn_lexicon
 from scripts.training.gruen.names import Renamer
-from scripts.training.gruen.sense import SenseCorruptor, noun_classes
 from scripts.training.gruen.trainer import Stage, Trainer
 from text_metrics.metrics._core.core_encoder import EncoderSettings
 from text_metrics.metrics.gruen.gruen_compact import CompactBackbone
@@ -73,64 +72,6 @@ def test_corruption_is_seeded(lexicon):
     words = split_words(SENTENCES[0])
     first, second = (Corruptor(lexicon, seed=3) for _ in range(2))
     assert [first.corrupt(words) for _ in range(20)] == [second.corrupt(words) for _ in range(20)]
-
-
-# The part of WordNet's files that is read: the commonest sense of "bat" is an animal.
-INDEX = """  1 A licence stands before the entries.
-bat n 2 2 @ ~ 2 1 00000002 00000001
-dog n 1 1 @ 1 1 00000003
-gate n 1 1 @ 1 1 00000001
-girl n 1 1 @ 1 1 00000004
-river n 1 1 @ 1 1 00000005
-"""
-DATA = """  1 A licence stands before the entries.
-00000001 06 n 02 gate 0 bat 0 000 | an artifact
-00000002 05 n 01 bat 0 000 | an animal
-00000003 05 n 01 dog 0 000 | an animal
-00000004 18 n 01 girl 0 000 | a person
-00000005 17 n 01 river 0 000 | a place
-"""
-TAGS = {"the": "DT", "dog": "NN", "bat": "NN", "gate": "NN", "girl": "NN", "girls": "NNS", "dogs": "NNS", "river": "NN"}
-TAGS |= {"walks": "VBZ", "sees": "VBZ", "opens": "VBZ", "a": "DT", ".": "."}
-SENSIBLE = ["The girl walks the dog .", "A dog sees the gate .", "The girl opens the gate .", "The bat sees a river ."]
-
-
-@pytest.fixture(scope="module")
-def noun_class(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wordnet")
-    (folder / "index.noun").write_text(INDEX)
-    (folder / "data.noun").write_text(DATA)
-    return noun_classes(folder)
-
-
-@pytest.fixture
-def sense(noun_class):
-    sentences = [sentence.split() for sentence in SENSIBLE] * 5
-    return SenseCorruptor(sentences, noun_class, lambda words: [(word, TAGS[word.lower()]) for word in words], seed=0)
-
-
-def test_the_class_of_a_noun_is_that_of_its_commonest_sense(noun_class):
-    assert noun_class == {"bat": "05", "dog": "05", "gate": "06", "girl": "18", "river": "17"}
-
-
-def test_broken_sense_keeps_the_tags_and_changes_the_class(sense, noun_class):
-    for sentence in SENSIBLE:
-        words = sentence.split()
-        for how in sense.kinds:
-            found = sense.corrupt(words, how)
-            assert found is not None, (sentence, how)
-            changed = [(a.lower(), b.lower()) for a, b in zip(words, found.words, strict=True) if a != b]
-            assert found.wrong == [a != b for a, b in zip(words, found.words, strict=True)]
-            assert [TAGS[a] for a, _ in changed] == [TAGS[b] for _, b in changed]
-            assert (len(changed) == 1) == (how in ("noun of another class", "other verb"))
-            if how != "other verb":
-                assert all(noun_class[a] != noun_class[b] for a, b in changed)
-            assert found.words[0] == words[0]
-
-
-def test_roles_of_one_class_are_not_swapped(sense):
-    assert sense.corrupt(["The", "bat", "sees", "the", "dog", "."], "swapped roles") is None
-    assert sense.corrupt(["The", "girl", "sees", "the", "dogs", "."], "swapped roles") is None
 
 
 def test_other_names_stand_where_names_stood(lexicon):

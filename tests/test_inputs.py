@@ -208,6 +208,7 @@ def test_orders(load, q, error, message):
         ("vendi_embed", {"device": "abacus"}, ValueError, r"device must be a torch device: .* Got str 'abacus'"),
         ("vendi_embed", {"device": "meta"}, ValueError, r"device must be a torch device: .* Got str 'meta'"),
         ("vendi_embed", {"device": "cuda:99"}, ValueError, r"device 'cuda:99' is not available on this machine"),
+        ("vendi_embed", {"kernel": "ngram", "device": "abacus"}, ValueError, "device must be a torch device"),
         ("vendi_embed", {"kernel": "ngram", "model": "x"}, ValueError, "model has no effect where kernel='ngram'"),
         (
             "vendi_embed",

@@ -106,10 +106,6 @@ COMMANDS = {
         ["folder", "folder2"],
         ["reports.gruen", "--text", "folder", "--gruen", "folder2", "--report"],
     ),
-    "training.train_plausibility": (
-        ["folder", "folder2", "data.jsonl"],
-        ["training.train_plausibility", "--text", "folder", "--cola", "folder2", "--rate", "data.jsonl", "--out"],
-    ),
     **{
         f"training.train_gruen_compact {option}": (
             ["folder", "folder2", "model.gguf"],

@@ -1118,6 +1118,7 @@ def test_validation_runs_and_repeats_itself(validate, wordnet, tmp_path, monkeyp
     assert "| human + cosine | " in reports[0]
     assert "| ProtoQA wordnet, max_answers_10 | " in reports[0]
     assert "No question has enough such answers." in reports[0]
+    assert "| pipeline | released | unseen | held out | held out, strangers |" in reports[0]
 
 
 def test_validation_correlates_in_other_ways(validate, tmp_path, monkeypatch, wordnet, capsys):

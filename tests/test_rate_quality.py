@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import TAUGHT
 from text_metrics.commands.rate_quality import main as rate_quality
+from text_metrics.commands.rate_quality.asking import SENSE, AskedModel, Question
 from text_metrics.commands.rate_quality.likelihood import LanguageModel, Likelihood
 from text_metrics.commands.rate_quality.rating import Reference, per_token
 
@@ -94,3 +95,48 @@ def test_what_cannot_be_rated_is_named(run, tiny_language_model, tmp_path):
     for name in ("one.gguf", "two.gguf"):
         (tmp_path / name).write_bytes(b"")
     assert "must name one GGUF file" in run(["a"], "--model", tmp_path)[2]
+
+
+ASKED = [TAUGHT, "mat", "a much longer text about cats", "", "the mat sat on the cat<|endoftext|>"]
+# Short, because the tiny model has 256 positions.
+QUESTION = Question("cat?", {"sat": 1.0, "mat": 0.5, "on": 0.0}, (("the mat", "sat"),))
+
+
+@pytest.mark.parametrize("template", [None, "{% for m in messages %}[{{ m.content }}]{% endfor %}:"])
+def test_answers_are_those_of_the_whole_prompt(tiny_language_model, template):
+    """With the prefix computed once, in batches, as without."""
+    import torch
+
+    model = AskedModel(tiny_language_model, QUESTION)
+    model._tokenizer.chat_template = template
+    model.ask(QUESTION)
+    ratings = model.rate(ASKED)
+    tokenizer, network = model._tokenizer, model._model
+    space = "" if template else " "
+    first = [tokenizer(space + answer)["input_ids"][0] for answer in QUESTION.values]
+    for text, rating in zip(ASKED, ratings, strict=True):
+        if template:
+            parts = ["[cat?\n\nText:\nthe mat][sat][Text:\n", text, "]:"]
+        else:
+            parts = ["cat?\n\nText:\nthe mat\nAnswer: sat\n\nText:\n", text, "\nAnswer:"]
+        # No end of the text by a special token.
+        ids = [token for part in parts for token in tokenizer(part, split_special_tokens=True)["input_ids"]]
+        with torch.inference_mode():
+            shares = torch.softmax(network(torch.tensor([ids])).logits[0, -1, first].double(), 0).numpy()
+        assert rating == pytest.approx(float(shares @ [1, 0.5, 0]) if text else 0, abs=1e-5)
+    assert model.rate(ASKED[:1])[0] == pytest.approx(ratings[0], abs=1e-5)
+
+
+def test_answers_must_begin_with_different_tokens(tiny_language_model):
+    with pytest.raises(ValueError, match="must begin with different tokens"):
+        AskedModel(tiny_language_model, Question("cat?", {"mat": 1.0, "mat mat": 0.0}))
+
+
+def test_asked_ratings_are_written(run, tiny_language_model, monkeypatch):
+    monkeypatch.setattr(rate_quality, "SENSE", QUESTION)
+    code, written, shown = run([TAUGHT, "", TAUGHT], "--model", tiny_language_model, "--ask")
+    assert code == 0, shown
+    assert 1 >= written[0]["quality"] == written[2]["quality"] > written[1]["quality"] == 0
+    assert f"|ask:{QUESTION.digest()}|version:" in written[0]["signature"]
+    assert QUESTION.digest() != SENSE.digest()
+    assert "--ask cannot be combined" in run(["a"], "--model", tiny_language_model, "--ask", "--start", "a")[2]

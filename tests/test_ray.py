@@ -515,7 +515,7 @@ def assert_same_outputs(here, there):
         ("folder", ["--set-size", 4, "--drop-incomplete"]),
     ],
 )
-def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path, kind, more):
+def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path, capsys, kind, more):
     rows = rows_of_equal_texts(30, bad=[1, 50, 52])[:-1]
     here, there = (tmp_path / name for name in ("here", "there"))
     for folder in (here, there):
@@ -524,6 +524,7 @@ def test_bad_rows_make_their_sets_bad_on_a_cluster_too(cluster, tmp_path, kind, 
     words = [score_words(next(folder.iterdir()), *more, size=10) for folder in (here, there)]
     assert score.main(words[0]) == score.EXIT_BAD_ROWS
     assert score.main(on_ray(cluster, words[1])) == score.EXIT_BAD_ROWS
+    assert capsys.readouterr().err.count("One process reads") == (kind == "jsonl")
     assert_same_outputs(here, there)
     assert all(row["self_bleu"] == pytest.approx(1) for row in read_jsonl(there / "out.jsonl"))
 

@@ -158,7 +158,7 @@ def test_another_script_is_not_judged(page):
     answer = score(page, f"我喜欢在公园里散步。 今天天气很好。\n\n{ARABIC} الجو جميل اليوم في الحديقة.")
     assert "The model reads English only" in answer
     assert "2 of 2 texts are mostly in another script than Latin" in answer
-    assert "The model reads English only" in score(page, "😀 🎉 😀.")
+    assert "GRUEN is for sentences" in score(page, "😀 🎉 😀.")
     assert not re.search("written|Readable|Hardly", answer)
 
 

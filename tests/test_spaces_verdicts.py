@@ -235,8 +235,9 @@ def test_other_languages_are_told_from_english():
     ours = (*examples.DIFFERENT, *examples.PARAPHRASES, *examples.SHUFFLED, *examples.WAYS_TO_WAKE_UP)
     assert not any(map(language.is_other, ours))
     assert not language.is_other(ANIMALS)
+    assert not any(map(language.is_other, ("It rains.", "campfire", "No way!")))
     # Too short to tell.
-    assert not language.is_other("Guten Morgen")
+    assert not language.is_other("Hund")
 
 
 def test_english_captions_are_rarely_taken_for_another_language(shared_data):
@@ -253,6 +254,12 @@ def test_short_answers_are_judged_together():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         language.check_english([["kettle", "electric kettle", "saucepan", "microwave", "campfire"]])
+
+
+@pytest.mark.parametrize("words", ["Wasserkocher Topf Mikrowelle Tasse Pfanne Lagerfeuer", "kissa koira hevonen"])
+def test_short_lists_in_other_languages_are_told(words):
+    with pytest.warns(language.OtherLanguageWarning, match=f"{len(words.split())} of"):
+        language.check_english([words.split()])
 
 
 MIXED = [
@@ -280,8 +287,28 @@ def test_the_grammar_of_other_languages_is_not_judged(show, text):
     assert "The model does not" not in shown.answer
 
 
+CODE = (
+    "import os\nfor name in os.listdir('.'):\n    if name.endswith('.py'):\n        print(name)",
+    '{"name": "kettle", "price": 12.5, "tags": ["kitchen", "water"]}',
+    "SELECT name, price FROM items WHERE price > 10 ORDER BY price;",
+    "name | price | stock\nkettle | 12 | 4\npot | 20 | 1",
+    r"$\frac{a}{b} = \sqrt{c^2 + d^2}$ for all $a, b > 0$.",
+)
+
+
+def test_code_and_lists_are_told_from_sentences(app):
+    gruen = app("gruen")
+    assert all(map(gruen.is_code, CODE))
+    sentences = [text for example in gruen.SPACE.examples for text in example.texts]
+    sentences += ["Bring the book(s), pens and/or paper.", "A dog runs on the beach"]
+    assert not any(map(gruen.is_code, sentences))
+    assert all(map(gruen.is_sentence, sentences))
+    assert not gruen.is_sentence("apples, pears, plums, bananas, oranges, lemons, limes")
+
+
 @pytest.mark.parametrize(
-    "text", ["Hello", "- milk and bread\n- eggs\n- butter and cheese", "https://example.com/a?b=3"]
+    "text",
+    ["Hello", "- milk and bread\n- eggs\n- butter and cheese", "https://example.com/a?b=3", "12 15 19 22", CODE[0]],
 )
 def test_what_has_no_sentence_is_not_judged(show, text):
     shown = show("gruen", [text])
@@ -336,6 +363,20 @@ def test_shares_of_nothing_are_undefined(show):
     assert "There are no 2-grams." in shown.captions
     shown = show("self_bleu", [["hello", "world"], ["a cat sat", "a cat ran"], ["she sings", "he runs"]])
     assert "1 of 3 sets have no pairs of words: 0 in the mean of Distinct-2." in shown.answer
+
+
+def test_words_without_spaces_are_not_compared(show):
+    texts = ["今天天气很好，我们去公园散步。", "今天天气很好，我们去公园跑步。"]
+    shown = show("self_bleu", [texts])
+    assert "no spaces between words" in shown.answer
+    assert "Choose Chinese or Characters" in shown.answer
+    assert "no spaces" not in show("self_bleu", [texts], tokenizer="char").answer
+
+
+def test_capitals_and_sizes_are_said(show):
+    shown = show("self_bleu", [["The Cat sat on a mat.", "the cat sat on a mat"], ["a b c d", "a b c e", "q r s t"]])
+    assert "3 words differ from another only in capitals or punctuation" in shown.answer
+    assert "self-BLEU tends to be larger in a larger set" in shown.answer
 
 
 def test_the_closest_pair_is_in_one_group(show):

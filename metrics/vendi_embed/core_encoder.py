@@ -91,7 +91,12 @@ class EncoderSettings(Settings):
             find_model(self.model)
 
     def check_unused(self, reason: str, but: Sequence[str] = ()) -> None:
-        """Raise an error if a setting, other than some, asks something of an encoder that does not run."""
+        """Raise an error if a setting, other than some, asks something of an encoder that does not run.
+
+        A device may be named for all calls, and is only checked.
+        """
+        if self.device is not None:
+            find_device(self.device)
         defaults = {"model": DEFAULT_MODEL, "precision": None, "cache_dir": None, "long_texts": None}
         for name, default in defaults.items():
             if name not in but:

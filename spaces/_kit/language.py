@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-# Letters of a text whose language is told by itself; shorter ones are judged together.
-LEAST_LETTERS = 20
-# Below this probability of English, a text is in another language.
-_LEAST_ENGLISH = 0.001
+# A text of fewer letters is too short to tell its language.
+LEAST_LETTERS = 6
+# The short texts of a set are also judged together.
+_SHORT = 20
+# Below this probability of English, a text is in another language; docs/demos.md has the errors.
+_LEAST_ENGLISH, _LEAST_ENGLISH_SHORT = 0.003, 0.001
 
 
 class OtherLanguageWarning(UserWarning):
@@ -23,19 +25,26 @@ def _identifier() -> LanguageIdentifier:
 
 def is_other(text: str) -> bool:
     """Return whether a text is long enough to tell its language, and not in English."""
-    return sum(map(str.isalpha, text)) >= LEAST_LETTERS and dict(_identifier().rank(text))["en"] < _LEAST_ENGLISH
+    n_letters = _n_letters(text)
+    least = _LEAST_ENGLISH if n_letters >= _SHORT else _LEAST_ENGLISH_SHORT
+    return n_letters >= LEAST_LETTERS and dict(_identifier().rank(text))["en"] < least
+
+
+def _n_letters(text: str) -> int:
+    return sum(map(str.isalpha, text))
 
 
 def check_english(sets: Sequence[Sequence[str]], what: str = "texts", advice: str = "") -> None:
-    """Warn of texts that are not in English; those of a set that are too short are judged together.
+    """Warn of texts that are not in English; the short ones of a set are also judged together.
 
     what : what they are called
     advice : what to do about it
     """
     n_others = 0
     for texts in sets:
-        short = [text for text in texts if sum(map(str.isalpha, text)) < LEAST_LETTERS]
-        n_others += sum(map(is_other, texts)) + (len(short) if is_other(" ".join(dict.fromkeys(short))) else 0)
+        short = {text: None for text in texts if _n_letters(text) < _SHORT}
+        are_other = is_other(" ".join(short))
+        n_others += sum((are_other and text in short) or is_other(text) for text in texts)
     if n_others:
         warnings.warn(
             f"{n_others:,} of {sum(map(len, sets)):,} {what} are not in English. The model reads English "

@@ -33,6 +33,9 @@ WORDS = (
 # Without a mark at its end, a line of fewer words is taken for a title or an item of a list.
 _SENTENCE_WORDS = 6
 _END = re.compile(r"""[.!?…]["'”’)\]]*$""")
+# What code and tables consist of, and sentences seldom: several, and one in fewer words than this, make a text code.
+_CODE = re.compile(r"\w\.?\w*\(|[{}<>|=\\^_]|;$", re.MULTILINE)
+_CODE_WORDS = 7
 SENTENCE_SCORES = ("grammaticality", "likelihood", "acceptability")
 # Upper bounds on what is drawn.
 MOST_SENTENCES = 60
@@ -110,7 +113,7 @@ def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, m
     settings = {"focus_threshold": focus_threshold, "model": model} if "focus" in components else {}
     language.check_english([[text] for text in given])
     result = gruen.compute(predictions=given, components=list(components), details=True, progress=True, **settings)
-    check_sentences(result["details"])
+    check_sentences(given, result["details"])
     most = max(_MOST_LISTED, _MOST_PAIRS // len(given))
     for detail in result["details"]:
         if detail.get("redundant_pairs"):
@@ -119,19 +122,31 @@ def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, m
     return result
 
 
-def check_sentences(details: list[dict[str, Any]]) -> None:
-    """Warn of texts without a full sentence, such as a title, a list or a URL."""
+def check_sentences(texts: list[str], details: list[dict[str, Any]]) -> None:
+    """Warn of texts without a full sentence, such as a title, a list, code or a URL."""
     n_without = sum(
-        not any(_END.search(text) or len(text.split()) >= _SENTENCE_WORDS for text in said)
-        for said in ([sentence["text"] for sentence in detail["sentences"]] for detail in details)
+        is_code(text) or not any(map(is_sentence, (sentence["text"] for sentence in detail["sentences"])))
+        for text, detail in zip(texts, details, strict=True)
     )
     if n_without:
         warnings.warn(
             f"{n_without:,} of {len(details):,} texts have no full sentence. GRUEN "
-            "says nothing about titles, lists and links.",
+            "says nothing about titles, lists, code and links.",
             NoSentenceWarning,
             stacklevel=2,
         )
+
+
+def is_sentence(text: str) -> bool:
+    """Return whether a text has a mark at its end, or many words that are not a list of words with commas."""
+    n_words = len(text.split())
+    return bool(_END.search(text)) or (n_words >= _SENTENCE_WORDS and text.count(",") < n_words / 2)
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text looks like code or a table."""
+    n_marks = len(_CODE.findall(text))
+    return n_marks > 1 and n_marks * _CODE_WORDS > len(text.split())
 
 
 def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) -> Result:
@@ -294,11 +309,11 @@ def answer(texts: list[str], result: dict[str, Any]) -> str:
 def unjudged(texts: list[str]) -> str:
     """Say why no verdict is possible; "" if it is."""
     is_foreign = metric.part(gruen, "gruen_text").is_mostly_other_script
-    # Emoji, for example, have no letters.
-    if work.was_warned(language.OtherLanguageWarning.__name__) or any(
-        is_foreign(text) or not any(map(str.isalpha, text)) for text in texts
-    ):
+    if work.was_warned(language.OtherLanguageWarning.__name__) or any(map(is_foreign, texts)):
         return FOREIGN
+    # Emoji and numbers, for example, have no letters.
+    if any(not any(map(str.isalpha, text)) for text in texts):
+        return NO_SENTENCE
     return NO_SENTENCE if work.was_warned(NoSentenceWarning.__name__) else ""
 
 

@@ -8,7 +8,7 @@ import gradio as gr
 from _kit import inputs, metric, sets
 from _kit.page import Picture, Result, Space, build, launch
 from _kit.show import panels, plots
-from words import compared, facts_of, meaning, two_sets
+from words import compared, facts_of, is_unspaced, meaning, two_sets, variants
 
 self_bleu = metric.load(__file__, "self_bleu")
 
@@ -203,9 +203,14 @@ def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenize
 
 
 def short_verdict(texts: list[list[str]], settings: dict[str, Any]) -> tuple[str, list[str]]:
-    """Return a verdict if no text is long enough for the order, and caveats about short and identical texts."""
+    """Return a verdict if no text has words, or enough for the order, and caveats about the words and the sizes."""
     order, unit = int(settings["max_order"]), UNITS[settings["tokenizer"]]
     scored = [text for members in texts if len(members) > 1 for text in members]
+    if unit == "word" and is_unspaced(scored):
+        return (
+            "These texts have no spaces between words, so no words are compared.",
+            ["The score says nothing about these texts. Choose Chinese or Characters for “Split texts at”."],
+        )
     n_short = sum(len(split(text, settings["tokenizer"])) < order for text in scored)
     n_copies = sum(len(members) - len(set(members)) for members in texts)
     verdict, notes = "", []
@@ -218,6 +223,14 @@ def short_verdict(texts: list[list[str]], settings: dict[str, Any]) -> tuple[str
         )
     if n_copies:
         notes.append(f"{n_copies:,} text{'s are copies' if n_copies > 1 else ' is a copy'} of another in the same set.")
+    n_variants = variants([token for text in scored for token in split(text, settings["tokenizer"])])
+    if unit == "word" and n_variants and order <= max(len(split(text, settings["tokenizer"])) for text in scored):
+        notes.append(
+            f"{n_variants:,} word{'s differ' if n_variants > 1 else ' differs'} from another only in capitals or "
+            "punctuation, and count as different."
+        )
+    if len(texts) == 2 and min(map(len, texts)) > 1 and len(texts[0]) != len(texts[1]):
+        notes.append("The sets differ in size: self-BLEU tends to be larger in a larger set.")
     return verdict, notes
 
 
@@ -233,7 +246,7 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
     longest = [longest_text(members, settings["tokenizer"]) for members in texts]
 
     def say(value: float) -> str:
-        return "No phrase is that long." if too_short else meaning(value, order, unit)
+        return "No verdict." if too_short else meaning(value, order, unit)
 
     compares = f"Self-BLEU compares {unit}s, not meanings."
     if len(texts) == n_scored == 2:

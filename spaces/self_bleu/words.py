@@ -1,6 +1,12 @@
 """What the scores are called in words: of one set, and of two."""
 
+import re
+from collections.abc import Sequence
 from typing import Any
+
+# Scripts without spaces between words: Thai to Myanmar, Khmer, and Chinese and Japanese.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_LETTERS = re.compile(r"[^\W\d_]")
 
 # The lower bound of each interpretation.
 WORDS = (
@@ -61,3 +67,16 @@ def compared(written: float, shuffled: float) -> str:
     if abs(written - shuffled) < _EQUAL:
         return "equally diverse"
     return "more diverse" if shuffled < written else "less diverse"
+
+
+def is_unspaced(texts: Sequence[str]) -> bool:
+    """Return whether most letters are of scripts without spaces between words."""
+    text = " ".join(texts)
+    return 2 * len(_UNSPACED.findall(text)) > len(_LETTERS.findall(text))
+
+
+def variants(tokens: Sequence[str]) -> int:
+    """Count the distinct tokens that differ from another one only in capitals or punctuation."""
+    distinct = set(tokens)
+    plain = {re.sub(r"^\W+|\W+$", "", token.casefold()) or token for token in distinct}
+    return len(distinct) - len(plain)

@@ -8,9 +8,11 @@ A correlation of 1 says that the pipeline ranks the sets as people's labels do.
     python -m scripts.reports.probeval                           Commonsense Frame Completion's dev set
     python -m scripts.reports.probeval --report VALIDATION.md --scatter scatter.png
 
-There are three tables. Most released answers equal a gold answer, and those are easy to match; so the others use
+There are four views. Most released answers equal a gold answer, and those are easy to match; so the others use
 answers that equal none: those that the model gave (where there are enough of them), and gold answers, half of the
-strings of each cluster being held out to serve as the model's.
+strings of each cluster being held out to serve as the model's. The development set has one wrong answer for each
+question, the word "wrong", so the last view adds people's answers to other questions. The last table has the mean of
+each view.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,7 @@ import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
 from scripts.arguments import DATA
-from scripts.reports.probeval.pools import VIEWS, Pool, read
+from scripts.reports.probeval.pools import VIEWS, Pool, among_strangers, read
 from scripts.reports.probeval.schemes import SCHEMES, draw
 from text_metrics.commands.meta_eval.bootstrap import percentile_interval
 from text_metrics.commands.shared.command import command, drawn, make_parser
@@ -231,7 +234,13 @@ def main() -> int:
         f"{arguments.targets.name}, {arguments.sets} sets a scheme, seed {SEED}, embeddings {encoded.signed['model']}. "
         "Mean over questions of Spearman's correlation, with 95 % bootstrap intervals over questions."
     ]
-    for title, view in VIEWS.items():
+    views = VIEWS | {
+        "held-out gold answers, with people's answers to other questions as wrong ones": partial(
+            among_strangers, [question for question, _ in questions]
+        )
+    }
+    means: list[dict[str, str]] = []
+    for title, view in views.items():
         rng = np.random.default_rng(SEED)
         scored = []
         shares = []
@@ -246,15 +255,21 @@ def main() -> int:
         lines += ["", f"### {title.capitalize()}: {len(scored)} of {len(questions)} questions"]
         if not scored:
             lines += ["", "No question has enough such answers."]
+            means.append({})
             continue
         by_question = [correlations(scores) for scores in scored]
         pooled = {name: np.array([row[name] for row in by_question]) for name in by_question[0]}
         lines += ["", f"{100 * np.mean(shares):.0f} % of the answers in a pool equal a gold answer.", ""]
         lines += table(pooled)
+        means.append({name: mean_cell(values.mean(axis=1)) for name, values in pooled.items()})
         if arguments.others:
             lines += ["", "Other correlations:", "", *other_table(scored)]
         if arguments.scatter and title == "all answers":
             plot_scatter(scored, title, arguments.scatter)
+    header = ["pipeline", "released", "unseen", "held out", "held out, strangers"]
+    names = dict.fromkeys(name for cells in means for name in cells)
+    rows = [[name, *(cells.get(name, "-") for cells in means)] for name in names]
+    lines += ["", "### Means", "", *markdown_table([header, *rows])]
     text = "\n".join(lines) + "\n"
     print(text)
     if arguments.report:

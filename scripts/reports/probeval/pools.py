@@ -150,6 +150,24 @@ def held_out_answers(question: Question, labelled: dict[str, list], rng: np.rand
     return make_pool(question, gold, {text: entry for text, entry in pool.items() if text not in texts})
 
 
+def among_strangers(
+    questions: list[Question], question: Question, labelled: dict[str, list], rng: np.random.Generator
+) -> Pool | None:
+    """Hold out half of the gold strings of each cluster; the wrong answers are people's to the other questions."""
+    gold = {text.strip().lower() for text in question.gold}
+    tokens = [
+        text
+        for other in questions
+        if other.name != question.name
+        for text, count in zip(other.gold, other.gold_counts.sum(axis=1).astype(int).tolist(), strict=True)
+        if text.strip().lower() not in gold
+        for _ in range(count)
+    ]
+    number = min(int(question.gold_counts.sum() // 2), len(tokens))
+    wrong = Counter(rng.choice(tokens, number, replace=False).tolist())
+    return held_out_answers(question, {text: [WRONG, count] for text, count in wrong.items()}, rng)
+
+
 VIEWS: dict[str, Callable[[Question, dict[str, list], np.random.Generator], Pool | None]] = {
     "all answers": all_answers,
     "the model's answers that equal no gold answer": unseen_answers,

@@ -9,7 +9,6 @@ from scripts.training.gruen.corpora import documents, split_words
 from scripts.training.gruen.corruptions import Corruptor
 from scripts.training.gruen.lexicon import is_clean, learn_lexicon
 from scripts.training.gruen.names import Renamer
-from scripts.training.gruen.sense import SenseCorruptor
 from text_metrics.commands.shared.files import read_text_lines
 
 HELD_OUT = 1500  # clean sentences
@@ -32,7 +31,7 @@ class Corpus(NamedTuple):
     cola: list[tuple[str, int]]
     cola_held_out: list[tuple[str, int]]
     held_out: list[list[str]]
-    corruptor: Callable[[int], Corruptor | SenseCorruptor]
+    corruptor: Callable[[int], Corruptor]
     renamer: Callable[[int, float], Renamer]
 
 

@@ -4,11 +4,12 @@ Nothing here imports torch, so that the process that reads for a cluster starts 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.options import Command
+from text_metrics.commands.jobs.pieces import WHOLE, Piece
 from text_metrics.commands.jobs.rows import Row, Source, show_values
 from text_metrics.commands.shared.columns import Column
 
@@ -30,26 +31,59 @@ def batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:
         yield batch
 
 
+# A batch of units, and how far the file was read, in the units of `Source.total`.
+Reading = tuple[list[Unit], int]
+
+
 class Job(NamedTuple):
     """What a process needs to take part in a job, as plain data that can be sent.
 
     items : what a row holds: SETS, TEXTS or QUESTIONS
     columns : with the values of arguments
     reference : with --one-set, people's answers
+    start : how many rows of the file were read before
+    in_pieces : whether each process reads pieces of the file; otherwise, one process reads for all
     """
 
     command: Command
     items: str
     columns: tuple[Column, ...] = ()
     reference: Any = None
+    start: int = 0
+    in_pieces: bool = False
 
 
-def read_batches(job: Job, start: int) -> Iterator[tuple[list[Unit], int]]:
-    """Read the file from row `start`: batches of units, each with how far the file was read."""
-    source = Source(job.command.data, job.command.split)
+def read_items(job: Job) -> Iterator[Piece | Reading]:
+    """Yield what is sent to processes, in order: pieces of the file, or batches. No batch has rows of two pieces."""
+    command = job.command
+    source = Source(command.data, command.split)
+    # The rows of a key may be in two pieces.
+    is_whole = command.group_key is not None
+    pieces = source.pieces(job.start, command.batch_size, command.set_size or 1)
+    read = _reader(job, source)
+    for piece in [WHOLE] if is_whole else pieces:
+        if job.in_pieces:
+            yield piece
+        else:
+            yield from read(piece)
+
+
+def open_reader(job: Job) -> Callable[[Any], Iterable[Reading]]:
+    """Return the function that makes batches of what `read_items` yields."""
+    if not job.in_pieces:
+        return lambda reading: [reading]
+    return _reader(job, Source(job.command.data, job.command.split))
+
+
+def _reader(job: Job, source: Source) -> Callable[[Piece], Iterator[Reading]]:
     reader = Reader(job.command, job.items, job.columns)
-    for units in batches(reader.units(source.rows(start), start), job.command.batch_size):
-        yield units, source.done
+
+    def read(piece: Piece) -> Iterator[Reading]:
+        start = max(job.start, piece.first)
+        for units in batches(reader.units(source.rows(start, piece=piece), start), job.command.batch_size):
+            yield units, source.done
+
+    return read
 
 
 class Batch(NamedTuple):

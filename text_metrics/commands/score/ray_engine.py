@@ -1,6 +1,6 @@
-"""The engine of a Ray cluster: batches are read on this machine, in order, and processed by a pool of actors.
+"""The engine of a Ray cluster: items are made on this machine, in order, and processed by a pool of actors.
 
-Ray Data streams with backpressure: the driver and the object store hold at most a few batches for each actor. The batch
+Ray Data streams with backpressure: the driver and the object store hold at most a few results for each actor. The item
 of an actor that dies is given to another.
 """
 
@@ -11,7 +11,7 @@ import shutil
 import socket
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,12 @@ import pyarrow as pa
 
 import text_metrics
 from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.score.engine import OpenWork
 from text_metrics.commands.shared.command import install
 
 _CONNECT_SECONDS = 5
-# A batch is tried once more than this; one that kills its actor each time ends the job.
+_SEEN_SECONDS = 60
+# An item is tried once more than this; one that kills its actor each time ends the job.
 _RETRIES = 5
 
 
@@ -91,8 +93,8 @@ class OnRay:
     def __exit__(self, *error: object) -> None:
         self._ray.shutdown()
 
-    def map(self, items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
-        """Map over the items on the actors; a separate process of this machine produces the items."""
+    def map(self, items: Callable[[], Iterator[Any]], open_work: OpenWork) -> Iterator[Any]:
+        """Map over the items on the actors; a separate process of this machine makes the items."""
         ray = self._ray
         here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
         source = _stream_class()(items)
@@ -116,6 +118,19 @@ class OnRay:
                     raise result
                 yield result
 
+    def reads(self, path: Path) -> bool:
+        """Say whether all machines see the same file."""
+        ray = self._ray
+        nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+        if len(nodes) == 1:
+            return True
+        look = ray.remote(num_cpus=0)(_identify)
+        seen = [look.options(label_selector={"ray.io/node-id": node}).remote(path) for node in nodes]
+        try:
+            return set(ray.get(seen, timeout=_SEEN_SECONDS)) == {_identify(path)}
+        except ray.exceptions.RayError:
+            return False
+
     def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """Put arrays into the object store, from which a worker fetches each when it needs it."""
         return _Stored([self._ray.put(np.ascontiguousarray(block)) for block in blocks])
@@ -124,22 +139,20 @@ class OnRay:
 class _Worker:
     """An actor of the pool, which loads one model."""
 
-    def __init__(self, open_work: Callable[[], Callable[[Any], Any]]) -> None:
+    def __init__(self, open_work: OpenWork) -> None:
         self._open = open_work
-        self._work: Callable[[Any], Any] | None = None
+        self._work: Callable[[Any], Iterable[Any]] | None = None
 
-    def __call__(self, table: pa.Table) -> pa.Table:
-        return _pack([self._answer(pickle.loads(payload.as_buffer())) for payload in table.column("payload")])
+    def __call__(self, table: pa.Table) -> Iterator[pa.Table]:
+        for payload in table.column("payload"):
+            yield from _stream(partial(self._results, pickle.loads(payload.as_buffer())))
 
-    def _answer(self, item: Any) -> Any:
+    def _results(self, item: Any) -> Iterator[Any]:
         if isinstance(item, UsageError):
-            return item
-        try:
-            if self._work is None:
-                self._work = self._open()
-            return self._work(item)
-        except UsageError as error:
-            return error
+            raise item
+        if self._work is None:
+            self._work = self._open()
+        yield from self._work(item)
 
 
 class _Stored(Sequence[np.ndarray]):
@@ -157,17 +170,26 @@ class _Stored(Sequence[np.ndarray]):
         return ray.get(self._references[index])
 
 
-def _pack(values: list[Any]) -> pa.Table:
-    payloads = [pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL) for value in values]
-    return pa.table({"payload": pa.array(payloads, pa.large_binary())})
+def _identify(path: Path) -> tuple[int, int] | None:
+    """Return what two machines see alike of one file; None if there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _pack(value: Any) -> pa.Table:
+    payload = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    return pa.table({"payload": pa.array([payload], pa.large_binary())})
 
 
 def _stream(items: Callable[[], Iterator[Any]]) -> Iterator[pa.Table]:
     try:
         for item in items():
-            yield _pack([item])
+            yield _pack(item)
     except UsageError as error:
-        yield _pack([error])
+        yield _pack(error)
 
 
 def _stream_class() -> Any:

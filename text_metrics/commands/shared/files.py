@@ -77,6 +77,12 @@ def check_text(start: bytes, path: Path) -> None:
             raise ValueError(f"{path} is {kind}.")
 
 
+def has_old_ends(start: bytes) -> bool:
+    r"""Whether the first line of a file, outside of quotes, ends in `\r` alone."""
+    first_end = _LINE_END.search(_QUOTED.sub(b"", start))
+    return first_end is not None and first_end[0] == b"\r"
+
+
 def split_lines(file: io.BufferedReader, path: Path) -> Iterator[bytes]:
     r"""Yield the lines of a file with their ends: `\n`, or `\r` in a file whose first line ends so.
 
@@ -87,10 +93,13 @@ def split_lines(file: io.BufferedReader, path: Path) -> Iterator[bytes]:
     """
     start = file.peek(_AT_ONCE)
     check_text(start, path)
-    first_end = _LINE_END.search(_QUOTED.sub(b"", start))
-    is_old = first_end is not None and first_end[0] == b"\r"
-    lines = _old_lines(file) if is_old else iter(partial(file.readline, LONGEST_LINE), b"")
-    for number, line in enumerate(lines, 1):
+    is_old = has_old_ends(start)
+    return check_lengths(_old_lines(file) if is_old else iter(partial(file.readline, LONGEST_LINE), b""), path)
+
+
+def check_lengths(lines: Iterable[bytes], path: Path, before: int = 0) -> Iterator[bytes]:
+    """Pass on lines, which come after so many others; raises a ValueError that names a line that is too long."""
+    for number, line in enumerate(lines, before + 1):
         if len(line) >= LONGEST_LINE:
             raise ValueError(f"{path}, line {number} is longer than {LONGEST_LINE:,} bytes.")
         yield line
@@ -143,19 +152,19 @@ class JsonLine(NamedTuple):
     is_blank: bool
 
 
-def parse_lines(lines: Iterable[bytes], start: int = 0) -> Iterator[JsonLine]:
-    """Parse JSON lines, without the first `start`; a byte order mark at the beginning is skipped."""
-    for number, raw in enumerate(lines, 1):
+def parse_lines(lines: Iterable[bytes], start: int = 0, before: int = 0) -> Iterator[JsonLine]:
+    """Parse the JSON lines after the first `start` of a file, of which `before` lines come before the given ones."""
+    for number, raw in enumerate(lines, before + 1):
         if number <= start:
             continue
         try:
             line = JsonLine(number, raw, _DECODER.decode(raw), "", False)
         except (ValueError, RecursionError):
-            line = _parse_line(number, raw)
+            line = parse_line(number, raw)
         yield line
 
 
-def _parse_line(number: int, raw: bytes) -> JsonLine:
+def parse_line(number: int, raw: bytes) -> JsonLine:
     """Parse a line that is blank, begins with a byte order mark, is not JSON, or holds NaN."""
     value, error, text = None, "", "?"
     try:

@@ -1,0 +1,92 @@
+"""Pieces of a file: consecutive rows that a process can read without the rows before."""
+
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from text_metrics.commands.shared import files
+from text_metrics.commands.shared.remote import Remote
+
+_BYTES = 2**20
+
+
+class Piece(NamedTuple):
+    """Consecutive rows of a file.
+
+    first : index of the first row
+    begin, end : where it is in the file, in bytes or rows; `end` is None for the whole file
+    """
+
+    first: int
+    begin: int
+    end: int | None
+
+
+WHOLE = Piece(0, 0, None)
+
+
+def cut_lines(path: Path, n_rows: int) -> Iterator[tuple[Piece, int]]:
+    """Cut a file of JSON lines after every `n_rows` that are not blank.
+
+    Yields
+    ------
+    A piece, and the index of the row after it.
+    """
+    n_lines = n_good = first = begin = at = 0
+    with files.open_file(path) as file:
+        while data := file.read(_BYTES) + file.readline(files.LONGEST_LINE):
+            array = np.frombuffer(data, np.uint8)
+            ends = np.flatnonzero(array == ord("\n")) + 1
+            if not len(ends) or ends[-1] < len(data):
+                ends = np.append(ends, len(data))
+            starts = np.concatenate([[0], ends[:-1]])
+            is_good = np.ones(len(ends), bool)
+            for i in np.flatnonzero(array[starts] != ord("{")).tolist():
+                is_good[i] = not files.parse_line(n_lines + i + 1, data[starts[i] : ends[i]]).is_blank
+            counts = n_good + np.cumsum(is_good)
+            for i in np.flatnonzero((counts % n_rows == 0) & is_good).tolist():
+                yield Piece(first, begin, at + int(ends[i])), n_lines + i + 1
+                first, begin = n_lines + i + 1, at + int(ends[i])
+            n_lines, n_good, at = n_lines + len(ends), int(counts[-1]), at + len(data)
+    if at > begin:
+        yield Piece(first, begin, at), n_lines
+
+
+def read_lines(path: Path, piece: Piece) -> Iterator[bytes]:
+    """Yield the lines of a piece with their ends; raises as `split_lines` does."""
+    if piece.end is None:
+        with files.open_file(path) as file:
+            yield from files.split_lines(file, path)
+    else:
+        yield from files.check_lengths(io.BytesIO(_read_range(path, piece.begin, piece.end)), path, piece.first)
+
+
+def _read_range(path: Path, begin: int, end: int) -> bytes:
+    if isinstance(path, Remote):
+        return path.read_range(begin, end)
+    with files.open_file(path) as file:
+        file.seek(begin)
+        return file.read(end - begin)
+
+
+def cut_table(ends: Sequence[int], least: int, multiple: int) -> Iterator[tuple[Piece, int]]:
+    """Cut a table near the first of some places, ascending, after which a piece has `least` rows.
+
+    Parameters
+    ----------
+    ends : of which the last one is the number of rows
+    multiple : of which the number of rows of a piece is a multiple, but for the last piece
+
+    Yields
+    ------
+    A piece, and the index of the row after it.
+    """
+    first = 0
+    for end in ends:
+        end = min(-(-end // multiple) * multiple, ends[-1])
+        if end - first >= least or first < end == ends[-1]:
+            yield Piece(first, first, end), end
+            first = end

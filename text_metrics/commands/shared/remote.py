@@ -1,0 +1,88 @@
+"""Files that `fsspec` opens by a URL, such as s3://bucket/data.jsonl."""
+
+import errno
+import os
+import stat
+from argparse import ArgumentTypeError
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+class Remote(type(Path())):  # type: ignore[misc]
+    """A file or folder of a file system of `fsspec`, to be read; names are joined and changed as those of a `Path`."""
+
+    def __str__(self) -> str:
+        # A path has no double slash.
+        return str(super().__str__()).replace(":/", "://", 1)
+
+    def _found(self) -> tuple[Any, str]:
+        import fsspec
+
+        return fsspec.core.url_to_fs(str(self))
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self)) from None
+        except Exception as error:  # Each file system has its own, such as those of missing credentials.
+            raise OSError(errno.EIO, f"{type(error).__name__}: {error}", str(self)) from None
+
+    def stat(self, **_: Any) -> os.stat_result:
+        """Return the type, size and time of change; the time is 0 if the file system has none."""
+        with self._named():
+            files, name = self._found()
+            information = files.info(name)
+            try:
+                modified = files.modified(name).timestamp()
+            except (NotImplementedError, OSError):
+                modified = 0.0
+        kind = stat.S_IFDIR if information["type"] == "directory" else stat.S_IFREG
+        numbers = (kind, 0, 0, 1, 0, 0, information["size"] or 0, *(int(modified),) * 3)
+        return os.stat_result(numbers, {"st_mtime_ns": int(modified * 1e9)})
+
+    def exists(self, **_: Any) -> bool:
+        """Whether there is such a file or folder."""
+        try:
+            self.stat()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def is_dir(self, **_: Any) -> bool:
+        """Whether it is a folder."""
+        return self.exists() and stat.S_ISDIR(self.stat().st_mode)
+
+    def open(self, *_: Any, **__: Any) -> Any:
+        """Open the file to read bytes."""
+        with self._named():
+            files, name = self._found()
+            return files.open(name, "rb")
+
+    def read_range(self, begin: int, end: int) -> bytes:
+        """Read the bytes from `begin` to `end`."""
+        with self._named():
+            files, name = self._found()
+            return files.cat_file(name, start=begin, end=end)
+
+    def resolve(self, strict: bool = False) -> "Remote":
+        """Return the same: a URL is absolute."""
+        return self
+
+
+def parse_path(text: str) -> Path:
+    """Read a path or a URL, as a type of argparse."""
+    if text.startswith("file://"):
+        return Path(text.removeprefix("file://"))
+    if "://" not in text:
+        return Path(text)
+    import fsspec
+
+    try:
+        fsspec.get_filesystem_class(text.partition("://")[0])
+    except (ValueError, ImportError) as error:
+        raise ArgumentTypeError(f"{text} cannot be opened: {error}") from None
+    return Remote(text)
