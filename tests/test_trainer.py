@@ -395,9 +395,11 @@ class Diverge(TrainerCallback):
 
     def on_step_end(self, args, state, control, model=None, **kwargs):
         if state.global_step > self._step:
+            # A step's own noise: that of the process depends on what ran before.
+            noise = torch.Generator().manual_seed(state.global_step)
             with torch.no_grad():
                 for weights in model.parameters():
-                    weights.add_(torch.randn_like(weights) * weights.std() * 0.5)
+                    weights.add_(torch.randn(weights.shape, generator=noise) * weights.std() * 0.5)
 
 
 @pytest.mark.slow
