@@ -334,12 +334,13 @@ def read_file(file: LineFile) -> Any:
 
 def read_units(file: LineFile) -> Any:
     """Read the file in batches of units, as `text-metrics score` does, and measure their texts."""
-    from text_metrics.commands.jobs.batches import Job, read_items
+    from text_metrics.commands.jobs.batches import Job, open_reader, read_items
     from text_metrics.commands.jobs.options import Command
     from text_metrics.metrics._core.core_results import TEXTS
 
     job = Job(Command(data=file.path, metric="gruen", text_key="text"), TEXTS)
-    return [len(unit.texts[0]) for units, _ in read_items(job) for unit in units]
+    read = open_reader(job)
+    return [len(unit.texts[0]) for item in read_items(job) for units, _ in read(item) for unit in units]
 
 
 def read_json_lines(file: LineFile) -> Any:
