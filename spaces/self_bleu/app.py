@@ -223,8 +223,11 @@ def short_verdict(texts: list[list[str]], settings: dict[str, Any]) -> tuple[str
         )
     if n_copies:
         notes.append(f"{n_copies:,} text{'s are copies' if n_copies > 1 else ' is a copy'} of another in the same set.")
-    n_variants = variants([token for text in scored for token in split(text, settings["tokenizer"])])
-    if unit == "word" and n_variants and order <= max(len(split(text, settings["tokenizer"])) for text in scored):
+    tokens = [token for text in scored for token in split(text, settings["tokenizer"])]
+    n_variants = variants(tokens)
+    # Prose has some, so only many are said.
+    are_many = n_variants and 4 * n_variants >= len(set(tokens))
+    if unit == "word" and are_many and order <= max(len(split(text, settings["tokenizer"])) for text in scored):
         notes.append(
             f"{n_variants:,} word{'s differ' if n_variants > 1 else ' differs'} from another only in capitals or "
             "punctuation, and count as different."
