@@ -310,7 +310,7 @@ CASES = {
         partial(inputs.file_of_captions, ending=".jsonl"),
         implementations.read_file,
         implementations.read_json_lines,
-        (Size(20_000), Size(200_000, ratio=0.7)),
+        (Size(20_000), Size(200_000, ratio=1)),
         Values(0),
     ),
     "read_jsonl_units": Case(
