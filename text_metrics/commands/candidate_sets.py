@@ -1,24 +1,24 @@
-"""Make the candidate sets of arXiv 2506.00514, and pair them: sets of four texts whose diversity is known to differ.
+"""Make the candidate sets of arXiv 2506.00514 and pair them: sets of four texts whose diversity is known to differ.
 
     text-metrics candidate-sets generate texts.jsonl rich.jsonl --model gpt-4o
     text-metrics candidate-sets pairs rich.jsonl pairs.jsonl --seed 0
 
-`texts.jsonl` holds objects, each with `src`, what the texts are about, and `texts`, at least four of them. `generate`
-has a chat model add `paraphrases`, some for each text, and `nonsensical`, four texts that are well formed and make no
-sense. Whoever has these already needs no model.
+Each line of `texts.jsonl` is an object with `src`, the subject of the texts, and `texts`, at least four of them.
+`generate` asks a chat model for `paraphrases` of each text, and for `nonsensical`, four grammatical texts that make no
+sense. If the lines have these already, no model is needed.
 
-`pairs` makes of each line the sets
+`pairs` makes these sets from each line:
 
     original         A  B  C  D
     para_a           A  A' B  C      Para-1
     para_b           A  A' B  B'     Para-2
     para_c           A  A' A" B      Para-3
     nonsensical      as given
-    noun_shuffle     the original texts, in each the nouns and pronouns permuted
-    random_shuffle   the original texts, in each all tokens permuted
+    noun_shuffle     the original texts, with the nouns and pronouns of each permuted
+    random_shuffle   the original texts, with all tokens of each permuted
 
-and pairs those of high quality, the first four, with each other, and those of low quality with each other. The pairs
-are the input of text-metrics judge-diversity.
+The first four have high quality, the others low quality. Sets of the same quality are paired. The pairs are the input
+of text-metrics judge-diversity.
 """
 
 import argparse

@@ -1,18 +1,18 @@
-"""Have a chat model put people's answers into clusters, and a model's answers to these clusters, for probeval.
+"""Have a chat model cluster people's answers, and assign a model's answers to these clusters, for probeval.
 
     text-metrics cluster-answers people.jsonl clustered.jsonl --model gpt-4o --prices 2.5 10
     text-metrics cluster-answers people.jsonl clustered.jsonl --model gpt-4o --answers sampled.jsonl labels.json
 
 A line of people.jsonl is a question with people's answers, in a form that probeval accepts as references, or a record
 of Commonsense Frame Completion or ProtoQA. clustered.jsonl has the same questions with a cluster for each answer.
-`--answers` reads the answers of a model to the same questions, and writes labels.json:
+`--answers` reads a model's answers to the same questions, and writes labels.json:
 
     probeval.compute(predictions=sampled, references=clustered, matcher="human", labels=labels)
 
-A model's answer that equals one of people's has its cluster, and a blank one is wrong, without a request. If people
-clustered the answers too, the agreement is shown. Each answer of the chat model is kept in clustered.jsonl.journal as
-it comes: after a crash, the same command continues, and asks for none of them again. With another file of `--answers`,
-it asks only for those that are new.
+An answer that equals one of people's answers gets its cluster, and a blank answer is wrong; neither costs a request. If
+people clustered the answers too, the command prints the agreement. Each answer of the chat model is saved at once in
+clustered.jsonl.journal: after a crash, the same command continues and repeats no request. With another file of
+`--answers`, it only requests what is new.
 """
 
 import json

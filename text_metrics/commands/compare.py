@@ -15,7 +15,7 @@ of the two files are paired line by line, or by --id-key. If another key, such a
 files in different orders, the command stops and says so. Items with the same --group-key are not independent:
 intervals and tests are then over groups. The metric is one of text_metrics, or the path of any module of `evaluate`
 whose result has `scores`, one for each item; --result compares another result with a value for each item. --column
-ARGUMENT=COLUMN takes an argument that is given for sets or texts from a column, as text-metrics score does.
+ARGUMENT=COLUMN reads an argument that belongs to sets or texts from a column, as in text-metrics score.
 
 Prints both means and the mean difference, each with a confidence interval, and two p-values: of the hypothesis that the
 mean difference is 0, by a t test that is corrected for skewness as the intervals are; and of the hypothesis that the

@@ -1,16 +1,15 @@
 """Have a chat model judge which of two sets of texts is the more diverse, as arXiv 2506.00514 does.
 
-Both sets of a pair are rated from 1 to 5, several times over, with either of them first, and the ratings averaged. What
-is written is the input of text-metrics meta-eval.
+Both sets of a pair are rated from 1 to 5 several times, in both orders, and the ratings are averaged. The output is the
+input of text-metrics meta-eval.
 
     text-metrics judge-diversity pairs.jsonl judged.jsonl --model gpt-4o --prices 2.5 10
     text-metrics judge-diversity pairs.jsonl judged.jsonl --model my-model --base-url http://localhost:8000/v1
     text-metrics judge-diversity pairs.jsonl judged.jsonl --model gpt-4o --quality
 
-`--quality` asks in the same call how well each set is written. A pair is a JSON object on a line of its own: `set1` and
-`set2`, lists of texts, and `src`, what they are about, if anything. text-metrics candidate-sets writes such files. Each
-answer is kept in judged.jsonl.journal as it comes: after a crash, the same command continues, and asks for none of
-them again.
+`--quality` asks in the same request how well each set is written. Each line is a pair, a JSON object with `set1` and
+`set2`, lists of texts, and optionally `src`, their subject. text-metrics candidate-sets writes such files. Each answer
+is saved at once in judged.jsonl.journal: after a crash, the same command continues and repeats no request.
 """
 
 import itertools

@@ -150,7 +150,7 @@ def held_out_answers(question: Question, labelled: dict[str, list], rng: np.rand
     return make_pool(question, gold, {text: entry for text, entry in pool.items() if text not in texts})
 
 
-def among_strangers(
+def among_other_questions(
     questions: list[Question], question: Question, labelled: dict[str, list], rng: np.random.Generator
 ) -> Pool | None:
     """Hold out half of the gold strings of each cluster; the wrong answers are people's to the other questions."""

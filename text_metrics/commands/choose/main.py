@@ -1,24 +1,24 @@
-"""Choose a diverse subset of good texts, group by group: for data that a model wrote, before it is trained on.
+"""Choose a diverse subset of good texts in each group, for example from generated training data.
 
     text-metrics choose data.jsonl --text-key answer --group-key prompt --keep 4
     text-metrics choose data.jsonl --text-key answers --keep 4 --out chosen.jsonl
     text-metrics choose data.parquet --text-key text --one-set --share 0.1 --column quality=reward \
         --min-quality 0.3
 
-Reads and writes the files of `text-metrics score`. A row holds a group of texts, as a list, which is reduced to the
-chosen ones; or a row holds one text, and a group is made by the rows with one --group-key, which must be next to each
-other, by --set-size consecutive rows, or with --one-set by all rows. The rows of the chosen texts are then written
-unchanged, in order.
+Reads and writes the files of `text-metrics score`. If a row holds a group of texts as a list, the list is reduced to
+the chosen texts. If a row holds one text, a group consists of the adjacent rows with the same --group-key, of
+--set-size consecutive rows, or with --one-set of all rows; the rows of the chosen texts are written unchanged, in
+order.
 
-Texts are chosen one at a time, each time the one that most raises the mean quality times the Vendi score of order
-2 of what is chosen in its group. No guarantee is known for this rule: docs/choosing.md has its distance from the best
-subset. A group with fewer texts than --keep is kept whole.
+Texts are chosen one at a time: always the one that most increases the mean quality times the Vendi score of order 2 of
+the texts chosen so far in its group. No guarantee is known for this rule: docs/choosing.md has its distance from the
+best subset. All texts of a group with fewer than --keep are chosen.
 
-A summary goes to stdout and to <out>.summary.json: how many groups, texts and chosen texts there are, how many groups
-lack a row (n_incomplete), and the mean over groups of that score for the chosen texts (chosen_score) and for as many
-drawn at random (random_score).
+A summary goes to stdout and to <out>.summary.json: the numbers of groups, texts and chosen texts, the number of groups
+that lack a row (n_incomplete), and the mean over groups of that score for the chosen texts (chosen_score) and for the
+same number of texts drawn at random (random_score).
 
-Finished batches of groups are kept in <out>.parts, one file each. After a kill, the same command continues from there.
+Finished batches of groups are saved in <out>.parts, one file each. After a kill, the same command continues from there.
 A row that cannot be read, or has no quality, is named on stderr, and set aside in <out>.bad.jsonl. Its group is chosen
 from without it, and is counted in n_incomplete, as is a last group of --set-size that is too small; --drop-incomplete
 leaves such groups out, and counts their other rows in n_dropped. Exit codes are those of `text-metrics score`; 3 also

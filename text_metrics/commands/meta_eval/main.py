@@ -1,7 +1,7 @@
 """Evaluate diversity metrics as arXiv 2506.00514 does: any metric, on any judged pairs.
 
-Each metric is an annotator that chooses the more diverse of two sets of texts. Its accuracy is the share of pairs on
-which it agrees with the judge; its balanced accuracy is the mean of the accuracies over the pairs of each verdict.
+Each metric names the more diverse of two sets of texts. Its accuracy is the share of pairs on which it agrees with the
+judge; its balanced accuracy is the mean of the accuracies over the pairs of each verdict.
 
     text-metrics meta-eval pairs.jsonl --metric my/metric    pairs, and a metric of your own beside ours
     text-metrics meta-eval pairs.jsonl --quality rated.jsonl ratings of quality from a file
@@ -9,13 +9,13 @@ which it agrees with the judge; its balanced accuracy is the mean of the accurac
     text-metrics meta-eval pairs.jsonl --model princeton-nlp/sup-simcse-roberta-large --pooling pooler
     text-metrics meta-eval pairs.jsonl --markdown report.md --json report.json --html report.html
 
-A pair is a JSON object on a line of its own: `set1` and `set2`, lists of equal length; the judge's verdict,
-`llm_diversity` (0: set 1 is the more diverse, 1: set 2, 2: neither) or its scores, `Diversity_Set1` and
-`Diversity_Set2`, which are vague if less than 0.5 apart; and, if known, `set1_label` and `set2_label`, how the sets
-were made, `src`, what they are about, and `Quality_Set1` and `Quality_Set2`. Vague pairs are left out.
-`text-metrics judge-diversity` writes such files. Pairs with `human_diversity`, a list of people's verdicts, are
-reported apart. `--sets` names a folder with a folder for each generator, in which `original.jsonl` and files of poorer
-kinds hold `src` and `sentences` on each line.
+Each line is a pair, a JSON object with `set1` and `set2`, lists of equal length; the judge's verdict, `llm_diversity`
+(0: set 1 is the more diverse, 1: set 2, 2: neither), or its scores, `Diversity_Set1` and `Diversity_Set2`; and, if
+known, `set1_label` and `set2_label`, how the sets were made, `src`, their subject, and `Quality_Set1` and
+`Quality_Set2`. Pairs whose scores differ by less than 0.5 are vague and left out. `text-metrics judge-diversity` writes
+such files. Pairs with `human_diversity`, a list of people's verdicts, are reported separately. `--sets` names a folder
+with a folder for each generator; in its `original.jsonl`, and in the files of corrupted or paraphrased sets, each line
+has `src` and `sentences`.
 """
 
 import argparse

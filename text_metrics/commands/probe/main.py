@@ -1,4 +1,4 @@
-"""Probe a model with questions that have many right answers: ask it, and report how its answers compare with people's.
+"""Ask a model questions that have many right answers, and report how its answers compare with people's.
 
     text-metrics probe ask questions.jsonl answers.jsonl --model gpt-4o --samples 100
     text-metrics probe report targets.jsonl answers.jsonl --html report.html

@@ -5,17 +5,17 @@
     text-metrics report gpt.jsonl llama.jsonl --text-key texts --id-key prompt --column quality=reward
     text-metrics report gpt.jsonl --text-key texts --id-key prompt --quality none --no-texts
 
-A system is a file of any format that `text-metrics score` reads, named by NAME=path or by the file, or with
---system-key the rows of one file with one value in this column. A row holds a set of texts, as a list, or one text: all
-rows of a system with one --id-key make the set of this prompt. Without --id-key, each row holds a set, and the rows of
-all files are paired by their order. Only prompts for which all systems have two texts or more are compared. If sets
-differ in size, scores are those expected of as many texts as the smallest set has.
+A system is a file of any format that `text-metrics score` reads, named by NAME=path or by the file name; or, with
+--system-key, the rows of one file with the same value in this column. A row holds a set of texts, as a list, or one
+text: all rows of a system with the same --id-key make the set of this prompt. Without --id-key, each row holds a set,
+and the rows of all files are paired by their order. Only prompts for which every system has at least two texts are
+compared. If sets differ in size, scores are expected scores of samples as large as the smallest set.
 
-Quality is that of gruen, which takes several times as long as all the rest, or a column of ratings, or none. With
---people, the texts of people are in the same columns, at best of several people for each prompt.
+Quality is that of gruen, which takes several times as long as everything else, or a column of ratings, or none. The
+file of --people has people's texts in the same columns, ideally those of several people for each prompt.
 
 Writes a folder: index.html, report.json with every number of the page, table.md, table.tex and figures/*.svg.
-docs/report.md explains the numbers. Each different text is embedded once; embeddings are kept in --cache-dir, or else
+docs/report.md explains the numbers. Each different text is embedded once; embeddings are saved in --cache-dir, or else
 until the report is written, so that the same command continues after a kill. A row that cannot be read is named on
 stderr, and set aside in <out>/bad.jsonl with all rows of its set.
 
