@@ -1121,18 +1121,19 @@ def test_validation_runs_and_repeats_itself(validate, wordnet, tmp_path, monkeyp
     assert "| pipeline | released | unseen | held out | held out, other questions |" in reports[0]
 
 
-def test_validation_pools_questions_in_a_plot(validate, tmp_path, monkeypatch, wordnet):
+def test_validation_correlates_in_other_ways(validate, tmp_path, monkeypatch, wordnet, capsys):
     rng = np.random.default_rng(0)
     truth = rng.uniform(size=(2, 6))
     # Monotonic, but not linear; questions on scales of their own.
     scored = [(truth, {"p": np.exp(5 * truth)}), (truth + 3, {"p": np.exp(5 * truth) - 1000})]
     assert validate["correlations"](scored[0])["p"] == pytest.approx([1, 1])
-    assert validate["correlate"](scored[0][1]["p"][0], truth[0], validate["pearsonr"]) < 0.99
+    assert (validate["correlations"](scored[0], validate["pearsonr"])["p"] < 0.99).all()
     assert validate["correlate"](*validate["pool_questions"](scored)["p"]) < 0.5
-    arguments = ["--targets", str(TARGETS), "--predictions", str(PREDICTIONS), "--sets", "5"]
+    arguments = ["--targets", str(TARGETS), "--predictions", str(PREDICTIONS), "--sets", "5", "--others"]
     arguments += ["--clusterings", "human", "--matchers", "cosine", "--scatter", str(tmp_path / "scatter.png")]
     monkeypatch.setattr("sys.argv", ["validate_probeval.py", *arguments])
     assert validate["main"]() == 0
+    assert "| pipeline | Pearson | Spearman, pooled | Pearson, pooled |" in capsys.readouterr().out
     assert (tmp_path / "scatter.png").read_bytes().startswith(b"\x89PNG")
 
 

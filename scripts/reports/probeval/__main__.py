@@ -100,7 +100,9 @@ def score_sets(
     return np.array(truth), {name: np.array(rows) for name, rows in scores.items()}
 
 
-def correlations(scored: tuple[np.ndarray, dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def correlations(
+    scored: tuple[np.ndarray, dict[str, np.ndarray]], statistic: Callable[..., Any] = spearmanr
+) -> dict[str, np.ndarray]:
     """Correlate each pipeline's scores of the sets of a question with people's, scheme by scheme.
 
     Returns
@@ -110,7 +112,8 @@ def correlations(scored: tuple[np.ndarray, dict[str, np.ndarray]]) -> dict[str, 
     """
     truth, scores = scored
     return {
-        name: np.array([correlate(*pair) for pair in zip(rows, truth, strict=True)]) for name, rows in scores.items()
+        name: np.array([correlate(*pair, statistic) for pair in zip(rows, truth, strict=True)])
+        for name, rows in scores.items()
     }
 
 
@@ -158,6 +161,17 @@ def mean_cell(values: np.ndarray) -> str:
     return f"{values.mean():.3f} [{low:.3f}, {high:.3f}]"
 
 
+def other_table(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> list[str]:
+    """Format Pearson's correlation, over the sets of a question, and both correlations over all sets, as Markdown."""
+    by_question = [correlations(pair, pearsonr) for pair in scored]
+    rows = [["pipeline", "Pearson", "Spearman, pooled", "Pearson, pooled"]]
+    for name, pair in pool_questions(scored).items():
+        values = np.array([row[name] for row in by_question]).mean(axis=1)
+        pooled = (f"{correlate(*pair, statistic):.3f}" for statistic in (spearmanr, pearsonr))
+        rows.append([name, mean_cell(values), *pooled])
+    return markdown_table(rows)
+
+
 def plot_scatter(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], title: str, path: Path) -> None:
     """Plot the scores of each pipeline against people's, a point for each set."""
     from matplotlib.figure import Figure
@@ -189,6 +203,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--sets", type=int, default=50, help="sets drawn for each question and scheme")
     parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--report", type=Path, help="write the tables to a file too")
+    parser.add_argument("--others", action="store_true", help="Pearson's correlation and pooled correlations too")
     parser.add_argument("--scatter", type=drawn, help="draw each pipeline's scores of all answers against people's")
     arguments = parser.parse_args()
     if arguments.sets < 1:
@@ -247,6 +262,8 @@ def main() -> int:
         lines += ["", f"{100 * np.mean(shares):.0f} % of the answers in a pool equal a gold answer.", ""]
         lines += table(pooled)
         means.append({name: mean_cell(values.mean(axis=1)) for name, values in pooled.items()})
+        if arguments.others:
+            lines += ["", "Other correlations:", "", *other_table(scored)]
         if arguments.scatter and title == "all answers":
             plot_scatter(scored, title, arguments.scatter)
     header = ["pipeline", "released", "unseen", "held out", "held out, other questions"]
