@@ -1,7 +1,8 @@
 """The engine of a Ray cluster: items are made on this machine, in order, and processed by a pool of actors.
 
-Ray Data streams with backpressure: the driver and the object store hold at most a few results for each actor. The item
-of an actor that dies is given to another.
+Ray Data streams with backpressure: the driver and the object store hold at most a few results for each actor. Ray
+restarts an actor that dies, and repeats its items. When a machine dies, there may be no room for its actors, and Ray
+Data would wait for them: the pool is made again on the machines that are left, for the items without results.
 """
 
 import logging
@@ -9,10 +10,14 @@ import os
 import pickle
 import shutil
 import socket
+import sys
 import tempfile
+import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +33,7 @@ _CONNECT_SECONDS = 5
 _SEEN_SECONDS = 60
 # An item is tried once more than this; one that kills its actor each time ends the job.
 _RETRIES = 5
+_CHECK_SECONDS = 1
 
 
 class OnRay:
@@ -96,19 +102,46 @@ class OnRay:
     def map(self, items: Callable[[], Iterator[Any]], open_work: OpenWork) -> Iterator[Any]:
         """Map over the items on the actors; a separate process of this machine makes the items."""
         ray = self._ray
-        here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
+        attempts = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1, label_selector=self._here())(_Attempts)
+        work = (open_work, attempts.remote(), _RETRIES + 1)
+        # The item and the number of its next result.
+        position = (0, 0)
+        while True:
+            machines = self._machines()
+            try:
+                for item, number, result in self._results(partial(_numbered, items, position[0]), work, machines):
+                    # Of an item that is repeated, some results may have come before.
+                    if (item, number) >= position:
+                        position = (item, number + 1)
+                        yield result
+                return
+            except (ray.exceptions.RayError, ray.data.exceptions.ExecutionTimeoutError):
+                n_lost = len(machines - self._machines())
+                if not n_lost:
+                    raise
+            print(
+                f"Lost {n_lost} of {len(machines)} machines: their batches are repeated on the others.", file=sys.stderr
+            )
+
+    def _results(
+        self, items: Callable[[], Iterator[Any]], work: tuple[Any, ...], machines: frozenset[str]
+    ) -> Iterator[tuple[int, int, Any]]:
+        """Yield results, each with the numbers of its item and of the result; raises if one of the machines dies."""
+        ray = self._ray
+        ray.data.DataContext.get_current().custom_execution_callback_classes = [_machine_check(machines)]
         source = _stream_class()(items)
-        rows = ray.data.read_datasource(source, override_num_blocks=1, num_cpus=0, label_selector=here)
+        rows = ray.data.read_datasource(source, override_num_blocks=1, num_cpus=0, label_selector=self._here())
         with warnings.catch_warnings():
-            # Ray Data has no other way to limit how often a batch is tried.
+            # Ray Data has no other way to set the retries of a task.
             warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
             done = rows.map_batches(
                 _Worker,
-                fn_constructor_args=(open_work,),
+                fn_constructor_args=work,
                 batch_size=None,
                 batch_format="pyarrow",
                 compute=ray.data.ActorPoolStrategy(size=self._workers),
-                max_task_retries=_RETRIES,
+                # Until Ray knows that a machine is dead, all attempts there fail at once.
+                max_task_retries=-1,
                 **({"num_gpus": 1} if self._gpus else {"num_cpus": 1}),
             )
         for table in done.iter_batches(batch_size=None, batch_format="pyarrow"):
@@ -116,12 +149,21 @@ class OnRay:
                 result = pickle.loads(payload.as_buffer())
                 if isinstance(result, UsageError):
                     raise result
+                if isinstance(result, _ExhaustedError):
+                    raise ray.exceptions.RayActorError(error_msg=str(result))
                 yield result
+
+    def _here(self) -> dict[str, str]:
+        return {"ray.io/node-id": self._ray.get_runtime_context().get_node_id()}
+
+    def _machines(self) -> frozenset[str]:
+        """Return the ids of the machines that are not known to be dead."""
+        return frozenset(node["NodeID"] for node in self._ray.nodes() if node["Alive"])
 
     def reads(self, path: Path) -> bool:
         """Say whether all machines see the same file."""
         ray = self._ray
-        nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+        nodes = self._machines()
         if len(nodes) == 1:
             return True
         look = ray.remote(num_cpus=0)(_identify)
@@ -136,11 +178,37 @@ class OnRay:
         return _Stored([self._ray.put(np.ascontiguousarray(block)) for block in blocks])
 
 
-class _Worker:
-    """An actor of the pool, which loads one model."""
+class _ExhaustedError(Exception):
+    """All attempts at an item ended the process that made them."""
 
-    def __init__(self, open_work: OpenWork) -> None:
-        self._open = open_work
+
+class _Attempts:
+    """An actor that counts the attempts at each item."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[int]()
+
+    def begin(self, item: int) -> int:
+        """Count an attempt; returns its number, from 1."""
+        self._counts[item] += 1
+        return self._counts[item]
+
+    def end(self, item: int) -> None:
+        """Forget an item that is done."""
+        del self._counts[item]
+
+
+class _Worker:
+    """An actor of the pool, which loads one model.
+
+    Parameters
+    ----------
+    attempts : the handle of `_Attempts`
+    limit : how often an item is tried
+    """
+
+    def __init__(self, open_work: OpenWork, attempts: Any, limit: int) -> None:
+        self._open, self._attempts, self._limit = open_work, attempts, limit
         self._work: Callable[[Any], Iterable[Any]] | None = None
 
     def __call__(self, table: pa.Table) -> Iterator[pa.Table]:
@@ -148,11 +216,19 @@ class _Worker:
             yield from _stream(partial(self._results, pickle.loads(payload.as_buffer())))
 
     def _results(self, item: Any) -> Iterator[Any]:
+        import ray
+
         if isinstance(item, UsageError):
             raise item
+        number, item = item
+        if ray.get(self._attempts.begin.remote(number)) > self._limit:
+            yield _ExhaustedError(f"The workers died in {self._limit} attempts at one piece or batch of the file.")
+            return
         if self._work is None:
             self._work = self._open()
-        yield from self._work(item)
+        for i, result in enumerate(self._work(item)):
+            yield number, i, result
+        self._attempts.end.remote(number)
 
 
 class _Stored(Sequence[np.ndarray]):
@@ -177,6 +253,30 @@ def _identify(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return stat.st_size, stat.st_mtime_ns
+
+
+def _numbered(items: Callable[[], Iterator[Any]], start: int) -> Iterator[tuple[int, Any]]:
+    return islice(enumerate(items()), start, None)
+
+
+def _machine_check(machines: frozenset[str]) -> Any:
+    """Make the class of a callback that ends an execution when one of the machines is dead."""
+    import ray
+    from ray.data._internal.execution.execution_callback import ExecutionCallback
+
+    class MachineCheck(ExecutionCallback):
+        def before_execution_starts(self, executor: Any) -> None:
+            self._checked = time.monotonic()
+
+        def on_execution_step(self, executor: Any) -> None:
+            if time.monotonic() - self._checked < _CHECK_SECONDS:
+                return
+            self._checked = time.monotonic()
+            if machines - {node["NodeID"] for node in ray.nodes() if node["Alive"]}:
+                # Ray Data logs the traces of other errors.
+                raise ray.data.exceptions.ExecutionTimeoutError("a machine of the cluster is dead")
+
+    return MachineCheck
 
 
 def _pack(value: Any) -> pa.Table:
