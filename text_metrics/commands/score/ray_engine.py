@@ -12,6 +12,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections import Counter
@@ -274,7 +275,10 @@ def _machine_check(machines: frozenset[str]) -> Any:
             self._checked = time.monotonic()
             if machines - {node["NodeID"] for node in ray.nodes() if node["Alive"]}:
                 # Ray Data logs the traces of other errors.
-                raise ray.data.exceptions.ExecutionTimeoutError("a machine of the cluster is dead")
+                error = ray.data.exceptions.ExecutionTimeoutError("a machine of the cluster is dead")
+                # The driver may wait for a result on that machine, which no actor that is left will make again.
+                threading.Thread(target=executor.shutdown, args=(True, error), daemon=True).start()
+                raise error
 
     return MachineCheck
 
