@@ -22,8 +22,8 @@ PORT = 6379
 # Of a test that hangs.
 SECONDS = 300
 
-# Writes the first text of each batch to a file that is named by host. The second host stops in its third batch, which the
-# first host waits for in each of its own: so both score, and the second one dies in the middle of a batch.
+# Writes the first text of each batch to a file that is named by host. The second host stops in its third batch, and the
+# first host waits for that in each of its own: so both score, and the second one dies in the middle of a batch.
 STOPPING = """
 
 def _stopping(compute):
