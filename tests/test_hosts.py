@@ -171,5 +171,5 @@ def test_a_host_that_dies_loses_nothing(hosts, two_machines, tmp_path):
     errors = log.read_text()
     # Each host reads the file, so that the dead one has read rows, too.
     assert "One process reads" not in errors
-    assert "Lost 1 of 2 machines" in errors
+    assert "1 of 2 machines died" in errors
     assert outputs(there) == outputs(here)

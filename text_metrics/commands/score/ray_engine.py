@@ -15,7 +15,6 @@ import tempfile
 import threading
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -32,7 +31,8 @@ from text_metrics.commands.shared.command import install
 
 _CONNECT_SECONDS = 5
 _SEEN_SECONDS = 60
-# An item is tried once more than this; one that kills its actor each time ends the job.
+# An actor is restarted this often, and then the pool is, unless it has brought no result: an item that kills its actors
+# ends the job. So do the deaths of more machines than this without a result in between.
 _RETRIES = 5
 _CHECK_SECONDS = 1
 
@@ -103,29 +103,30 @@ class OnRay:
     def map(self, items: Callable[[], Iterator[Any]], open_work: OpenWork) -> Iterator[Any]:
         """Map over the items on the actors; a separate process of this machine makes the items."""
         ray = self._ray
-        attempts = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1, label_selector=self._here())(_Attempts)
-        work = (open_work, attempts.remote(), _RETRIES + 1)
         # The item and the number of its next result.
         position = (0, 0)
+        # In succession, without a result.
+        n_failures = 0
         while True:
-            machines = self._machines()
+            machines, start = self._machines(), position
             try:
-                for item, number, result in self._results(partial(_numbered, items, position[0]), work, machines):
+                for item, number, result in self._results(partial(_numbered, items, start[0]), open_work, machines):
                     # Of an item that is repeated, some results may have come before.
                     if (item, number) >= position:
                         position = (item, number + 1)
                         yield result
                 return
-            except (ray.exceptions.RayError, ray.data.exceptions.ExecutionTimeoutError):
+            except (ray.exceptions.RayError, ray.data.exceptions.ExecutionTimeoutError) as error:
                 n_lost = len(machines - self._machines())
-                if not n_lost:
+                n_failures = 0 if position > start else n_failures + 1
+                is_death = n_lost or isinstance(error, ray.exceptions.RayActorError)
+                if not is_death or n_failures > (_RETRIES if n_lost else 0):
                     raise
-            print(
-                f"Lost {n_lost} of {len(machines)} machines: their batches are repeated on the others.", file=sys.stderr
-            )
+            cause = f"{n_lost} of {len(machines)} machines died" if n_lost else f"a worker died {_RETRIES + 1} times"
+            print(f"The workers are started again, because {cause}.", file=sys.stderr)
 
     def _results(
-        self, items: Callable[[], Iterator[Any]], work: tuple[Any, ...], machines: frozenset[str]
+        self, items: Callable[[], Iterator[Any]], open_work: OpenWork, machines: frozenset[str]
     ) -> Iterator[tuple[int, int, Any]]:
         """Yield results, each with the numbers of its item and of the result; raises if one of the machines dies."""
         ray = self._ray
@@ -133,15 +134,16 @@ class OnRay:
         source = _stream_class()(items)
         rows = ray.data.read_datasource(source, override_num_blocks=1, num_cpus=0, label_selector=self._here())
         with warnings.catch_warnings():
-            # Ray Data has no other way to set the retries of a task.
+            # Ray Data has no other way to set restarts and retries.
             warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
             done = rows.map_batches(
                 _Worker,
-                fn_constructor_args=work,
+                fn_constructor_args=(open_work,),
                 batch_size=None,
                 batch_format="pyarrow",
                 compute=ray.data.ActorPoolStrategy(size=self._workers),
-                # Until Ray knows that a machine is dead, all attempts there fail at once.
+                max_restarts=_RETRIES,
+                # Until Ray knows that a machine is dead, it attempts a task there again and again.
                 max_task_retries=-1,
                 **({"num_gpus": 1} if self._gpus else {"num_cpus": 1}),
             )
@@ -150,8 +152,6 @@ class OnRay:
                 result = pickle.loads(payload.as_buffer())
                 if isinstance(result, UsageError):
                     raise result
-                if isinstance(result, _ExhaustedError):
-                    raise ray.exceptions.RayActorError(error_msg=str(result))
                 yield result
 
     def _here(self) -> dict[str, str]:
@@ -179,57 +179,25 @@ class OnRay:
         return _Stored([self._ray.put(np.ascontiguousarray(block)) for block in blocks])
 
 
-class _ExhaustedError(Exception):
-    """All attempts at an item ended the process that made them."""
-
-
-class _Attempts:
-    """An actor that counts the attempts at each item."""
-
-    def __init__(self) -> None:
-        self._counts = Counter[int]()
-
-    def begin(self, item: int) -> int:
-        """Count an attempt; returns its number, from 1."""
-        self._counts[item] += 1
-        return self._counts[item]
-
-    def end(self, item: int) -> None:
-        """Forget an item that is done."""
-        del self._counts[item]
-
-
 class _Worker:
-    """An actor of the pool, which loads one model.
+    """An actor of the pool, which loads one model."""
 
-    Parameters
-    ----------
-    attempts : the handle of `_Attempts`
-    limit : how often an item is tried
-    """
-
-    def __init__(self, open_work: OpenWork, attempts: Any, limit: int) -> None:
-        self._open, self._attempts, self._limit = open_work, attempts, limit
+    def __init__(self, open_work: OpenWork) -> None:
+        self._open = open_work
         self._work: Callable[[Any], Iterable[Any]] | None = None
 
     def __call__(self, table: pa.Table) -> Iterator[pa.Table]:
         for payload in table.column("payload"):
             yield from _stream(partial(self._results, pickle.loads(payload.as_buffer())))
 
-    def _results(self, item: Any) -> Iterator[Any]:
-        import ray
-
-        if isinstance(item, UsageError):
-            raise item
-        number, item = item
-        if ray.get(self._attempts.begin.remote(number)) > self._limit:
-            yield _ExhaustedError(f"The workers died in {self._limit} attempts at one piece or batch of the file.")
-            return
+    def _results(self, numbered: Any) -> Iterator[tuple[int, int, Any]]:
+        if isinstance(numbered, UsageError):
+            raise numbered
         if self._work is None:
             self._work = self._open()
-        for i, result in enumerate(self._work(item)):
-            yield number, i, result
-        self._attempts.end.remote(number)
+        item, value = numbered
+        for number, result in enumerate(self._work(value)):
+            yield item, number, result
 
 
 class _Stored(Sequence[np.ndarray]):
