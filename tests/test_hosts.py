@@ -128,8 +128,8 @@ def two_machines(hosts, tmp_path):
     with tempfile.TemporaryDirectory(prefix="ray") as session:
         for host, words, log in zip(hosts, (head, ["--address", address]), logs, strict=True):
             ray = [Path(sys.executable).with_name("ray"), "start", "--node-ip-address", host.address]
-            host.start([*ray, *words, *more], log, RAY_TMPDIR=session)
-        wait_for(lambda: all("Ray runtime started" in log.read_text() for log in logs))
+            job = host.start([*ray, *words, *more], log, RAY_TMPDIR=session)
+            wait_for(lambda log=log: "Ray runtime started" in log.read_text(), job)
         yield address
         for host in hosts:
             host.kill()
