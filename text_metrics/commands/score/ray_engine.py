@@ -79,8 +79,9 @@ class OnRay:
             failed = "no Ray could be started here" if address is None else f"--address {address} could not be joined"
             raise UsageError(f"--engine ray: {failed}: {error}") from None
         try:
-            self._gpus = int(ray.cluster_resources().get("GPU", 0)) > 0
-            self._workers = workers or self._slots()
+            resources = ray.cluster_resources()
+            self._gpus = int(resources.get("GPU", 0)) > 0
+            self._workers = workers or max(1, int(resources.get("GPU" if self._gpus else "CPU", 1)))
             logging.getLogger("ray.data").setLevel(logging.WARNING)
             context = ray.data.DataContext.get_current()
             context.execution_options.preserve_order = True
@@ -140,8 +141,7 @@ class OnRay:
                 fn_constructor_args=(open_work,),
                 batch_size=None,
                 batch_format="pyarrow",
-                # Ray Data limits the tasks of a pool that lacks room for its smallest size.
-                compute=ray.data.ActorPoolStrategy(min_size=min(self._workers, self._slots()), max_size=self._workers),
+                compute=ray.data.ActorPoolStrategy(size=self._workers),
                 max_restarts=_RETRIES,
                 # Until Ray knows that a machine is dead, it attempts a task there again and again.
                 max_task_retries=-1,
@@ -153,10 +153,6 @@ class OnRay:
                 if isinstance(result, UsageError):
                     raise result
                 yield result
-
-    def _slots(self) -> int:
-        """Return how many actors the cluster has room for."""
-        return max(1, int(self._ray.cluster_resources().get("GPU" if self._gpus else "CPU", 1)))
 
     def _here(self) -> dict[str, str]:
         return {"ray.io/node-id": self._ray.get_runtime_context().get_node_id()}
