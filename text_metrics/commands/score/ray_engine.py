@@ -1,7 +1,8 @@
 """The engine of a Ray cluster: items are made on this machine, in order, and processed by a pool of actors.
 
-Ray Data streams with backpressure: the driver and the object store hold at most a few results for each actor. The item
-of an actor that dies is given to another.
+Ray Data streams with backpressure: the driver and the object store hold at most a few results for each actor. Ray
+restarts an actor that dies, and repeats its items. When a machine dies, there may be no room for its actors, and Ray
+Data would wait for them: the pool is made again on the machines that are left, for the items without results.
 """
 
 import logging
@@ -9,10 +10,14 @@ import os
 import pickle
 import shutil
 import socket
+import sys
 import tempfile
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +31,10 @@ from text_metrics.commands.shared.command import install
 
 _CONNECT_SECONDS = 5
 _SEEN_SECONDS = 60
-# An item is tried once more than this; one that kills its actor each time ends the job.
+# An actor is restarted this often, and then the pool is, unless it has brought no result: an item that kills its actors
+# ends the job. So do the deaths of more machines than this without a result in between.
 _RETRIES = 5
+_CHECK_SECONDS = 1
 
 
 class OnRay:
@@ -96,11 +103,38 @@ class OnRay:
     def map(self, items: Callable[[], Iterator[Any]], open_work: OpenWork) -> Iterator[Any]:
         """Map over the items on the actors; a separate process of this machine makes the items."""
         ray = self._ray
-        here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
+        # The item and the number of its next result.
+        position = (0, 0)
+        # In succession, without a result.
+        n_failures = 0
+        while True:
+            machines, start = self._machines(), position
+            try:
+                for item, number, result in self._results(partial(_numbered, items, start[0]), open_work, machines):
+                    # Of an item that is repeated, some results may have come before.
+                    if (item, number) >= position:
+                        position = (item, number + 1)
+                        yield result
+                return
+            except (ray.exceptions.RayError, ray.data.exceptions.ExecutionTimeoutError) as error:
+                n_lost = len(machines - self._machines())
+                n_failures = 0 if position > start else n_failures + 1
+                is_death = n_lost or isinstance(error, ray.exceptions.RayActorError)
+                if not is_death or n_failures > (_RETRIES if n_lost else 0):
+                    raise
+            cause = f"{n_lost} of {len(machines)} machines died" if n_lost else f"a worker died {_RETRIES + 1} times"
+            print(f"The workers are started again, because {cause}.", file=sys.stderr)
+
+    def _results(
+        self, items: Callable[[], Iterator[Any]], open_work: OpenWork, machines: frozenset[str]
+    ) -> Iterator[tuple[int, int, Any]]:
+        """Yield results, each with the numbers of its item and of the result; raises if one of the machines dies."""
+        ray = self._ray
+        ray.data.DataContext.get_current().custom_execution_callback_classes = [_machine_check(machines)]
         source = _stream_class()(items)
-        rows = ray.data.read_datasource(source, override_num_blocks=1, num_cpus=0, label_selector=here)
+        rows = ray.data.read_datasource(source, override_num_blocks=1, num_cpus=0, label_selector=self._here())
         with warnings.catch_warnings():
-            # Ray Data has no other way to limit how often a batch is tried.
+            # Ray Data has no other way to set restarts and retries.
             warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
             done = rows.map_batches(
                 _Worker,
@@ -108,7 +142,9 @@ class OnRay:
                 batch_size=None,
                 batch_format="pyarrow",
                 compute=ray.data.ActorPoolStrategy(size=self._workers),
-                max_task_retries=_RETRIES,
+                max_restarts=_RETRIES,
+                # Until Ray knows that a machine is dead, it attempts a task there again and again.
+                max_task_retries=-1,
                 **({"num_gpus": 1} if self._gpus else {"num_cpus": 1}),
             )
         for table in done.iter_batches(batch_size=None, batch_format="pyarrow"):
@@ -118,10 +154,17 @@ class OnRay:
                     raise result
                 yield result
 
+    def _here(self) -> dict[str, str]:
+        return {"ray.io/node-id": self._ray.get_runtime_context().get_node_id()}
+
+    def _machines(self) -> frozenset[str]:
+        """Return the ids of the machines that are not known to be dead."""
+        return frozenset(node["NodeID"] for node in self._ray.nodes() if node["Alive"])
+
     def reads(self, path: Path) -> bool:
         """Say whether all machines see the same file."""
         ray = self._ray
-        nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+        nodes = self._machines()
         if len(nodes) == 1:
             return True
         look = ray.remote(num_cpus=0)(_identify)
@@ -147,12 +190,14 @@ class _Worker:
         for payload in table.column("payload"):
             yield from _stream(partial(self._results, pickle.loads(payload.as_buffer())))
 
-    def _results(self, item: Any) -> Iterator[Any]:
-        if isinstance(item, UsageError):
-            raise item
+    def _results(self, numbered: Any) -> Iterator[tuple[int, int, Any]]:
+        if isinstance(numbered, UsageError):
+            raise numbered
         if self._work is None:
             self._work = self._open()
-        yield from self._work(item)
+        item, value = numbered
+        for number, result in enumerate(self._work(value)):
+            yield item, number, result
 
 
 class _Stored(Sequence[np.ndarray]):
@@ -177,6 +222,33 @@ def _identify(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return stat.st_size, stat.st_mtime_ns
+
+
+def _numbered(items: Callable[[], Iterator[Any]], start: int) -> Iterator[tuple[int, Any]]:
+    return islice(enumerate(items()), start, None)
+
+
+def _machine_check(machines: frozenset[str]) -> Any:
+    """Make the class of a callback that ends an execution when one of the machines is dead."""
+    import ray
+    from ray.data._internal.execution.execution_callback import ExecutionCallback
+
+    class MachineCheck(ExecutionCallback):
+        def before_execution_starts(self, executor: Any) -> None:
+            self._checked = time.monotonic()
+
+        def on_execution_step(self, executor: Any) -> None:
+            if time.monotonic() - self._checked < _CHECK_SECONDS:
+                return
+            self._checked = time.monotonic()
+            if machines - {node["NodeID"] for node in ray.nodes() if node["Alive"]}:
+                # Ray Data logs the traces of other errors.
+                error = ray.data.exceptions.ExecutionTimeoutError("a machine of the cluster is dead")
+                # The driver may wait for a result on that machine, which no actor that is left will make again.
+                threading.Thread(target=executor.shutdown, args=(True, error), daemon=True).start()
+                raise error
+
+    return MachineCheck
 
 
 def _pack(value: Any) -> pa.Table:

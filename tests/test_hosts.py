@@ -1,0 +1,175 @@
+"""text-metrics score --engine ray on two hosts, of which one dies; they are network namespaces of this machine."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.files import write_jsonl
+from tests.test_ray import changed_metric
+from tests.test_score import command, make_rows, outputs
+from text_metrics.commands.score import main as score
+
+PORT = 6379
+# Of a test that hangs.
+SECONDS = 300
+
+# Writes the first text of each batch to a file that is named by host. The second host stops in its third batch, and the
+# first host waits for that in each of its own: so both score, and the second one dies in the middle of a batch.
+STOPPING = """
+
+def _stopping(compute):
+    import functools
+
+    @functools.wraps(compute)
+    def run(self, **arguments):
+        import os
+        import pathlib
+        import time
+
+        marks = pathlib.Path({folder!r})
+        host, stopped = os.stat("/proc/self/ns/net").st_ino, marks.parent / "stopped"
+        is_second = str(host) == (marks.parent / "second").read_text()
+        number = len(list(marks.glob(f"{{host}}-*")))
+        if is_second and number == 2:
+            stopped.touch()
+            time.sleep(1000)
+        while not is_second and not stopped.exists():
+            time.sleep(0.02)
+        (marks / f"{{host}}-{{number}}").write_text(arguments["predictions"][0][0])
+        return compute(self, **arguments)
+
+    return run
+
+
+{name}._compute = _stopping({name}._compute)
+"""
+
+
+class Host:
+    """A network namespace with an address."""
+
+    def __init__(self, number):
+        self.name, self.address = f"host{number}-{os.getpid()}", f"10.213.0.{number}"
+
+    @property
+    def id(self):
+        return os.stat(f"/var/run/netns/{self.name}").st_ino
+
+    def start(self, words, log, **environment):
+        """Start a process on the host."""
+        words = ["ip", "netns", "exec", self.name, *map(str, words)]
+        names = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_ENABLE_AUTO_CONNECT": "0"}
+        with log.open("w") as file:
+            return subprocess.Popen(
+                words, env={**os.environ, **names, **environment}, cwd=ROOT, stdout=file, stderr=file
+            )
+
+    def kill(self):
+        """Kill all processes of the host."""
+        while pids := subprocess.run(
+            ["ip", "netns", "pids", self.name], capture_output=True, check=True
+        ).stdout.split():
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            time.sleep(0.05)
+
+
+def ip(words):
+    subprocess.run(["ip", *words.split()], check=True, capture_output=True, text=True)
+
+
+@pytest.fixture
+def hosts():
+    """Two hosts, and the network between them."""
+    if shutil.which("ip") is None:
+        pytest.skip("two hosts need the command ip, of iproute2")
+    hosts = Host(1), Host(2)
+    made = []
+    try:
+        try:
+            for host in hosts:
+                ip(f"netns add {host.name}")
+                made.append(host)
+                ip(f"netns exec {host.name} true")
+            ip(f"-n {hosts[0].name} link add eth0 type veth peer name eth0 netns {hosts[1].name}")
+        except subprocess.CalledProcessError as error:
+            pytest.skip(f"no network namespaces can be made here: {error.stderr.strip()}")
+        for host, other in (hosts, hosts[::-1]):
+            ip(f"-n {host.name} address add {host.address}/24 dev eth0")
+            ip(f"-n {host.name} link set eth0 up")
+            ip(f"-n {host.name} link set lo up")
+            # Ray looks for the way to the internet to find the address of a machine.
+            ip(f"-n {host.name} route add default via {other.address}")
+        yield hosts
+    finally:
+        for host in made:
+            host.kill()
+            ip(f"netns delete {host.name}")
+
+
+@pytest.fixture
+def two_machines(hosts, tmp_path):
+    """A cluster of two hosts, with one core each: its address."""
+    address = f"{hosts[0].address}:{PORT}"
+    more = ["--num-cpus", "1", "--object-store-memory", "80000000", "--disable-usage-stats", "--block"]
+    head = ["--head", "--port", str(PORT), "--include-dashboard", "false"]
+    logs = [tmp_path / f"ray{i}.log" for i in range(2)]
+    # The path of a socket has at most 107 characters.
+    with tempfile.TemporaryDirectory(prefix="ray") as session:
+        for host, words, log in zip(hosts, (head, ["--address", address]), logs, strict=True):
+            ray = [Path(sys.executable).with_name("ray"), "start", "--node-ip-address", host.address]
+            job = host.start([*ray, *words, *more], log, RAY_TMPDIR=session)
+            wait_for(lambda log=log: "Ray runtime started" in log.read_text(), job)
+        yield address
+        for host in hosts:
+            host.kill()
+
+
+def wait_for(is_done, job=None):
+    end = time.monotonic() + SECONDS
+    while not is_done():
+        assert time.monotonic() < end
+        assert job is None or job.poll() is None
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_a_host_that_dies_loses_nothing(hosts, two_machines, tmp_path):
+    first, second = hosts
+    texts = [f"{text} {i}" for i, row in enumerate(make_rows(200)) for text in row["texts"]]
+    here, there = (tmp_path / name for name in ("here", "there"))
+    for folder in (here, there):
+        folder.mkdir()
+        write_jsonl(folder / "data.jsonl", [{"text": text} for text in texts])
+    of_one, words = (command(folder / "data.jsonl", "--set-size", 3, key="text", size=30) for folder in (here, there))
+    assert score.main(of_one) == 0
+
+    words[words.index("--metric") + 1] = str(changed_metric(tmp_path, "self_bleu", "SelfBleu", STOPPING))
+    (tmp_path / "second").write_text(str(second.id))
+    marks, parts = tmp_path / "marks", there / "out.jsonl.parts"
+    log = tmp_path / "job.log"
+    words += ["--engine", "ray", "--address", two_machines, "--workers", "2"]
+    job = first.start([sys.executable, "-m", "text_metrics", "score", *words], log)
+    wait_for((tmp_path / "stopped").exists, job)
+    # Both hosts score: the first batch of the second one is saved.
+    of_second = [texts.index((marks / f"{second.id}-{i}").read_text()) // 30 for i in range(2)]
+    wait_for(lambda: len(list(parts.glob("part-????????"))) > of_second[0], job)
+    second.kill()
+    assert job.wait(SECONDS) == 0, log.read_text()
+    assert list(marks.glob(f"{first.id}-*"))
+    assert len(list(marks.glob(f"{second.id}-*"))) == 2
+    errors = log.read_text()
+    # Each host reads the file, so that the dead one has read rows, too.
+    assert "One process reads" not in errors
+    assert "1 of 2 machines died" in errors
+    assert outputs(there) == outputs(here)
