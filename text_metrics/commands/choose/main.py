@@ -26,6 +26,7 @@ if groups lack a row, without --drop-incomplete.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from text_metrics.commands.choose.chooser import Chooser, add_up, read_groups, summary_of
 from text_metrics.commands.choose.command import ChooseCommand, parse_command
@@ -53,7 +54,9 @@ def run(command: ChooseCommand) -> int:
         for batch in watch(reading, source, batches, "choose", state):
             rows = [row for chosen in batch.scores for row in chosen]
             state = state.after(batch, add_up(state.merged, batch.result))
-            store.append(rows, state)
+            if rows:
+                state = replace(state, n_rows=len(rows), types=store.rows.save(batch.end, rows))
+            store.append(state)
     except NothingGoodError:
         store.remove()
         raise

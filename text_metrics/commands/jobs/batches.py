@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.jobs.pieces import WHOLE, Piece
+from text_metrics.commands.jobs.row_files import RowFiles
 from text_metrics.commands.jobs.rows import Row, Source, show_values
 from text_metrics.commands.shared.columns import Column
 
@@ -43,6 +44,7 @@ class Job(NamedTuple):
     reference : with --one-set, people's answers
     start : how many rows of the file were read before
     in_pieces : whether each process reads pieces of the file; otherwise, one process reads for all
+    rows : where each process writes rows; None if they are sent to the command
     """
 
     command: Command
@@ -51,6 +53,7 @@ class Job(NamedTuple):
     reference: Any = None
     start: int = 0
     in_pieces: bool = False
+    rows: RowFiles | None = None
 
 
 def read_items(job: Job) -> Iterator[Piece | Reading]:
@@ -89,7 +92,7 @@ def _reader(job: Job, source: Source) -> Callable[[Piece], Iterator[Reading]]:
 class Batch(NamedTuple):
     """Units that were scored together.
 
-    result : of all units; None where there is none that can be scored
+    result : of all units, or what the command needs of it; None where there is no unit that can be scored
     bad : what was set aside: the number of the row, the error, and the line
     end : how many rows of the file were read up to here
     n_texts : texts of the units
@@ -100,7 +103,7 @@ class Batch(NamedTuple):
 
     units: list[Unit]
     scores: list[Any]
-    result: dict[str, Any] | None
+    result: Any
     bad: list[tuple[int, str, str]]
     end: int
     n_texts: int

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from text_metrics.commands.shared.outputs import Folder, parse_output
 from text_metrics.commands.shared.remote import Remote, parse_path
 from text_metrics.metrics._core.core_results import confidence_level
 
@@ -77,11 +78,13 @@ class Command:
                 raise UsageError(f"--{name} requires --engine ray.")
 
     def output(self, metric_name: str) -> Path:
-        """Return the file that is written last."""
+        """Return the file, or the folder, that is written last."""
         if self.out is None and isinstance(self.data, Remote):
             raise UsageError(f"--out is needed: {self.data} is not in a folder of this machine.")
         endings = (".json",) if self.one_set else (".parquet", ".jsonl", ".csv")
         out = self.out or self.data.with_name(f"{self.data.name}.{metric_name}{endings[0]}")
+        if isinstance(out, Folder) and not self.one_set:
+            return out
         if out.suffix not in endings:
             expected = ".json with --one-set" if self.one_set else ".parquet, .jsonl or .csv"
             raise UsageError(f"--out must end in {expected}. Got {out}.")
@@ -139,7 +142,11 @@ def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> N
     groups.add_argument("--set-size", type=int, help=f"this many consecutive rows make a {group}")
     groups.add_argument("--one-set", action="store_true", help=f"all rows of the file make one {group}")
     parser.add_argument("--split", help="of a folder of `datasets`")
-    parser.add_argument("--out", type=Path, help=f".parquet, .jsonl or .csv; by default <data>.{result}.parquet")
+    parser.add_argument(
+        "--out",
+        type=parse_output,
+        help=f".parquet, .jsonl or .csv, or folder/ for a folder of Parquet files; by default <data>.{result}.parquet",
+    )
     parser.add_argument("--batch-size", type=int, default=4096, help="texts processed and saved at a time")
     parser.add_argument(
         "--drop-incomplete",

@@ -101,7 +101,9 @@ def run(command: Command) -> int:
         alone = _reads_alone(command, source, engine)
         if alone and command.engine == "ray":
             print(f"One process reads {command.data} for all workers: {alone}.", file=sys.stderr)
-        job = task.job()._replace(start=state.position, in_pieces=not alone)
+        shared = engine.reads(store.lock_file.resolve())
+        rows = store.rows._replace(folder=store.folder.resolve()) if shared else None
+        job = task.job()._replace(start=state.position, in_pieces=not alone, rows=rows)
         batches = engine.map(partial(read_items, job), partial(task.open_work, job))
         try:
             state = task.collect(watch(command, source, batches, name, state), store, state)
@@ -109,8 +111,7 @@ def run(command: Command) -> int:
             # The next command may have other settings.
             store.remove()
             raise
-        numbers = task.score(store, state, engine)
-    summary = task.finish(store, state, numbers, out)
+        summary = task.finish(job, store, state, engine)
     return exit_code(command, summary, files.finish(store, state, summary))
 
 

@@ -358,15 +358,19 @@ def temporary_name(path: Path) -> Path:
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
+def written_whole(path: Path, temporary: Path | None = None) -> Iterator[Path]:
     """Yield a name to write a file under; it is renamed to `path` once it is complete.
+
+    Parameters
+    ----------
+    temporary : the name; by default that of `temporary_name`
 
     Raises
     ------
     OSError
         If it cannot be written; its `filename` is `path`.
     """
-    temporary = temporary_name(path)
+    temporary = temporary or temporary_name(path)
     try:
         with named_writing(path, temporary):
             yield temporary
