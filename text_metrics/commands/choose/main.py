@@ -18,7 +18,7 @@ A summary goes to stdout and to <out>.summary.json: how many groups, texts and c
 lack a row (n_incomplete), and the mean over groups of that score for the chosen texts (chosen_score) and for as many
 drawn at random (random_score).
 
-Finished batches of groups are kept in <out>.parts, one file each. After a kill, the same command continues from there.
+Finished batches of groups are kept in <out>.parts, two files each. After a kill, the same command continues from there.
 A row that cannot be read, or has no quality, is named on stderr, and set aside in <out>.bad.jsonl. Its group is chosen
 from without it, and is counted in n_incomplete, as is a last group of --set-size that is too small; --drop-incomplete
 leaves such groups out, and counts their other rows in n_dropped. Exit codes are those of `text-metrics score`; 3 also

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.shared.outputs import Folder, parse_output
-from text_metrics.commands.shared.remote import Remote, parse_path
+from text_metrics.commands.shared.remote import Remote, parquet_files, parse_path
 from text_metrics.metrics._core.core_results import confidence_level
 
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
@@ -92,13 +92,16 @@ class Command:
 
     def decisive(self, metric_name: str, score_key: str) -> dict[str, Any]:
         """Return what decides the numbers, as JSON: a job continues only under an equal command."""
-        stat = (self.data / (self.split or "") / "state.json" if self.data.is_dir() else self.data).stat()
+        files = [self.data]
+        if self.data.is_dir():
+            files = parquet_files(self.data) or [self.data / (self.split or "") / "state.json"]
+        stats = [path.stat() for path in files]
         options = {name: value for name, value in vars(self).items() if name not in _WITHOUT_EFFECT}
         return {
             **options,
             "data": str(self.data),
-            "size": stat.st_size,
-            "modified": stat.st_mtime_ns,
+            "size": sum(stat.st_size for stat in stats),
+            "modified": max(stat.st_mtime_ns for stat in stats),
             "metric": metric_name,
             "score_key": score_key,
         }
@@ -132,7 +135,8 @@ def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> N
     parser.add_argument(
         "data",
         type=parse_path,
-        help=".jsonl, .json or .csv, also .gz or .zst, .parquet, or a folder of `datasets`; a path, or a URL of fsspec",
+        help=".jsonl, .json or .csv, also .gz or .zst, .parquet, or a folder of `datasets` or of Parquet files; a path "
+        "or a URL of fsspec",
     )
     parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
     groups = parser.add_mutually_exclusive_group()
