@@ -3,8 +3,10 @@
 Nothing here imports torch, so that the process that reads for a cluster starts fast.
 """
 
+import gc
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from text_metrics.commands.jobs.grouping import Reader, Unit
@@ -19,17 +21,31 @@ _OF_SET = re.compile(r"^its set, rows \d+ to \d+, cannot be scored: ")
 
 def batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:
     """Batch units; a batch is complete once it holds `n_texts` texts."""
-    batch: list[Unit] = []
-    size = 0
-    for unit in units:
-        batch.append(unit)
-        # A unit of bad rows counts too, because these are kept in memory.
-        size += len(unit.texts) or 1
-        if size >= n_texts:
-            yield batch
-            batch, size = [], 0
-    if batch:
+    while True:
+        batch: list[Unit] = []
+        size = 0
+        # Units have no cycles; the garbage collector would visit all units of a batch again and again.
+        with _collecting_nothing():
+            for unit in units:
+                batch.append(unit)
+                # A unit of bad rows counts too, because these are kept in memory.
+                size += len(unit.texts) or 1
+                if size >= n_texts:
+                    break
+        if not batch:
+            return
         yield batch
+
+
+@contextmanager
+def _collecting_nothing() -> Iterator[None]:
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 # A batch of units, and how far the file was read, in the units of `Source.total`.
