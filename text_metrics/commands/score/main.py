@@ -16,9 +16,9 @@ of a key must be next to each other: all keys are read first, and a file that is
 compared as texts: 1 and "1" are one. gruen scores each text; the texts of a set are then taken together in the
 interval. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the extension of --out; the
 columns of rows that make a set become lists. Other results with a value for each set or text, such as contributions,
-become columns as well. In JSON lines and CSV, binary data is base64. An --out that ends in a slash, or is the folder of an
-earlier run, is a folder of Parquet files with the same rows, in the order of their names. It is there once all of them
-are complete, and a folder that no job made is never replaced.
+become columns as well. In JSON lines and CSV, binary data is base64. An --out that ends in a slash, or is the folder of
+an earlier run, is a folder of Parquet files with the same rows, in the order of their names. It is there once all of
+them are complete, and a folder that no job made is never replaced.
 
 --column ARGUMENT=COLUMN takes an argument of the metric that is given for sets or texts from a column: weights,
 quality, classes, contexts, embeddings, similarity, labels and others. What is given for texts is a list in a row of a
