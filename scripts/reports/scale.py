@@ -23,6 +23,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from scripts.reports.benchmark.inputs import captions
 from scripts.reports.benchmark.measure import machine
 from scripts.reports.benchmark.report import number
@@ -41,6 +43,7 @@ LAYOUTS = {"a text in a row, --set-size 4": ["--set-size", str(SET)], "four text
 OUTPUTS = {"a file": "scores.parquet", "a folder": "scores/"}
 # Turns of the steps of reading, of which the median is taken.
 TURNS = 5
+SAMPLE_SECONDS = 0.1
 
 
 class Spent(NamedTuple):
@@ -50,19 +53,15 @@ class Spent(NamedTuple):
     command: float
     cluster: float
 
-    def since(self, start: "Spent") -> "Spent":
-        """Return the time since another reading."""
-        return Spent(*(end - begin for begin, end in zip(start, self, strict=True)))
 
-    @classmethod
-    def now(cls) -> "Spent":
-        """Read all clocks, in the process of the command; all other processes that its parent has started are Ray's."""
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        return cls(time.perf_counter(), usage.ru_utime + usage.ru_stime, _spent_below(os.getppid(), but=os.getpid()))
+def command_clocks() -> tuple[float, float]:
+    """Read the clock, and the processor time of this process."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return time.perf_counter(), usage.ru_utime + usage.ru_stime
 
 
-def _spent_below(root: int, but: int) -> float:
-    """Add up the processor seconds of the processes below one, with those that they waited for, but for one branch."""
+def _seconds_below(root: int, but: int | None) -> dict[int, float]:
+    """Read the processor seconds of the processes below one, but for those of one branch."""
     parents, seconds = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -70,32 +69,32 @@ def _spent_below(root: int, but: int) -> float:
         except OSError:
             continue
         parents[int(folder.name)] = int(fields[1])
-        seconds[int(folder.name)] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        seconds[int(folder.name)] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
     def is_below(process: int) -> bool:
         while process not in (root, but) and process in parents:
             process = parents[process]
         return process == root
 
-    return sum(value for process, value in seconds.items() if process != root and is_below(process))
+    return {process: value for process, value in seconds.items() if process != root and is_below(process)}
 
 
 def run_job(words: list[str], pipe: Connection) -> None:
-    """Run the command; sends the texts scored after its first batch, and the time that they took."""
-    saved: list[tuple[int, Spent]] = []
+    """Run the command; sends the texts scored after its first batch, and the clocks after it and at the end."""
+    saved: list[tuple[int, tuple[float, float]]] = []
     append = Store.append
 
     def timed(store: Store, state: State) -> None:
         append(store, state)
         if not saved:
-            saved.append((state.n_texts, Spent.now()))
+            saved.append((state.n_texts, command_clocks()))
 
     Store.append = timed  # type: ignore[method-assign]
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         code = score.main(words)
     summary = json.loads(Path(f"{words[words.index('--out') + 1].rstrip('/')}.summary.json").read_text())
     n_first, start = saved[0]
-    pipe.send((code, summary["n_texts"] - n_first, Spent.now().since(start)))
+    pipe.send((code, summary["n_texts"] - n_first, start, command_clocks()))
 
 
 def measure_job(words: list[str]) -> tuple[int, Spent]:
@@ -105,14 +104,24 @@ def measure_job(words: list[str]) -> tuple[int, Spent]:
     process = context.Process(target=run_job, args=(words, other_end))
     process.start()
     other_end.close()
+    # The processes of Ray's workers end before the command: what they have spent is read as it grows.
+    last: dict[int, float] = {}
+    totals: list[tuple[float, float]] = []
+    while True:
+        last |= _seconds_below(os.getpid(), but=process.pid)
+        totals.append((time.perf_counter(), sum(last.values())))
+        if pipe.poll(SAMPLE_SECONDS):
+            break
     try:
-        code, n_texts, spent = pipe.recv()
+        code, n_texts, start, end = pipe.recv()
     except EOFError:
         raise RuntimeError(f"the command ended early: {' '.join(words)}") from None
     process.join()
     if code:
         raise RuntimeError(f"the command ended with code {code}: {' '.join(words)}")
-    return n_texts, spent
+    clock, spent = np.array(totals).T
+    before, after = np.interp([start[0], end[0]], clock, spent).tolist()
+    return n_texts, Spent(end[0] - start[0], end[1] - start[1], after - before)
 
 
 def write_texts(path: Path, n: int, layout: list[str]) -> list[str]:
@@ -151,9 +160,9 @@ def score_table(n: int, workers: list[int], folder: Path) -> list[str]:
             for engine, words in engines.items():
                 for output, name in OUTPUTS.items():
                     n_texts, spent = measure_job([*job, *words, "--out", f"{folder}/{name}", "--restart"])
-                    rates = [n_texts / seconds if seconds > 0.005 * spent.clock else None for seconds in spent]
+                    rates = [n_texts / spent.clock, n_texts / spent.command]
                     shares = [f"{seconds / spent.clock:.2f}" for seconds in spent[1:]]
-                    rows.append([layout, engine, output, *map(_rate, rates[:2]), *shares])
+                    rows.append([layout, engine, output, *map(_rate, rates), *shares])
                     print(rows[-1], file=sys.stderr, flush=True)
     header = ["rows", "engine", "`--out`", "texts/s", "texts per second of processor time of the command"]
     header += ["cores of the command", "cores of Ray and the workers"]
@@ -196,8 +205,8 @@ def _processor_seconds(run: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def _rate(value: float | None) -> str:
-    return "" if value is None else number(float(f"{value:.2g}"))
+def _rate(value: float) -> str:
+    return number(float(f"{value:.2g}"))
 
 
 def about_machine(n: int) -> str:

@@ -15,6 +15,9 @@ import pyarrow.parquet as pq
 
 from text_metrics.commands.shared.files import written_whole
 
+# In the schema of a Parquet file, so that no folder is replaced but one that a job made.
+MADE_BY = {b"made_by": b"text-metrics"}
+
 
 class RowFiles(NamedTuple):
     """Files with the rows of batches, in a folder that all processes of a job see; plain data that can be sent.
@@ -32,7 +35,7 @@ class RowFiles(NamedTuple):
         """
         with written_by_any(self.path(end)) as temporary:
             if self.schema is not None:
-                pq.write_table(pa.Table.from_pylist(rows, schema=self.schema), temporary)
+                pq.write_table(pa.Table.from_pylist(rows, schema=self.schema.with_metadata(MADE_BY)), temporary)
                 return ""
             lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
             temporary.write_text("".join(lines), encoding="utf-8")

@@ -15,15 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.jobs.row_files import RowFiles, join_types, written_by_any
+from text_metrics.commands.jobs.row_files import MADE_BY, RowFiles, join_types, written_by_any
 from text_metrics.commands.jobs.store import State, Store
 from text_metrics.commands.shared.files import to_plain, written_whole
 from text_metrics.commands.shared.outputs import Folder
 
 _PART = re.compile(r"part-\d{8}\.parquet")
-# In the schema of a part, so that no folder is replaced but one that a job made.
-_MADE_BY = {b"made_by": b"text-metrics"}
-
 # As `Engine.map`: maps over items the function that the second argument returns.
 Map = Callable[[Callable[[], Iterator[Any]], Callable[[], Callable[[Any], Any]]], Iterator[Any]]
 
@@ -90,7 +87,9 @@ def _write_parts(store: Store, ends: list[int], schema: pa.Schema, path: Folder,
     new.mkdir()
     parts = [(end, new / f"part-{i:08d}.parquet") for i, end in enumerate(ends)]
     files = store.rows._replace(folder=store.rows.folder.resolve())
-    for _ in map_parts(partial(iter, parts), partial(_open_parts, files, schema.with_metadata(_MADE_BY))):
+    # Files of a known schema are parts already.
+    map_all = map_parts if files.schema is None else map_here
+    for _ in map_all(partial(iter, parts), partial(_open_parts, files, schema.with_metadata(MADE_BY))):
         pass
     for left in new.glob("*.tmp"):
         left.unlink()
@@ -103,11 +102,21 @@ def _write_parts(store: Store, ends: list[int], schema: pa.Schema, path: Folder,
 def _open_parts(rows: RowFiles, schema: pa.Schema) -> Callable[[tuple[int, Path]], list[Path]]:
     def write(part: tuple[int, Path]) -> list[Path]:
         end, path = part
+        if rows.schema is not None:
+            _link(rows.path(end), path)
+            return [path]
         with written_by_any(path) as temporary:
             pq.write_table(rows.table(end, schema), temporary)
         return [path]
 
     return write
+
+
+def _link(file: Path, path: Path) -> None:
+    try:
+        os.link(file, path)
+    except OSError:  # Not every file system has links.
+        shutil.copyfile(file, path)
 
 
 def check_folder(path: Path) -> None:
@@ -132,7 +141,7 @@ def check_folder(path: Path) -> None:
 
 def _is_made(path: Path) -> bool:
     try:
-        return _MADE_BY.items() <= (pq.read_schema(path).metadata or {}).items()
+        return MADE_BY.items() <= (pq.read_schema(path).metadata or {}).items()
     except pa.ArrowException:
         return False
 
