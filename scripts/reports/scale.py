@@ -17,7 +17,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -89,7 +89,7 @@ def run_job(words: list[str], pipe: Connection) -> None:
         if not saved:
             saved.append((state.n_texts, command_clocks()))
 
-    Store.append = timed  # type: ignore[method-assign]
+    Store.append = timed  # type: ignore[method-assign, assignment]
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         code = score.main(words)
     summary = json.loads(Path(f"{words[words.index('--out') + 1].rstrip('/')}.summary.json").read_text())
@@ -127,9 +127,8 @@ def measure_job(words: list[str]) -> tuple[int, Spent]:
 def write_texts(path: Path, n: int, layout: list[str]) -> list[str]:
     """Write n captions as JSON Lines; returns the words of the command that scores them."""
     texts = captions(n)
-    values = [{"id": i, "text": text} for i, text in enumerate(texts)]
-    if not layout:
-        values = [{"id": i, "text": texts[i : i + SET]} for i in range(0, n, SET)]  # type: ignore[dict-item]
+    in_rows: Sequence[object] = texts if layout else [texts[i : i + SET] for i in range(0, n, SET)]
+    values = [{"id": i, "text": text} for i, text in enumerate(in_rows)]
     path.write_text("".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values), encoding="utf-8")
     return [str(path), "--metric", "self_bleu", "--text-key", "text", "--quiet", *layout]
 
