@@ -303,9 +303,9 @@ def test_a_resumed_job_gives_the_same(tmp_path, monkeypatch):
     assert score.main(words["whole"]) == 0
     append, n_kept = Store.append, []
 
-    def interrupted(store, rows, state):
-        append(store, rows, state)
-        n_kept.append(len(rows))
+    def interrupted(store, state):
+        append(store, state)
+        n_kept.append(state.n_rows)
         if len(n_kept) == 3:
             raise KeyboardInterrupt
 

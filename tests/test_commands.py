@@ -323,7 +323,11 @@ def test_a_card_without_markers_is_named(run, monkeypatch):
 
 def test_every_command_that_reads_files_of_the_user_is_here():
     """A new command is added to the tables above, or to these, which read only files of the repository."""
-    own = {"demo", *(f"reports.{name}" for name in ("toy_policy", "intervals", "evidence", "systems")), *OWN_TOOLS}
+    own = {
+        "demo",
+        *(f"reports.{name}" for name in ("toy_policy", "intervals", "evidence", "systems", "scale")),
+        *OWN_TOOLS,
+    }
     own.add("training.choose_question")
     tested = {name.split(",")[0] for name in COMMANDS} | {words[0] for words, *_ in FOLDERS}
     tested |= {"tooling.fill_evidence", "reports.gruen"}

@@ -334,6 +334,7 @@ def test_every_option_that_is_a_path_is_in_the_tables():
         ("reports.toy_policy", "--plot"),  # reads nothing
         ("reports.systems", "--out"),  # checked by text-metrics report
         ("reports.intervals", "--write"),
+        ("reports.scale", "--write"),
         ("reports.benchmark", "--pictures"),
         ("tooling.build_space", "--to"),
         ("tooling.push_space", "--build"),
@@ -362,7 +363,7 @@ def is_path_option(node):
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"):
         return False
     kinds = [word.value.id for word in node.keywords if word.arg == "type" and isinstance(word.value, ast.Name)]
-    return kinds in (["Path"], ["drawn"], ["kind"])
+    return kinds in (["Path"], ["parse_output"], ["drawn"], ["kind"])
 
 
 # Disks that are full.

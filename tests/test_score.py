@@ -468,9 +468,9 @@ def test_a_kill_at_every_file_loses_nothing(killed_data, before):
         run_and_die(command(data, size=30), 2, before)
         assert score.main(command(data, size=30)) == score.EXIT_BAD_ROWS
         assert outputs(data.parent) == expected
-        # Every third file only, because each process imports all libraries again.
-        at += 3
-    # Six batches, the rows and the bad rows.
+        # Every fifth file only, because each process imports all libraries again.
+        at += 5
+    # The rows and the state of each of six batches, all rows, and the bad rows.
     assert at > 8
 
 

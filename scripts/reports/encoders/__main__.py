@@ -4,12 +4,14 @@
     python -m scripts.reports.encoders agreement                         print how often they agree with judges
     python -m scripts.reports.encoders time --write docs/encoders.md     put the table between its markers, too
     python -m scripts.reports.encoders time --only default model2vec     some encoders
+    python -m scripts.reports.encoders peak --write docs/scale.md        the default against its multiplications alone
 
 The encoders are those of docs/encoders.md, made from the bundled model. They take turns in one process, each in one
 thread: `make encoders` sets the environment for it. Time is processor time, which varies less on a busy machine than
 time on the clock. The captions and the judged pairs are those under $METRICS_TEST_DATA.
 """
 
+import argparse
 import sys
 import tempfile
 import time
@@ -23,6 +25,7 @@ import torch
 
 from scripts.arguments import data_folder
 from scripts.reports.benchmark.measure import machine
+from scripts.reports.encoders.peak import peak_table
 from scripts.reports.encoders.recipes import ENCODERS
 from text_metrics import load
 from text_metrics.commands.meta_eval.agreement import balanced_accuracy, compare
@@ -183,7 +186,7 @@ def make(names: Sequence[str], scratch: Path) -> tuple[dict[str, Any], dict[str,
 def main() -> int:
     """Run the command."""
     parser = make_parser(__doc__)
-    parser.add_argument("table", choices=("time", "agreement"))
+    parser.add_argument("table", choices=("time", "agreement", "peak"))
     parser.add_argument("--only", nargs="+", choices=ENCODERS, default=list(ENCODERS), help="compare these encoders")
     parser.add_argument("--sizes", nargs="+", type=int, default=[4_000, 20_000], metavar="N", help="captions to time")
     parser.add_argument("--rounds", nargs="+", type=int, default=[5, 2], metavar="N", help="turns at each size")
@@ -195,12 +198,19 @@ def main() -> int:
     data = data_folder(parser)
     check_outputs([data], [arguments.write])
     captions = read_text_lines(data / "text" / "coco_captions_20k.txt")
+    if arguments.table == "peak":
+        lines = [*peak_table(captions[: arguments.sizes[0]], arguments.rounds[0]), "", about_machine()]
+        return _end(lines, arguments)
     with tempfile.TemporaryDirectory() as scratch:
         models, made = make(list(dict.fromkeys(["default", *arguments.only])), Path(scratch))
         if arguments.table == "time":
             lines = time_table(models, made, captions, dict(zip(arguments.sizes, arguments.rounds, strict=True)))
         else:
             lines = agreement_table(models, captions, data / "diversity_pairs")
+    return _end(lines, arguments)
+
+
+def _end(lines: list[str], arguments: argparse.Namespace) -> int:
     written = "\n".join(lines) + "\n"
     print(written)
     if arguments.write:

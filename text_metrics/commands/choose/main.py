@@ -18,7 +18,8 @@ A summary goes to stdout and to <out>.summary.json: the numbers of groups, texts
 that lack a row (n_incomplete), and the mean over groups of that score for the chosen texts (chosen_score) and for the
 same number of texts drawn at random (random_score).
 
-Finished batches of groups are saved in <out>.parts, one file each. After a kill, the same command continues from there.
+Finished batches of groups are saved in <out>.parts, two files each. After a kill, the same command continues from
+there.
 A row that cannot be read, or has no quality, is named on stderr, and set aside in <out>.bad.jsonl. Its group is chosen
 from without it, and is counted in n_incomplete, as is a last group of --set-size that is too small; --drop-incomplete
 leaves such groups out, and counts their other rows in n_dropped. Exit codes are those of `text-metrics score`; 3 also
@@ -26,6 +27,7 @@ if groups lack a row, without --drop-incomplete.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from text_metrics.commands.choose.chooser import Chooser, add_up, read_groups, summary_of
 from text_metrics.commands.choose.command import ChooseCommand, parse_command
@@ -53,7 +55,9 @@ def run(command: ChooseCommand) -> int:
         for batch in watch(reading, source, batches, "choose", state):
             rows = [row for chosen in batch.scores for row in chosen]
             state = state.after(batch, add_up(state.merged, batch.result))
-            store.append(rows, state)
+            if rows:
+                state = replace(state, n_rows=len(rows), types=store.rows.save(batch.end, rows))
+            store.append(state)
     except NothingGoodError:
         store.remove()
         raise

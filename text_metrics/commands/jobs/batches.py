@@ -3,13 +3,16 @@
 Nothing here imports torch, so that the process that reads for a cluster starts fast.
 """
 
+import gc
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.options import Command
 from text_metrics.commands.jobs.pieces import WHOLE, Piece
+from text_metrics.commands.jobs.row_files import RowFiles
 from text_metrics.commands.jobs.rows import Row, Source, show_values
 from text_metrics.commands.shared.columns import Column
 
@@ -18,17 +21,31 @@ _OF_SET = re.compile(r"^its set, rows \d+ to \d+, cannot be scored: ")
 
 def batches(units: Iterator[Unit], n_texts: int) -> Iterator[list[Unit]]:
     """Batch units; a batch is complete once it holds `n_texts` texts."""
-    batch: list[Unit] = []
-    size = 0
-    for unit in units:
-        batch.append(unit)
-        # A unit of bad rows counts too, because these are kept in memory.
-        size += len(unit.texts) or 1
-        if size >= n_texts:
-            yield batch
-            batch, size = [], 0
-    if batch:
+    while True:
+        batch: list[Unit] = []
+        size = 0
+        # Units have no cycles; the garbage collector would visit all units of a batch again and again.
+        with _collecting_nothing():
+            for unit in units:
+                batch.append(unit)
+                # A unit of bad rows counts too, because these are kept in memory.
+                size += len(unit.texts) or 1
+                if size >= n_texts:
+                    break
+        if not batch:
+            return
         yield batch
+
+
+@contextmanager
+def _collecting_nothing() -> Iterator[None]:
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 # A batch of units, and how far the file was read, in the units of `Source.total`.
@@ -43,6 +60,7 @@ class Job(NamedTuple):
     reference : with --one-set, people's answers
     start : how many rows of the file were read before
     in_pieces : whether each process reads pieces of the file; otherwise, one process reads for all
+    rows : where each process writes rows; None if they are sent to the command
     """
 
     command: Command
@@ -51,6 +69,7 @@ class Job(NamedTuple):
     reference: Any = None
     start: int = 0
     in_pieces: bool = False
+    rows: RowFiles | None = None
 
 
 def read_items(job: Job) -> Iterator[Piece | Reading]:
@@ -89,7 +108,7 @@ def _reader(job: Job, source: Source) -> Callable[[Piece], Iterator[Reading]]:
 class Batch(NamedTuple):
     """Units that were scored together.
 
-    result : of all units; None where there is none that can be scored
+    result : of all units, or what the command needs of it; None where there is no unit that can be scored
     bad : what was set aside: the number of the row, the error, and the line
     end : how many rows of the file were read up to here
     n_texts : texts of the units
@@ -100,7 +119,7 @@ class Batch(NamedTuple):
 
     units: list[Unit]
     scores: list[Any]
-    result: dict[str, Any] | None
+    result: Any
     bad: list[tuple[int, str, str]]
     end: int
     n_texts: int

@@ -48,6 +48,10 @@ class Unit(NamedTuple):
     end: int
 
 
+# Makes a unit of a tuple of all fields: much faster than the constructor, which is Python code.
+_new_unit: Callable[[tuple[Any, ...]], Unit] = partial(tuple.__new__, Unit)
+
+
 class _Member(NamedTuple):
     """A row that was checked: `row.error` is empty if it is good; `end` is how many rows were read up to it.
 
@@ -101,25 +105,40 @@ class Reader:
 
     def units(self, rows: Iterator[Row], start: int) -> Iterator[Unit]:
         """Join rows to units, in order; each row that was read belongs to a unit, as good or as bad."""
-        members = self._checked(rows, start)
+        if not self.grouped:
+            return self._of_rows(rows, start)
+        members = (self._check(row, end) for end, row in enumerate(rows, start + 1))
         if self.group_key is not None:
             return self._keyed_sets(members, self.group_key)
         if self.set_size is not None:
             return self._counted_sets(members, self.set_size)
-        return self._one_set(members) if self.grouped else map(self._single, members)
+        return self._one_set(members)
 
-    def _checked(self, rows: Iterator[Row], start: int) -> Iterator[_Member]:
+    def _of_rows(self, rows: Iterator[Row], start: int) -> Iterator[Unit]:
+        """Make a unit of each row."""
+        key = self.text_key
+        # Without other columns, a text of a metric of texts needs no other checks than these.
+        is_plain = self.items == TEXTS and not self._has_columns and self.reference_key is None
         for end, row in enumerate(rows, start + 1):
-            texts: list[str] = []
-            values: dict[str, list[Any]] = {}
-            if row.values is not None:
-                try:
-                    texts = self._texts(row.values)
-                    if self._has_columns:
-                        values = self._values(row.values, texts)
-                except ValueError as error:
-                    row = row._replace(error=str(error))
-            yield _Member(row, texts, values, end)
+            number, values, *_ = row
+            if is_plain and values is not None:
+                text = values.get(key)
+                if type(text) is str and text.isascii():
+                    yield _new_unit(([values], [text], None, {}, True, [number], (), (), 0, False, end))
+                    continue
+            yield self._single(self._check(row, end))
+
+    def _check(self, row: Row, end: int) -> _Member:
+        texts: list[str] = []
+        values: dict[str, list[Any]] = {}
+        if row.values is not None:
+            try:
+                texts = self._texts(row.values)
+                if self._has_columns:
+                    values = self._values(row.values, texts)
+            except ValueError as error:
+                row = row._replace(error=str(error))
+        return _Member(row, texts, values, end)
 
     def _single(self, member: _Member) -> Unit:
         if _is_good(member):

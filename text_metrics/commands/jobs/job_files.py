@@ -12,9 +12,9 @@ from text_metrics.commands.jobs.keys import check_adjacent
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State, Store
-from text_metrics.commands.jobs.tables import write_bad
+from text_metrics.commands.jobs.tables import check_folder, write_bad
 from text_metrics.commands.shared.files import written_whole
-from text_metrics.commands.shared.outputs import check_outputs
+from text_metrics.commands.shared.outputs import Folder, check_outputs
 from text_metrics.commands.shared.settings import cache_of, paths_of
 
 
@@ -23,7 +23,7 @@ class Files:
 
     Parameters
     ----------
-    out : the output
+    out : the output, a file or a `Folder`
     summary : the summary; beside the output if None
     decisive : what decides the numbers, as JSON: a job continues only under an equal command
     command : what is read
@@ -31,7 +31,7 @@ class Files:
     Raises
     ------
     UsageError
-        If one of them is read.
+        If one of them is read, or the output is a folder that no job made.
     """
 
     def __init__(self, out: Path, summary: Path | None, decisive: Mapping[str, Any], command: Command) -> None:
@@ -40,11 +40,15 @@ class Files:
         self._bad = out.with_name(f"{out.name}.bad.jsonl")
         self._parts = out.with_name(f"{out.name}.parts")
         reads: list[str | Path] = [command.data, *paths_of({**command.settings, "metric": command.metric})]
+        folders: list[Path] = [self._parts, Store.done(self._parts)]
+        if isinstance(out, Folder):
+            folders.append(out)
         writes = [*dict.fromkeys((out, self._summary)), self._bad, cache_of(command.settings)]
         try:
-            check_outputs(reads, writes, (self._parts, Store.done(self._parts)))
+            check_outputs(reads, writes, folders)
         except ValueError as error:
             raise UsageError(str(error)) from None
+        check_folder(out)
 
     def finished(self, restart: bool) -> dict[str, Any] | None:
         """Read the summary of a job that is done; None if there is work to do.
@@ -63,7 +67,8 @@ class Files:
             # Opened first, because another process may hold it.
             Store(self._parts, None).remove()
             self._summary.unlink(missing_ok=True)
-        if restart or not self.out.exists() or self._parts.exists():
+        is_empty = isinstance(self.out, Folder) and self.out.exists() and not any(self.out.iterdir())
+        if restart or is_empty or not self.out.exists() or self._parts.exists():
             return None
         try:
             summary = json.loads(self._summary.read_text(encoding="utf-8"))

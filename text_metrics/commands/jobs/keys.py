@@ -17,6 +17,7 @@ from tqdm import tqdm
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.rows import Row, Source
 from text_metrics.commands.shared.files import decompressed_name
+from text_metrics.commands.shared.remote import parquet_files
 
 # Number of runs at which repeated keys are first looked for, and then each time it has doubled.
 _FIRST_LOOK = 2**16
@@ -98,6 +99,10 @@ def _sorting_code(source: Source, name: str) -> str:
     plain = decompressed_name(source.path)
     path, ending = str(source.path), plain.suffix.lower()
     new = str(plain.with_name(f"{plain.stem}.sorted{ending}"))
+    if parquet_files(source.path):
+        parts = f"sorted(map(str, pathlib.Path({path!r}).glob('*.parquet')))"
+        read = f"import datasets, pathlib; datasets.Dataset.from_parquet({parts})"
+        return f"{read}.sort({name!r}).to_parquet({f'{path}.sorted.parquet'!r})"
     if source.path.is_dir():
         split = "" if source.split is None else f"[{source.split!r}]"
         return f"import datasets; datasets.load_from_disk({path!r}){split}.sort({name!r}).save_to_disk({new!r})"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.shared.remote import Remote, parse_path
+from text_metrics.commands.shared.outputs import Folder, parse_output
+from text_metrics.commands.shared.remote import Remote, parquet_files, parse_path
 from text_metrics.metrics._core.core_results import confidence_level
 
 # What changes neither a score nor which rows it is for: a job continues whatever these are.
@@ -77,11 +78,13 @@ class Command:
                 raise UsageError(f"--{name} requires --engine ray.")
 
     def output(self, metric_name: str) -> Path:
-        """Return the file that is written last."""
+        """Return the file, or the folder, that is written last."""
         if self.out is None and isinstance(self.data, Remote):
             raise UsageError(f"--out is needed: {self.data} is not in a folder of this machine.")
         endings = (".json",) if self.one_set else (".parquet", ".jsonl", ".csv")
         out = self.out or self.data.with_name(f"{self.data.name}.{metric_name}{endings[0]}")
+        if isinstance(out, Folder) and not self.one_set:
+            return out
         if out.suffix not in endings:
             expected = ".json with --one-set" if self.one_set else ".parquet, .jsonl or .csv"
             raise UsageError(f"--out must end in {expected}. Got {out}.")
@@ -89,13 +92,16 @@ class Command:
 
     def decisive(self, metric_name: str, score_key: str) -> dict[str, Any]:
         """Return what decides the numbers, as JSON: a job continues only under an equal command."""
-        stat = (self.data / (self.split or "") / "state.json" if self.data.is_dir() else self.data).stat()
+        files = [self.data]
+        if self.data.is_dir():
+            files = parquet_files(self.data) or [self.data / (self.split or "") / "state.json"]
+        stats = [path.stat() for path in files]
         options = {name: value for name, value in vars(self).items() if name not in _WITHOUT_EFFECT}
         return {
             **options,
             "data": str(self.data),
-            "size": stat.st_size,
-            "modified": stat.st_mtime_ns,
+            "size": sum(stat.st_size for stat in stats),
+            "modified": max(stat.st_mtime_ns for stat in stats),
             "metric": metric_name,
             "score_key": score_key,
         }
@@ -129,7 +135,8 @@ def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> N
     parser.add_argument(
         "data",
         type=parse_path,
-        help=".jsonl, .json or .csv, also .gz or .zst, .parquet, or a folder of `datasets`; a path, or a URL of fsspec",
+        help=".jsonl, .json or .csv, also .gz or .zst, .parquet, or a folder of `datasets` or of Parquet files; a path "
+        "or a URL of fsspec",
     )
     parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
     groups = parser.add_mutually_exclusive_group()
@@ -139,7 +146,11 @@ def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> N
     groups.add_argument("--set-size", type=int, help=f"this many consecutive rows make a {group}")
     groups.add_argument("--one-set", action="store_true", help=f"all rows of the file make one {group}")
     parser.add_argument("--split", help="of a folder of `datasets`")
-    parser.add_argument("--out", type=Path, help=f".parquet, .jsonl or .csv; by default <data>.{result}.parquet")
+    parser.add_argument(
+        "--out",
+        type=parse_output,
+        help=f".parquet, .jsonl or .csv, or folder/ for a folder of Parquet files; by default <data>.{result}.parquet",
+    )
     parser.add_argument("--batch-size", type=int, default=4096, help="texts processed and saved at a time")
     parser.add_argument(
         "--drop-incomplete",

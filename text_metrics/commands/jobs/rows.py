@@ -8,6 +8,9 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +29,7 @@ from text_metrics.commands.shared.files import (
     read_json,
     to_plain,
 )
-from text_metrics.commands.shared.remote import Remote
+from text_metrics.commands.shared.remote import Remote, parquet_files
 from text_metrics.metrics._core.core_numbers import describe
 
 # Rows of a table read at a time.
@@ -61,6 +64,10 @@ class Row(NamedTuple):
         return self.values is None and not self.error
 
 
+# Makes a row of a tuple of all fields: much faster than the constructor, which is Python code.
+_new_row: Callable[[tuple[Any, ...]], Row] = partial(tuple.__new__, Row)
+
+
 class Source:
     """A file that is read row by row, from a given row.
 
@@ -82,6 +89,9 @@ class Source:
     schema: pa.Schema | None = None
     total: int | None
     _group_ends: Sequence[int] = ()
+    # The file of each row group, and its index there.
+    _groups: Sequence[tuple[Path, int]] = ()
+    _opened: tuple[Path, pq.ParquetFile] | None = None
 
     def __init__(self, path: Path, split: str | None, any_value: bool = False) -> None:
         self.path, self.split, self.done, self._any_value = path, split, 0, any_value
@@ -90,6 +100,9 @@ class Source:
             raise UsageError(f"{path} does not exist.")
         kind = "folder" if path.is_dir() else decompressed_name(path).suffix.lower()
         is_compressed = decompressed_name(path) != path
+        tables = [path] if kind == ".parquet" else parquet_files(path) if kind == "folder" else []
+        if kind == "folder" and tables:
+            kind = ".parquet"
         start = _start(path) if kind in _TEXT else b""
         # One array may span lines; else each line is a row.
         self.is_array = kind == ".json" and start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
@@ -104,7 +117,7 @@ class Source:
         if kind not in readers:
             raise UsageError(
                 f"{path} must be .jsonl, .ndjson, .json or .csv, also with .gz or .zst, .parquet or a folder of "
-                f"`datasets`. Got {kind!r}."
+                f"`datasets` or of Parquet files. Got {kind!r}."
             )
         if kind == ".parquet" and is_compressed:
             raise UsageError(f"{path}: a Parquet file has compression of its own: decompress it first.")
@@ -114,18 +127,32 @@ class Source:
         has_lines = self._read == self._json_rows and not is_compressed and not has_old_ends(start)
         self.is_divisible = has_lines or kind in (".parquet", "folder")
         if kind == ".parquet":
-            with _named(path, "is not a Parquet file, or is damaged"):
-                self._parquet = pq.ParquetFile(path.open("rb") if isinstance(path, Remote) else path)
-            metadata = self._parquet.metadata
-            self.schema, self.total, self.unit = self._parquet.schema_arrow, metadata.num_rows, "row"
-            sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-            self._group_ends = np.cumsum(sizes, dtype=int).tolist()
+            self._find_groups(tables)
+            self.total, self.unit = self._group_ends[-1] if self._group_ends else 0, "row"
         elif kind == "folder":
             self._dataset = _open_dataset(path, split)
             self.schema, self.total, self.unit = self._dataset.features.arrow_schema, len(self._dataset), "row"
         else:
             self.total, self.unit = None if is_compressed else path.stat().st_size, "B"
             self.delimiter = _delimiter(start.splitlines()[0] if start else b"")
+
+    def _find_groups(self, tables: list[Path]) -> None:
+        sizes, groups = [], []
+        for path in tables:
+            with _named(path, "is not a Parquet file, or is damaged"):
+                file = self._open_table(path)
+            schema, n_groups = file.schema_arrow, file.metadata.num_row_groups
+            self.schema = schema if self.schema is None else self.schema
+            if not schema.equals(self.schema):
+                raise UsageError(f"{path} has other columns, or of other types, than {tables[0]}.")
+            sizes += [file.metadata.row_group(i).num_rows for i in range(n_groups)]
+            groups += [(path, i) for i in range(n_groups)]
+        self._groups, self._group_ends = groups, np.cumsum(sizes, dtype=int).tolist()
+
+    def _open_table(self, path: Path) -> pq.ParquetFile:
+        if self._opened is None or self._opened[0] != path:
+            self._opened = path, pq.ParquetFile(path.open("rb") if isinstance(path, Remote) else path)
+        return self._opened[1]
 
     def check_columns(self, *keys: str | None) -> None:
         """Raise a UsageError for a key that a table does not have."""
@@ -185,7 +212,7 @@ class Source:
 
     def _row(self, number: int, values: Any, raw: bytes | str) -> Row:
         if isinstance(values, dict) or (self._any_value and values is not None):
-            return Row(number, values, "", "")
+            return _new_row((number, values, "", "", 1))
         expected = "must not be null" if self._any_value else "must be a JSON object"
         return Row(number, None, f"{expected}. Got {describe(values)}", _show(raw))
 
@@ -236,9 +263,15 @@ class Source:
     def _parquet_rows(self, piece: Piece, start: int) -> Iterator[Row]:
         start = max(start, piece.first)
         first_group, last_group = np.searchsorted(self._group_ends, [start, self._end(piece) - 1], "right").tolist()
-        groups = range(first_group, last_group + 1)
-        first = self._group_ends[groups[0] - 1] if groups and groups[0] else 0
-        tables = self._parquet.iter_batches(batch_size=_ROWS, row_groups=groups, columns=self._columns)
+        groups = groupby(self._groups[first_group : last_group + 1], itemgetter(0))
+        first = self._group_ends[first_group - 1] if first_group else 0
+        tables = (
+            table
+            for path, of_file in groups
+            for table in self._open_table(path).iter_batches(
+                batch_size=_ROWS, row_groups=[i for _, i in of_file], columns=self._columns
+            )
+        )
         yield from self._table_rows(tables, first, start, self._end(piece))
 
     def _dataset_rows(self, piece: Piece, start: int) -> Iterator[Row]:
@@ -262,7 +295,7 @@ class Source:
             before, first = max(first, start), first + len(table)
             for number, values in enumerate(rows, before + 1):
                 self.done = number
-                yield Row(number, values, "", "")
+                yield _new_row((number, values, "", "", 1))
 
 
 def read_rows(source: Source) -> list[tuple[str, Any]]:

@@ -1,18 +1,18 @@
-"""What a job has done so far, kept on disk such that a kill at any moment loses nothing and repeats nothing."""
+"""How far a job is, kept on disk such that a kill at any moment loses nothing and repeats nothing."""
 
 import fcntl
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from text_metrics.commands.jobs.batches import Batch
 from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.row_files import RowFiles
 from text_metrics.commands.shared.files import written_whole
 
 
@@ -27,6 +27,9 @@ class State:
     n_bad_first : bad rows before the first good one, without those that are set aside with their set
     merged : the state of the merged results; None before any text was scored
     bad : what was set aside since the batch before: the number of the row, the error, and the line
+    n_rows : rows of the batch that are kept
+    types : of their columns, as `RowFiles.save` returns them
+    sums : of each result whose mean has an interval, the sum and the number of the values of each row of the batch
     labels : with a column for confidence_by, the label of each row of the batch
     arrays : names of the arrays that are kept beside this batch
     """
@@ -41,11 +44,14 @@ class State:
     n_bad_first: int = 0
     merged: dict[str, Any] | None = None
     bad: Sequence[Sequence[Any]] = ()
+    n_rows: int = 0
+    types: str = ""
+    sums: Sequence[Sequence[Sequence[float]]] = ()
     labels: Sequence[Any] = ()
     arrays: Sequence[str] = ()
 
     def after(self, batch: Batch, merged: dict[str, Any] | None) -> "State":
-        """Return the state after a further batch."""
+        """Return the state after a further batch, without what is said of its rows."""
         return replace(
             self,
             position=batch.end,
@@ -57,61 +63,61 @@ class State:
             n_bad_first=self.n_bad_first + (0 if self.merged else batch.n_bad_first),
             merged=merged,
             bad=batch.bad,
+            n_rows=0,
+            types="",
+            sums=(),
+            labels=(),
         )
 
 
 class Store:
-    """A folder with a file for each batch that is done: its rows, and the state of the job after it.
+    """A folder with files for each batch that is done: its rows, and the state of the job after it, written last.
 
     Each file is written atomically, so that a batch is kept whole or not at all.
 
     Parameters
     ----------
-    schema : of the rows, which are then kept as Parquet; None keeps them as JSON lines
+    schema : of the rows, as for `RowFiles`
     """
 
     def __init__(self, folder: Path, schema: pa.Schema | None) -> None:
-        self.folder, self.schema = folder, schema
+        self.folder, self.rows = folder, RowFiles(folder, schema)
         folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (folder / "lock").open("w")
+        self.lock_file = folder / "lock"
+        self._lock = self.lock_file.open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"{folder} is in use by another process.") from None
         for left in folder.glob("*.tmp"):
-            left.unlink()
+            left.unlink(missing_ok=True)
         self.parts = sorted(folder.glob("part-*"))
 
     def last_state(self) -> State | None:
         """Read the state after the last batch."""
         return self.state(-1) if self.parts else None
 
-    def append(self, rows: list[dict[str, Any]], state: State) -> None:
-        """Keep a batch and the state after it."""
+    def append(self, state: State) -> None:
+        """Keep the state after a batch, whose rows are kept already."""
         path = self.folder / f"part-{len(self.parts):08d}"
         with written_whole(path) as temporary:
-            if self.schema is None:
-                lines = [json.dumps(value, ensure_ascii=False) + "\n" for value in [asdict(state), *rows]]
-                temporary.write_text("".join(lines), encoding="utf-8")
-            else:
-                schema = self.schema.with_metadata({b"state": json.dumps(asdict(state)).encode()})
-                pq.write_table(pa.Table.from_pylist(rows, schema=schema), temporary)
+            temporary.write_text(json.dumps(vars(state), ensure_ascii=False), encoding="utf-8")
         self.parts.append(path)
 
-    def batches(self) -> Iterator[tuple[State, list[dict[str, Any]]]]:
-        """Read all batches in order: the state after each, and its rows."""
+    def states(self) -> Iterator[State]:
+        """Read the states after all batches, in order."""
         return map(self._read, self.parts)
 
     def state(self, index: int) -> State:
         """Read the state after one batch."""
-        return self._read(self.parts[index])[0]
+        return self._read(self.parts[index])
 
-    def _read(self, path: Path) -> tuple[State, list[dict[str, Any]]]:
-        if self.schema is None:
-            state, *rows = map(json.loads, path.read_text(encoding="utf-8").split("\n")[:-1])
-            return State(**state), rows
-        table = pq.read_table(path)
-        return State(**json.loads(table.schema.metadata[b"state"])), table.to_pylist()
+    @staticmethod
+    def _read(path: Path) -> State:
+        try:
+            return State(**json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            raise UsageError(f"{path} was written by another version: pass --restart, or another --out.") from None
 
     def remove(self) -> None:
         """Remove the folder; it is renamed first, so that what a kill leaves of it is not taken for all of it."""

@@ -2,52 +2,75 @@
 
 import csv
 import json
-from collections.abc import Iterator
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.row_files import MADE_BY, RowFiles, join_types, written_by_any
 from text_metrics.commands.jobs.store import State, Store
 from text_metrics.commands.shared.files import to_plain, written_whole
+from text_metrics.commands.shared.outputs import Folder
+
+_PART = re.compile(r"part-\d{8}\.parquet")
+# As `Engine.map`: maps over items the function that the second argument returns.
+Map = Callable[[Callable[[], Iterator[Any]], Callable[[], Callable[[Any], Any]]], Iterator[Any]]
 
 
-def infer_schema(batches: Iterator[list[dict[str, Any]]]) -> pa.Schema:
-    """Infer types for the columns of JSON rows; a column of mixed types is written as strings of JSON."""
-    types: dict[str, pa.DataType] = {}
-    for rows in batches:
-        for name in dict.fromkeys(name for row in rows for name in row):
-            try:
-                inferred = pa.array([row.get(name) for row in rows]).type
-                old = types.get(name, inferred)
-                pair = [pa.schema([(name, kind)]) for kind in (old, inferred)]
-                types[name] = pa.unify_schemas(pair, promote_options="permissive").field(0).type
-            except (pa.ArrowException, OverflowError):
-                types[name] = pa.string()
-    return pa.schema(list(types.items()))
+def map_here(items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
+    """Map over the items in this process."""
+    return chain.from_iterable(map(open_work(), items()))
 
 
-def write_rows(store: Store, path: Path) -> None:
-    """Write all batches to one file, batch by batch."""
+def write_rows(store: Store, path: Path, map_parts: Map = map_here) -> None:
+    """Write all batches in order: to one file, batch by batch, or each to a part of a folder.
+
+    Parameters
+    ----------
+    map_parts : to processes that see the folder
+    """
+    ends = [state.position for state in store.states() if state.n_rows]
+    schema = store.rows.schema
+    if schema is None and path.suffix != ".jsonl":
+        schema = join_types(state.types for state in store.states() if state.n_rows)
+    if isinstance(path, Folder):
+        assert schema is not None
+        _write_parts(store, ends, schema, path, map_parts)
+        return
+    rows = store.rows
     with written_whole(path) as temporary:
         if path.suffix == ".jsonl":
-            with temporary.open("w", encoding="utf-8") as file:
-                for _, rows in store.batches():
-                    file.writelines(json.dumps(row, ensure_ascii=False, default=to_plain) + "\n" for row in rows)
+            with temporary.open("wb") as file:
+                for end in ends:
+                    file.writelines(_lines(rows, end))
             return
-        schema = store.schema or infer_schema(rows for _, rows in store.batches())
+        assert schema is not None
         if path.suffix == ".csv":
             with temporary.open("w", encoding="utf-8", newline="") as file:
                 writer = csv.DictWriter(file, schema.names)
                 writer.writeheader()
-                for _, rows in store.batches():
-                    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+                for end in ends:
+                    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows.read(end))
             return
         with pq.ParquetWriter(temporary, schema) as parquet:
-            for _, rows in store.batches():
-                fitted = _fit(rows, schema) if store.schema is None else rows
-                parquet.write_table(pa.Table.from_pylist(fitted, schema))
+            for end in ends:
+                parquet.write_table(rows.table(end, schema))
+
+
+def _lines(rows: RowFiles, end: int) -> Iterator[bytes]:
+    if rows.schema is None:
+        yield rows.path(end).read_bytes()
+    else:
+        for row in rows.read(end):
+            yield json.dumps(row, ensure_ascii=False, default=to_plain).encode() + b"\n"
 
 
 def _cell(value: Any) -> Any:
@@ -56,18 +79,71 @@ def _cell(value: Any) -> Any:
     return to_plain(value) if isinstance(value, bytes) else value
 
 
-def _fit(rows: list[dict[str, Any]], schema: pa.Schema) -> list[dict[str, Any]]:
-    """Write as JSON the values that are not strings in columns of strings."""
-    texts = {field.name for field in schema if pa.types.is_string(field.type)}
-    return [
-        {
-            name: json.dumps(value, ensure_ascii=False)
-            if name in texts and value is not None and not isinstance(value, str)
-            else value
-            for name, value in row.items()
-        }
-        for row in rows
-    ]
+def _write_parts(store: Store, ends: list[int], schema: pa.Schema, path: Folder, map_parts: Map) -> None:
+    """Write each batch to a part of a new folder, which is renamed once it is complete."""
+    new, old = (store.folder.resolve() / name for name in ("new", "old"))
+    for folder in (new, old):
+        shutil.rmtree(folder, ignore_errors=True)
+    new.mkdir()
+    parts = [(end, new / f"part-{i:08d}.parquet") for i, end in enumerate(ends)]
+    files = store.rows._replace(folder=store.rows.folder.resolve())
+    # Files of a known schema are parts already.
+    map_all = map_parts if files.schema is None else map_here
+    for _ in map_all(partial(iter, parts), partial(_open_parts, files, schema.with_metadata(MADE_BY))):
+        pass
+    for left in new.glob("*.tmp"):
+        left.unlink()
+    check_folder(path)
+    if path.exists():
+        os.replace(path, old)
+    os.replace(new, path)
+
+
+def _open_parts(rows: RowFiles, schema: pa.Schema) -> Callable[[tuple[int, Path]], list[Path]]:
+    def write(part: tuple[int, Path]) -> list[Path]:
+        end, path = part
+        if rows.schema is not None:
+            _link(rows.path(end), path)
+            return [path]
+        with written_by_any(path) as temporary:
+            pq.write_table(rows.table(end, schema), temporary)
+        return [path]
+
+    return write
+
+
+def _link(file: Path, path: Path) -> None:
+    try:
+        os.link(file, path)
+    except OSError:  # Not every file system has links.
+        shutil.copyfile(file, path)
+
+
+def check_folder(path: Path) -> None:
+    """Check that a folder that is replaced is missing, empty, or was made by a job; a file is none.
+
+    Raises
+    ------
+    UsageError
+        If it is not; the message names what is in it.
+    """
+    if not isinstance(path, Folder) or not path.exists():
+        return
+    if not path.is_dir():
+        raise UsageError(f"--out {path}/ is a file, not a folder: choose another output.")
+    names = sorted(os.listdir(path))
+    other = next((name for name in names if not _PART.fullmatch(name)), None)
+    if other is None and names and not _is_made(path / names[0]):
+        other = names[0]
+    if other is not None:
+        raise UsageError(f"--out {path} is a folder that no job made, with {other!r} in it: choose another output.")
+
+
+def _is_made(path: Path) -> bool:
+    try:
+        return MADE_BY.items() <= (pq.read_schema(path).metadata or {}).items()
+    except pa.ArrowException:
+        return False
 
 
 def write_bad(store: Store, state: State, path: Path) -> None:
@@ -75,6 +151,6 @@ def write_bad(store: Store, state: State, path: Path) -> None:
     if not state.n_bad:
         path.unlink(missing_ok=True)
         return
-    lines = (dict(zip(("row", "error", "text"), row, strict=True)) for part, _ in store.batches() for row in part.bad)
+    lines = (dict(zip(("row", "error", "text"), row, strict=True)) for part in store.states() for row in part.bad)
     with written_whole(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(line) + "\n" for line in lines)

@@ -1,37 +1,132 @@
 """A score for each row, or for each set of rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from text_metrics.commands.jobs.batches import Batch, Job
+from text_metrics.commands.jobs.batches import Batch, Job, open_reader
 from text_metrics.commands.jobs.grouping import Reader
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State, Store
 from text_metrics.commands.jobs.tables import write_rows
-from text_metrics.commands.score.engine import Engine
-from text_metrics.commands.score.scoring import Scorer, open_scorer
+from text_metrics.commands.score.engine import Engine, OneProcess
+from text_metrics.commands.score.scoring import Scorer, open_metric, score_batch
 from text_metrics.commands.score.summary import summarize
-from text_metrics.metrics._core.core_results import TEXTS, ItemResult, MergedResult
+from text_metrics.commands.shared.command import describe_os_error
+from text_metrics.metrics._core.core_results import TEXTS, ItemResult, MergedResult, result_numbers
+
+
+class ScoredRows(NamedTuple):
+    """What the command needs of a batch, besides its counts.
+
+    numbers : of the result, with the signature; n_items : how many items each mean among them is over
+    rows : with their scores; None if they are in a file
+    n_rows, types, sums, labels : as in `State`
+    """
+
+    numbers: dict[str, Any]
+    n_items: dict[str, int]
+    rows: list[dict[str, Any]] | None
+    n_rows: int
+    types: str
+    sums: list[np.ndarray]
+    labels: list[Any]
+
+
+def open_rows(job: Job) -> Callable[[Any], Iterator[Batch]]:
+    """Load the metric, once in a process; returns the function that makes and writes the rows of batches."""
+    scorer = open_metric(job.command)
+    scorer.check()
+    keys = _keys(job.command, scorer)
+    names = [result.name for result in _with_intervals(scorer)]
+    read = open_reader(job)
+
+    def work(item: Any) -> Iterator[Batch]:
+        for units, done in read(item):
+            batch = score_batch(scorer, units)._replace(done=done)
+            if batch.result is not None:
+                batch = batch._replace(units=[], scores=[], result=scored(batch))
+            yield batch
+
+    def scored(batch: Batch) -> ScoredRows:
+        rows, types = _scored_rows(batch, keys, job.command), ""
+        if job.rows is not None:
+            try:
+                types = job.rows.save(batch.end, rows)
+            except OSError as error:
+                raise UsageError(describe_os_error(error)) from None
+        numbers = dict(result_numbers(batch.result))
+        has_labels = "confidence_by" in job.command.columns
+        return ScoredRows(
+            {"signature": batch.result["signature"], **numbers},
+            {name: scorer.metric.n_items(batch.result, name) for name in numbers},
+            rows if job.rows is None else None,
+            len(rows),
+            types,
+            [_sums([results[name] for results in batch.scores]) for name in names],
+            [unit.values["confidence_by"] for unit in batch.units] if has_labels else [],
+        )
+
+    return work
+
+
+def _keys(command: Command, scorer: Scorer) -> dict[str, str]:
+    """Name the columns of the results."""
+    keys = {"scores": command.score_key or scorer.metric.name}
+    for result in scorer.results:
+        keys[result.name] = f"{command.score_key}_{result.name}" if command.score_key else result.name
+    return keys
+
+
+def _with_intervals(scorer: Scorer) -> list[ItemResult]:
+    """List the results whose means have an interval, that of the scores first."""
+    main = ItemResult("scores", bounds=scorer.bounds)
+    return [result for result in [main, *scorer.results] if result.bounds]
+
+
+def _scored_rows(batch: Batch, keys: Mapping[str, str], command: Command) -> list[dict[str, Any]]:
+    """Add the results of each unit to its row, or to the lists of its rows' values."""
+    rows = []
+    is_grouped = command.group_key is not None or command.set_size is not None
+    for unit, results in zip(batch.units, batch.scores, strict=True):
+        row = unit.rows[0]
+        if is_grouped:
+            names = dict.fromkeys(name for values in unit.rows for name in values)
+            row = {
+                name: row[name] if name == command.group_key else [values.get(name) for values in unit.rows]
+                for name in names
+            }
+        for key in keys.values():
+            if key in row:
+                raise UsageError(f"row {unit.numbers[0]} has a column {key!r} already: pass --score-key.")
+        rows.append({**row, **{keys[name]: value for name, value in results.items()}})
+    return rows
+
+
+def _sums(column: Sequence[Any]) -> np.ndarray:
+    """Add up the values of each row: ndarray of shape (n, 2), the sum and the number of values that are not None."""
+    rows = ([value for value in _flat(values) if value is not None] for values in column)
+    return np.array([(sum(values), len(values)) for values in rows], dtype=np.float64).reshape(-1, 2)
+
+
+def _flat(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 class ByRow:
     """The task of a command without --one-set: rows with their scores, and a summary."""
 
-    open_work: Callable[[Job], Callable[[Any], Iterator[Batch]]] = staticmethod(open_scorer)
+    open_work: Callable[[Job], Callable[[Any], Iterator[Batch]]] = staticmethod(open_rows)
 
     def __init__(self, command: Command, scorer: Scorer, source: Source) -> None:
         scorer.check()
         self._command, self._scorer = command, scorer
         self._reader = Reader(command, scorer.items, scorer.columns)
-        self._score_key = command.score_key or scorer.metric.name
-        self._keys = {"scores": self._score_key}
-        for result in scorer.results:
-            self._keys[result.name] = f"{command.score_key}_{result.name}" if command.score_key else result.name
+        self._keys = _keys(command, scorer)
         for key in self._keys.values():
             if source.schema is not None and key in source.schema.names:
                 raise UsageError(f"{command.data} has a column {key!r} already: pass --score-key.")
@@ -42,31 +137,28 @@ class ByRow:
         return Job(self._command.for_other_folders(), self._reader.items, self._scorer.columns)
 
     def collect(self, batches: Iterator[Batch], store: Store, state: State) -> State:
-        """Keep scored batches as they come; returns the state at the end."""
+        """Keep the states after scored batches as they come; returns the one at the end."""
         for batch in batches:
-            merged = MergedResult(state.merged)
-            if batch.result is not None:
+            merged, scored = MergedResult(state.merged), batch.result
+            if scored is not None:
                 try:
-                    merged.add(batch.result, self._scorer.metric.n_items)
+                    merged.add(scored.numbers, lambda _, name, n_items=scored.n_items: n_items[name])
                 except ValueError as error:
                     raise UsageError(f"{error} Pass the setting that differs with --setting.") from None
             state = state.after(batch, merged.state if merged.state["n_parts"] else None)
-            if "confidence_by" in self._command.columns:
-                state = replace(state, labels=[unit.values["confidence_by"] for unit in batch.units])
-            store.append(self._scored_rows(batch), state)
+            if scored is not None:
+                types = scored.types if scored.rows is None else store.rows.save(batch.end, scored.rows)
+                sums = [values.tolist() for values in scored.sums]
+                state = replace(state, n_rows=scored.n_rows, types=types, sums=sums, labels=scored.labels)
+            store.append(state)
         return state
 
-    def score(self, store: Store, state: State, engine: Engine) -> dict[str, Any]:
-        """Return no numbers: all rows have their scores."""
-        return {}
-
-    def finish(self, store: Store, state: State, numbers: dict[str, Any], out: Path) -> dict[str, Any]:
+    def finish(self, job: Job, store: Store, state: State, engine: Engine) -> dict[str, Any]:
         """Write the rows, and return the summary."""
-        write_rows(store, out)
+        out = self._command.output(self._scorer.metric.name)
+        write_rows(store, out, (OneProcess() if job.rows is None else engine).map)
         assert self._command.confidence is not None
-        main = ItemResult("scores", bounds=self._scorer.bounds)
-        results = [(self._keys[result.name], result) for result in [main, *self._scorer.results] if result.bounds]
-        return summarize(store, results, self._command.confidence, state)
+        return summarize(store, _with_intervals(self._scorer), self._command.confidence, state)
 
     def _output_schema(self, source: Source) -> pa.Schema | None:
         """Return the schema of a table with its results; None for files whose columns have no types."""
@@ -84,23 +176,6 @@ class ByRow:
             several = result.of_texts or (reader.items == TEXTS and is_list)
             fields.append(pa.field(self._keys[result.name], pa.list_(kind) if several else kind))
         return pa.schema(fields)
-
-    def _scored_rows(self, batch: Batch) -> list[dict[str, Any]]:
-        """Add the results of each unit to its row, or to the lists of its rows' values."""
-        rows = []
-        for unit, results in zip(batch.units, batch.scores, strict=True):
-            row = unit.rows[0]
-            if self._reader.grouped:
-                names = dict.fromkeys(name for values in unit.rows for name in values)
-                row = {
-                    name: row[name] if name == self._reader.group_key else [values.get(name) for values in unit.rows]
-                    for name in names
-                }
-            for key in self._keys.values():
-                if key in row:
-                    raise UsageError(f"row {unit.numbers[0]} has a column {key!r} already: pass --score-key.")
-            rows.append({**row, **{self._keys[name]: value for name, value in results.items()}})
-        return rows
 
 
 def _is_text(kind: pa.DataType) -> bool:

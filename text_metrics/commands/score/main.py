@@ -7,15 +7,18 @@
     text-metrics score data.jsonl --metric vendi_embed --text-key generations --column quality=reward
     text-metrics score data.jsonl --metric vendi_embed --text-key names --column similarity=tanimoto
     text-metrics score data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
+    text-metrics score data.jsonl --metric self_bleu --text-key generations --engine ray --out scores/
 
-Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved; text files also compressed, as
-.gz or .zst. A row holds a set of texts, as
+Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved or that holds Parquet files;
+text files also compressed, as .gz or .zst. A row holds a set of texts, as
 a list; or a row holds one text, and the rows with one --group-key, or --set-size consecutive rows, make a set. The rows
 of a key must be next to each other: all keys are read first, and a file that is not sorted so is an error. Keys are
 compared as texts: 1 and "1" are one. gruen scores each text; the texts of a set are then taken together in the
 interval. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the extension of --out; the
 columns of rows that make a set become lists. Other results with a value for each set or text, such as contributions,
-become columns as well. In JSON lines and CSV, binary data is base64.
+become columns as well. In JSON lines and CSV, binary data is base64. An --out that ends in a slash, or is the folder of
+an earlier run, is a folder of Parquet files with the same rows, in the order of their names. It is there once all of
+them are complete, and a folder that no job made is never replaced.
 
 --column ARGUMENT=COLUMN takes an argument of the metric that is given for sets or texts from a column: weights,
 quality, classes, contexts, embeddings, similarity, labels and others. What is given for texts is a list in a row of a
@@ -39,10 +42,11 @@ interval, because there is one score.
 
 With --engine ray the actors of a Ray cluster do the work, one model each, on GPUs if there are any. If all machines see
 the file, each actor reads pieces of JSON Lines, Parquet, or a folder of `datasets` itself; otherwise, and with
---group-key, one process of this machine reads for all. Only this machine writes. Ray is an extra: pip install
+--group-key, one process of this machine reads for all. If all machines see the folder of --out, each actor writes the
+rows that it has scored, and the files of a folder; otherwise, this machine does. Ray is an extra: pip install
 "text-metrics[ray]".
 
-Finished batches are kept in <out>.parts, one file each. After a kill, the same command continues from there, with
+Finished batches are kept in <out>.parts, two files each. After a kill, the same command continues from there, with
 either engine. A row that cannot be scored is reported on stderr and set aside in <out>.bad.jsonl, with all rows of its
 set: no set is scored without one of its rows, and no set takes a row of the next. So are the rows that are left over at
 the end by --set-size. With --drop-incomplete, such sets are left out as well, but their other rows are not bad. A row
@@ -72,6 +76,7 @@ from text_metrics.commands.score.limits import EXIT_LIMIT, exit_code
 from text_metrics.commands.score.one_set import OneSet
 from text_metrics.commands.score.ray_engine import OnRay
 from text_metrics.commands.score.scoring import Scorer
+from text_metrics.commands.shared.outputs import Folder
 from text_metrics.metrics._core.core_results import QUESTIONS
 
 __all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_LIMIT", "EXIT_STRICT", "EXIT_USAGE", "main", "run"]
@@ -101,7 +106,11 @@ def run(command: Command) -> int:
         alone = _reads_alone(command, source, engine)
         if alone and command.engine == "ray":
             print(f"One process reads {command.data} for all workers: {alone}.", file=sys.stderr)
-        job = task.job()._replace(start=state.position, in_pieces=not alone)
+        shared = engine.reads(store.lock_file.resolve())
+        rows = store.rows._replace(folder=store.folder.resolve()) if shared else None
+        if rows is None and isinstance(out, Folder):
+            print(f"One process writes {out}/: not all machines of the cluster see its folder.", file=sys.stderr)
+        job = task.job()._replace(start=state.position, in_pieces=not alone, rows=rows)
         batches = engine.map(partial(read_items, job), partial(task.open_work, job))
         try:
             state = task.collect(watch(command, source, batches, name, state), store, state)
@@ -109,8 +118,7 @@ def run(command: Command) -> int:
             # The next command may have other settings.
             store.remove()
             raise
-        numbers = task.score(store, state, engine)
-    summary = task.finish(store, state, numbers, out)
+        summary = task.finish(job, store, state, engine)
     return exit_code(command, summary, files.finish(store, state, summary))
 
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -113,7 +112,7 @@ class OneSet:
             with written_whole(store.folder / f"{stem}.{name}.npy") as temporary, temporary.open("wb") as file:
                 # Into a file itself, numpy writes by `tofile`, whose errors do not say why.
                 np.save(SimpleNamespace(write=file.write), array)
-        store.append([], replace(state, arrays=list(arrays)))
+        store.append(replace(state, arrays=list(arrays)))
         if not self._parts.replaces:
             return []
         for old in store.folder.glob("arrays-*"):
@@ -121,7 +120,7 @@ class OneSet:
                 old.unlink()
         return [arrays] if arrays else []
 
-    def score(self, store: Store, state: State, engine: Engine) -> dict[str, Any]:
+    def _score(self, store: Store, state: State, engine: Engine) -> dict[str, Any]:
         """Score the set from what is kept of it."""
         n = state.n_texts
         if n < self._parts.least:
@@ -134,8 +133,9 @@ class OneSet:
         merged.add({"signature": signature, **result}, lambda *_: 1)
         return merged.result()
 
-    def finish(self, store: Store, state: State, numbers: dict[str, Any], out: Path) -> dict[str, Any]:
-        """Return the summary, which is written to `out`."""
+    def finish(self, job: Job, store: Store, state: State, engine: Engine) -> dict[str, Any]:
+        """Score the set, and return the summary."""
+        numbers = self._score(store, state, engine)
         counts = {"n_scores": 1, "n_texts": state.n_texts, "n_bad": state.n_bad}
         return {**numbers, **counts, "command": state.command}
 

@@ -1,11 +1,11 @@
 """Batches of units scored by a metric."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from text_metrics import METRICS
-from text_metrics.commands.jobs.batches import Batch, Job, fail_unit, make_batch, open_reader
+from text_metrics.commands.jobs.batches import Batch, fail_unit, make_batch
 from text_metrics.commands.jobs.grouping import Unit
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.shared.columns import (
@@ -196,16 +196,3 @@ def open_metric(command: Command) -> Scorer:
     if command.engine == "local" and not command.quiet:
         scorer.show_progress()
     return scorer
-
-
-def open_scorer(job: Job) -> Callable[[Any], Iterator[Batch]]:
-    """Load the metric, once in a process; returns the function that scores what `read_items` yields."""
-    scorer = open_metric(job.command)
-    scorer.check()
-    read = open_reader(job)
-
-    def work(item: Any) -> Iterator[Batch]:
-        for units, done in read(item):
-            yield score_batch(scorer, units)._replace(done=done)
-
-    return work

@@ -9,7 +9,7 @@ from text_metrics.commands.jobs.store import State, Store
 from text_metrics.metrics._core.core_results import Estimate, ItemResult, MergedResult, UnitSums
 
 
-def summarize(store: Store, results: Sequence[tuple[str, ItemResult]], level: float, state: State) -> dict[str, Any]:
+def summarize(store: Store, results: Sequence[ItemResult], level: float, state: State) -> dict[str, Any]:
     """Merge the results of all batches, and find the intervals of the means over items.
 
     The texts of a row, or of rows that make a set, are not independent of each other: the intervals are over rows, or
@@ -17,13 +17,13 @@ def summarize(store: Store, results: Sequence[tuple[str, ItemResult]], level: fl
 
     Parameters
     ----------
-    results : the columns of the results whose means have an interval, and these results; that of the scores first
+    results : those whose means have an interval, that of the scores first
     level : of the intervals
     """
     means = [_Mean() for _ in results]
-    for part, rows in store.batches():
-        for mean, (key, _) in zip(means, results, strict=True):
-            mean.add([[value for value in _flat(row[key]) if value is not None] for row in rows], part.labels)
+    for part in store.states():
+        for mean, sums in zip(means, part.sums, strict=False):
+            mean.add(np.array(sums, dtype=np.float64).reshape(-1, 2), part.labels)
     estimates = [mean.estimate() for mean in means]
     return {
         **MergedResult(state.merged).result(),
@@ -35,7 +35,7 @@ def summarize(store: Store, results: Sequence[tuple[str, ItemResult]], level: fl
         "confidence": level,
         **{
             f"{result.name.removesuffix('scores')}confidence_interval": estimate.interval(level, result.bounds)
-            for (_, result), estimate in zip(results, estimates, strict=True)
+            for result, estimate in zip(results, estimates, strict=True)
             if result.bounds is not None
         },
         "n_units": estimates[0].n,
@@ -52,9 +52,8 @@ class _Mean:
         # The sum and the number of the values of each label.
         self._of_labels: dict[Any, np.ndarray] = {}
 
-    def add(self, rows: Sequence[Sequence[float]], labels: Sequence[Any]) -> None:
-        """Add the values of each row; `labels` has one for each row, or is empty."""
-        sums = np.array([(sum(values), len(values)) for values in rows], dtype=np.float64).reshape(-1, 2)
+    def add(self, sums: np.ndarray, labels: Sequence[Any]) -> None:
+        """Add the sum and the number of the values of each row, (n, 2); `labels` has one for each row, or is empty."""
         self.n_values += int(sums[:, 1].sum())
         if not labels:
             self._add(sums)
@@ -69,7 +68,3 @@ class _Mean:
     def _add(self, sums: np.ndarray) -> None:
         has_values = sums[:, 1] > 0
         self._sums.add(sums[has_values, 0], sums[has_values, 1])
-
-
-def _flat(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

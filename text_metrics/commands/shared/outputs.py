@@ -12,6 +12,18 @@ _METRIC_FILES = (".py", ".safetensors")
 _MODEL_FILES = (*_METRIC_FILES, ".bin", ".pt", ".gguf", ".onnx", ".json", ".txt", ".model")
 
 
+class Folder(type(Path())):  # type: ignore[misc]
+    """An output that is a folder, written as a whole."""
+
+
+def parse_output(text: str) -> Path:
+    """Read the path of an output, as a type of argparse: a folder if it ends in a slash, or is one already."""
+    if not text.endswith("/") and not os.path.isdir(text):
+        return Path(text)
+    path = text.rstrip("/") or "/"
+    return Folder(os.path.realpath(path) if os.path.islink(path) else path)
+
+
 def check_outputs(
     reads: Iterable[str | Path | None], writes: Iterable[Path | None], folders: Iterable[Path] = ()
 ) -> None:
@@ -22,7 +34,7 @@ def check_outputs(
     reads : files, and folders into which nothing may be written; what does not exist, such as an id of the Hub, is
         skipped, and so is None
     writes : files, and folders to which files are added; None is skipped
-    folders : folders that the command makes and removes, so that nothing in them may be read
+    folders : folders that the command makes and removes or replaces, so that nothing else may be in them
 
     Raises
     ------
@@ -46,6 +58,9 @@ def check_outputs(
     for folder, path in product(folders, inputs):
         if any(_is_same(folder, place) for place in [path, *_parents(path)]):
             raise _output_error(folder, f"a folder that is removed at the end, and {path}, which is read, is in it")
+    for folder, output in product(folders, outputs):
+        if any(_is_same(folder, place) for place in _parents(output)):
+            raise _output_error(output, f"in the folder {folder}, which is removed at the end")
 
 
 def module_files(name: str | Path | None) -> list[str | Path]:

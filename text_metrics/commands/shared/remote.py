@@ -86,3 +86,8 @@ def parse_path(text: str) -> Path:
     except (ValueError, ImportError) as error:
         raise ArgumentTypeError(f"{text} cannot be opened: {error}") from None
     return Remote(text)
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """List the Parquet files of a folder in order of their names; none for one that `datasets` saved, or a URL."""
+    return [] if isinstance(folder, Remote) else sorted(folder.glob("*.parquet"))
