@@ -76,30 +76,40 @@ class Statistic(NamedTuple):
     """A statistic that is not a mean.
 
     draw : maps a generator and a number of units n to a sample: ndarray of shape (columns, n)
-    of_columns : maps samples, ndarray of shape (columns, m, n), to their statistics, (m,)
+    of_sample : maps a sample to the statistic, and to it without each unit: ndarray of shape (n,)
     value : of all units there are
     samples : how many are drawn
     """
 
     name: str
     draw: Callable[[np.random.Generator, int], np.ndarray]
-    of_columns: Callable[[np.ndarray], np.ndarray]
+    of_sample: Callable[[np.ndarray], tuple[float, np.ndarray]]
     value: float
     samples: int = COVERAGE_SAMPLES
 
 
-def _ratio(columns: np.ndarray) -> np.ndarray:
-    parts, totals = columns.sum(axis=-1)
-    return parts / totals
+def _of_sums(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+    """Return the `of_sample` of a function of the sums of the columns."""
+
+    def of_sample(columns: np.ndarray) -> tuple[float, np.ndarray]:
+        sums = columns.sum(axis=1, keepdims=True)
+        return float(function(sums)[0]), function(sums - columns)
+
+    return of_sample
 
 
-def _geometric_mean(columns: np.ndarray) -> np.ndarray:
-    sums = columns.sum(axis=-1)
+def _ratio(sums: np.ndarray) -> np.ndarray:
+    return sums[0] / sums[1]
+
+
+def _geometric_mean(sums: np.ndarray) -> np.ndarray:
     return np.exp(np.log(sums[1:] / sums[0]).mean(axis=0))
 
 
-def _ranked(columns: np.ndarray) -> np.ndarray:
-    return spearman(columns[0], columns[1])
+def _ranked(columns: np.ndarray) -> tuple[float, np.ndarray]:
+    n = columns.shape[1]
+    others = columns[:, None].repeat(n, axis=1)[:, ~np.eye(n, dtype=bool)].reshape(2, n, n - 1)
+    return float(spearman(*columns)), spearman(*others)
 
 
 def _parts_of(totals: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -108,7 +118,7 @@ def _parts_of(totals: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 def _precisions(rng: np.random.Generator, n: int) -> np.ndarray:
     totals = 1 + rng.poisson(rng.lognormal(4, 0.5, n))
-    return np.stack([totals, *(rng.binomial(totals, rng.beta(10 * p, 10 * (1 - p), n)) + 0.01 for p in _PRECISIONS)])
+    return np.stack([totals, *(totals * rng.beta(10 * p, 10 * (1 - p), n) for p in _PRECISIONS)])
 
 
 # Of n-grams of orders 1 to 4, as a corpus BLEU has.
@@ -118,31 +128,31 @@ STATISTICS = (
     Statistic(
         "ratio of sums: lognormal totals, shares of Beta(9, 1)",
         lambda rng, n: _parts_of(rng.lognormal(size=n), rng.beta(9, 1, n)),
-        _ratio,
+        _of_sums(_ratio),
         0.9,
     ),
     Statistic(
         "the same, totals of Gamma(2)",
         lambda rng, n: _parts_of(rng.gamma(2, size=n), rng.beta(9, 1, n)),
-        _ratio,
+        _of_sums(_ratio),
         0.9,
     ),
     Statistic(
         "ratio of sums: lognormal totals, shares of Beta(5, 5)",
         lambda rng, n: _parts_of(rng.lognormal(size=n), rng.beta(5, 5, n)),
-        _ratio,
+        _of_sums(_ratio),
         0.5,
     ),
     Statistic(
         "ratio of means: lognormal and uniform",
         lambda rng, n: np.stack([rng.lognormal(size=n), rng.uniform(0.5, 1.5, n)]),
-        _ratio,
+        _of_sums(_ratio),
         float(np.exp(0.5)),
     ),
     Statistic(
         "geometric mean of four ratios of sums, as corpus BLEU",
         _precisions,
-        _geometric_mean,
+        _of_sums(_geometric_mean),
         float(np.prod(_PRECISIONS) ** (1 / len(_PRECISIONS))),
     ),
     Statistic(
@@ -223,12 +233,7 @@ def jackknife_coverage(statistic: Statistic, n: int, samples: int | None = None)
     rng = np.random.default_rng([SEED, n, *statistic.name.encode()])
     intervals = []
     for _ in range(samples or statistic.samples):
-        columns = statistic.draw(rng, n)
-        value = float(statistic.of_columns(columns[:, None])[0])
-        left_out = statistic.of_columns(
-            columns[:, None].repeat(n, axis=1)[:, ~np.eye(n, dtype=bool)].reshape(-1, n, n - 1)
-        )
-        estimate = jackknife_estimate(value, left_out)
+        estimate = jackknife_estimate(*statistic.of_sample(statistic.draw(rng, n)))
         if estimate.error > 0:
             others = estimate._replace(fewer_degrees=None), estimate._replace(fewer_degrees=None, skewness=0.0)
             intervals.append([one.interval(LEVEL) for one in (estimate, *others)])
