@@ -191,6 +191,8 @@ def test_a_client_has_a_few_places_and_its_unread_runs_end(demo):
     time.sleep(max(begin + 14 - time.monotonic(), 0))
     late = httpx.get(f"{demo.url}gradio_api/call/score/{unread.json()['event_id']}")
     assert late.text.startswith("event: error")
+    assert "if nobody reads it within 8 seconds" in late.text
+    assert late.status_code == 404
     assert call(demo, small, address="192.0.2.1").last()[0] == "complete"
 
 

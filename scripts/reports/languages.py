@@ -38,6 +38,11 @@ def is_told(texts: Sequence[str]) -> bool:
     return bool(caught)
 
 
+def captions_of(data: Path) -> list[str]:
+    """Read the captions."""
+    return (data / "text" / "coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()
+
+
 def sentences_of(path: Path) -> Iterator[str]:
     """Yield the sentences of a corpus, in order."""
     with zipfile.ZipFile(path) as corpus:
@@ -56,13 +61,12 @@ def sentences_of(path: Path) -> Iterator[str]:
 def row(name: str, sets: Sequence[Sequence[str]]) -> list[str]:
     """Measure sets of texts."""
     n_told = sum(map(is_told, sets))
-    return [name, f"{len(sets):,}", f"{n_told:,}", f"{100 * n_told / len(sets):.2g}"]
+    return [name, f"{len(sets):,}", f"{n_told:,}", f"{100 * n_told / len(sets):.2f}"]
 
 
 def english_rows(data: Path) -> Iterator[list[str]]:
     """Measure English texts."""
-    captions = (data / "text" / "coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()
-    yield row("captions", [[caption] for caption in captions])
+    yield row("captions", [[caption] for caption in captions_of(data)])
     for corpus, name in CORPORA.items():
         sentences = list(sentences_of(data / "text" / f"{corpus}.zip"))
         texts = [" ".join(sentences[i : i + SENTENCES]) for i in range(0, len(sentences), SENTENCES)]
@@ -81,7 +85,7 @@ def other_rows(data: Path) -> Iterator[list[str]]:
     )
     alone = [sentence for of_language in sentences.values() for sentence in of_language]
     yield row(f"sentences in {len(sentences)} languages", [[sentence] for sentence in alone])
-    captions = (data / "text" / "coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()
+    captions = [caption for caption in captions_of(data) if caption.endswith(".")]
     mixed = [[f"{captions[2 * i]} {sentence} {captions[2 * i + 1]}"] for i, sentence in enumerate(alone)]
     yield row("the same, each between two English captions", mixed)
     rng = random.Random(SEED)

@@ -14,7 +14,7 @@ LEAST_LETTERS = 6
 _SHORT = 20
 # A text of at least so many letters is in another language if the probability of English is below a bar; docs/demos.md
 # has the errors. Longer sentences of other languages are far below it, and English ones with foreign names not.
-_OF_TEXT = ((30, 0.0005), (_SHORT, 0.003), (LEAST_LETTERS, 0.001))
+_OF_TEXT = ((30, 0.0005), (_SHORT, 0.003), (LEAST_LETTERS, 0.00001))
 # Words say less than a sentence. The more there are, the surer the identifier is of English, and the higher is the bar.
 _OF_WORDS = ((130, 0.5), (60, 0.1), (40, 0.03), (30, 0.01), (_SHORT, 0.003), (LEAST_LETTERS, 0.001))
 # A sentence ends at a line, too: an item of a list has no full stop.

@@ -93,11 +93,11 @@ async def _answer_http_error(request: Request, error: Any) -> JSONResponse:
 
 def app_settings(demo: gr.Blocks, file_bytes: int) -> dict[str, Any]:
     """Return the settings of the FastAPI app below Gradio."""
+    queue = cast(places.Queue, demo._queue)
+    # Texts in JSON may take twice the bytes of a file, and a form adds its headers.
+    body_bytes = 2 * file_bytes + 100_000
     return {
-        # Texts in JSON may take twice the bytes of a file, and a form adds its headers.
-        "middleware": [
-            Middleware(Door, body_bytes=2 * file_bytes + 100_000, readers=cast(places.Queue, demo._queue).readers)
-        ],
+        "middleware": [Middleware(Door, body_bytes=body_bytes, readers=queue.readers, has_event=queue.has_event)],
         "exception_handlers": {HTTPException: _answer_http_error},
         "lifespan": _swept,
     }
