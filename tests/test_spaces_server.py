@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
+from scripts.tooling.screenshots import served
 from tests.demos import (
     FILES,
     INTERNAL,
@@ -162,6 +163,27 @@ def test_old_files_are_swept(tmp_path):
     assert not list(tmp_path.rglob("*.txt"))
     assert not (tmp_path / "tmp123").exists()
     assert paths == set()
+
+
+def test_a_server_goes_on_if_a_busy_machine_does_not_answer_in_time(built, tmp_path):
+    """Gradio ends a server that does not answer Gradio itself within three seconds, although visitors use it."""
+    (tmp_path / "sitecustomize.py").write_text("import gradio.networking as n\nn.url_ok = lambda url: False\n")
+    log = tmp_path / "log"
+    # It raises an error if the server ends by itself.
+    with served(built / "self_bleu", log, PYTHONPATH=str(tmp_path)) as demo:
+        assert wait_until(lambda: "Running on" in log.read_text(), SECONDS)
+        time.sleep(2)
+        assert call(demo, {"data": [[["a b c d", "a b c d"]]]}).last()[0] == "complete"
+
+
+def test_a_server_that_ends_is_told_by_its_exit_code(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import gradio.networking as n\nn.url_ok = lambda url: exit(7)\n")
+    (tmp_path / "app.py").write_text("import sys\nprint('so far')\nsys.exit(7)\n")
+    with (
+        pytest.raises(RuntimeError, match=r"did not start: exit code 7\.\nso far"),
+        served(tmp_path, tmp_path / "log"),
+    ):
+        pass
 
 
 @in_demo("gruen")

@@ -262,6 +262,8 @@ def test_a_foreign_sentence_is_told_from_a_foreign_text():
         assert language.is_mixed(f"- {english}\n- {sentences[0]}"), name
         assert not language.is_mixed(" ".join(sentences)), name
         assert language.is_other(" ".join(sentences)), name
+    # The English ones may be too short to tell.
+    assert language.is_mixed("A cat sleeps on the mat. Die Katze schläft auf der alten Matte. It purrs.")
     # Names and single words are too short to tell.
     assert not language.is_mixed(f"{english} C'est la vie. He ate spaghetti alla puttanesca in Monte Carlo.")
 

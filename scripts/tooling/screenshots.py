@@ -71,7 +71,8 @@ def served(folder: Path, log: Path, **environment: str) -> Iterator[Demo]:
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         "GRADIO_SERVER_PORT": str(port),
         "HF_HUB_OFFLINE": "1",
-        # A crash in C writes where it happened to the log.
+        # The log has what was printed before a crash, and where a crash in C happened.
+        "PYTHONUNBUFFERED": "1",
         "PYTHONFAULTHANDLER": "1",
         **environment,
     }

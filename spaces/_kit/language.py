@@ -38,9 +38,9 @@ def is_other(text: str, bars: Sequence[tuple[int, float]] = _OF_TEXT) -> bool:
 
 
 def is_mixed(text: str) -> bool:
-    """Return whether some of the sentences of a text are not in English, but not all."""
+    """Return whether a text has sentences that are not in English, but is in English otherwise."""
     others = [is_other(part) for part in _ENDS.split(text) if _n_letters(part) >= _SHORT]
-    return any(others) and not all(others)
+    return any(others) and not (all(others) and is_other(text))
 
 
 def _n_letters(text: str) -> int:
