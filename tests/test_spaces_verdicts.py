@@ -277,6 +277,8 @@ def test_short_answers_are_judged_together():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         language.check_english([["kettle", "electric kettle", "saucepan", "microwave", "campfire"]])
+        # Repeated words are no more evidence than one.
+        language.check_english([[f"The {i} {'dogs' if i % 3 else 'cats'} see {7 * i} ships." for i in range(200)]])
 
 
 @pytest.mark.parametrize("words", ["Wasserkocher Topf Mikrowelle Tasse Pfanne Lagerfeuer", "kissa koira hevonen"])

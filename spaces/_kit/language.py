@@ -16,7 +16,7 @@ _SHORT = 20
 # has the errors. Longer sentences of other languages are far below it, and English ones with foreign names not.
 _OF_TEXT = ((30, 0.0005), (_SHORT, 0.003), (LEAST_LETTERS, 0.00001))
 # Words say less than a sentence. The more there are, the surer the identifier is of English, and the higher is the bar.
-_OF_WORDS = ((130, 0.5), (60, 0.1), (40, 0.03), (30, 0.01), (_SHORT, 0.003), (LEAST_LETTERS, 0.001))
+_OF_WORDS = ((60, 0.1), (40, 0.03), (30, 0.01), (_SHORT, 0.003), (LEAST_LETTERS, 0.001))
 # A sentence ends at a line, too: an item of a list has no full stop.
 _ENDS = re.compile(r"(?<=[.!?…])[\"”’»)\]]*\s+|(?<=[。！？])|\n+")
 
@@ -56,7 +56,9 @@ def check_english(sets: Sequence[Sequence[str]], what: str = "texts", advice: st
     n_others, n_mixed = 0, 0
     for texts in sets:
         short = {text: None for text in texts if _n_letters(text) < _SHORT}
-        are_other = is_other(" ".join(short), _OF_WORDS)
+        # Each word once: the identifier takes every repetition for new evidence.
+        words = dict.fromkeys(word for text in short for word in text.split() if _n_letters(word))
+        are_other = is_other(" ".join(words), _OF_WORDS)
         for text in texts:
             if is_mixed(text):
                 n_mixed += 1
