@@ -15,8 +15,10 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from gradio.exceptions import ServerFailedToStartError
 
 from scripts.tooling.screenshots import served
+from spaces._kit.server import start_in_thread
 from tests.demos import (
     FILES,
     INTERNAL,
@@ -174,6 +176,17 @@ def test_a_server_goes_on_if_a_busy_machine_does_not_answer_in_time(built, tmp_p
         assert wait_until(lambda: "Running on" in log.read_text(), SECONDS)
         time.sleep(2)
         assert call(demo, {"data": [[["a b c d", "a b c d"]]]}).last()[0] == "complete"
+
+
+def test_a_server_may_take_long_to_start_but_not_fail(monkeypatch):
+    slow = SimpleNamespace(started=False, reloader=None)
+    slow.run = lambda: (time.sleep(0.2), setattr(slow, "started", True))
+    # Gradio's own limit is by this clock.
+    monkeypatch.setattr(time, "time", iter(range(0, 10**6, 100)).__next__)
+    start_in_thread(slow)
+    assert slow.started
+    with pytest.raises(ServerFailedToStartError, match="Is its port taken"):
+        start_in_thread(SimpleNamespace(started=False, reloader=None, run=lambda: None))
 
 
 def test_a_server_that_ends_is_told_by_its_exit_code(tmp_path):
