@@ -240,7 +240,7 @@ def jackknife_coverage(statistic: Statistic, n: int, samples: int | None = None)
     ends = np.array(intervals)
     held = ((ends[..., 0] <= statistic.value) & (statistic.value <= ends[..., 1])).mean(axis=0).tolist()
     widths = np.ptp(ends, axis=2)
-    return JackknifeCoverage(*held, float(np.median(widths[:, 0] / widths[:, 2])))
+    return JackknifeCoverage(held[0], held[1], held[2], float(np.median(widths[:, 0] / widths[:, 2])))
 
 
 def sizes(differences: Scores, n: int, samples: int = TEST_SAMPLES) -> tuple[float, float]:
