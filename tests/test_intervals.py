@@ -131,6 +131,32 @@ def test_the_page_has_the_measured_numbers(name, n):
     ]
 
 
+def rows_of(name):
+    """Return the cells of a table of the page, by row."""
+    lines = PAGE.split(f"<!-- {name}: start -->")[1].split(f"<!-- {name}: end -->")[0].splitlines()
+    return [line.strip("| ").split(" | ") for line in lines if line]
+
+
+def test_the_page_has_the_measured_numbers_of_the_jackknife():
+    statistic, n = measuring.STATISTICS[0], 10
+    found = measuring.jackknife_coverage(statistic, n)
+    rows, column = rows_of("jackknife"), measuring.JACKKNIFE_SIZES.index(n) + 1
+    start = [row[0] for row in rows].index(f"**{statistic.name}**")
+    assert [row[column] for row in rows[start : start + 4]] == [
+        *map(measuring.percent, (found.fewer, found.all, found.student)),
+        f"{found.width:.2f}",
+    ]
+
+
+@pytest.mark.parametrize("statistic", measuring.STATISTICS, ids=lambda statistic: statistic.name)
+@pytest.mark.parametrize(("n", "least"), [(10, 0.9), (20, 0.92), (40, 0.935)])
+def test_intervals_of_the_jackknife_contain_the_value_as_often_as_they_say(statistic, n, least):
+    samples = SAMPLES // 2
+    found = measuring.jackknife_coverage(statistic, n, samples)
+    assert found.fewer >= below(least, samples)
+    assert found.fewer >= found.all >= found.student
+
+
 def test_attack_has_more_samples():
     assert "INTERVAL_TIMES=10" in (ROOT / "Makefile").read_text()
 
@@ -186,6 +212,28 @@ def test_the_error_of_units_is_that_of_a_ratio(rng):
     assert estimate.value == pytest.approx(values.mean())
     assert estimate.error == pytest.approx(jackknife.error, rel=0.03)
     assert estimate.skewness == pytest.approx(jackknife.skewness, rel=0.1)
+
+
+def test_heavy_tails_take_degrees_of_freedom_from_the_jackknife(rng):
+    values = rng.standard_t(3, size=30)
+    value, left_out = values.mean(), (values.sum() - values) / 29
+    estimate = jackknife_estimate(value, left_out)
+    # The variance of n values has the variance (k - (n - 3) / (n - 1)) / n, relative to its square.
+    expected = 2 * 30 / (stats.kurtosis(values, fisher=False) - 27 / 29)
+    assert estimate.degrees == pytest.approx(expected)
+    assert estimate.degrees < 29
+    assert estimate._replace(skewness=0.0).interval(0.9) == pytest.approx(
+        stats.t.interval(0.9, expected, loc=value, scale=stats.sem(values))
+    )
+    assert (mean_p(estimate._replace(skewness=0.0)) < 0.1) == (
+        abs(value / estimate.error) > stats.t.ppf(0.95, expected)
+    )
+    # Light tails add none.
+    assert jackknife_estimate(0.5, np.array([0.4, 0.6] * 5)).degrees == 9
+    assert jackknife_estimate(0.5, np.array([0.4, 0.6])).degrees == 1
+    # The scale does not matter.
+    assert jackknife_estimate(value * 1e-90, left_out * 1e-90).degrees == pytest.approx(expected)
+    assert jackknife_estimate(0.5, np.full(4, 0.5)).interval(0.95) is None
 
 
 @pytest.mark.parametrize("values", [[], [3.0], [0.1] * 7, [0.0] * 4])

@@ -291,6 +291,18 @@ def test_the_plane_keeps_distances_where_it_can(n, rng):
     assert share == pytest.approx(1.0)
 
 
+def test_labels_of_a_map_avoid_its_arrows():
+    points, texts = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), ["a", "b", "c"]
+
+    def places(*arrows):
+        return list(plots.text_map(points, texts, texts, [0, 0, 0], ["Set 1"], arrows).data[0].textposition)
+
+    assert places() == ["top center"] * 3
+    # The first one's arrow points upwards, and ends at the second one from below.
+    assert places((0, 1)) == ["bottom center", "top center", "top center"]
+    assert places((0, 1), (0, 2), (2, 0)) == ["bottom center", "top center", "middle right"]
+
+
 def test_two_sets_are_looked_at():
     assert sets.two_of([], 1) == [0]
     assert sets.two_of([None, None], 3) == [0, 1]

@@ -15,7 +15,10 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from gradio.exceptions import ServerFailedToStartError
 
+from scripts.tooling.screenshots import served
+from spaces._kit.server import start_in_thread
 from tests.demos import (
     FILES,
     INTERNAL,
@@ -164,6 +167,38 @@ def test_old_files_are_swept(tmp_path):
     assert paths == set()
 
 
+def test_a_server_goes_on_if_a_busy_machine_does_not_answer_in_time(built, tmp_path):
+    """Gradio ends a server that does not answer Gradio itself within three seconds, although visitors use it."""
+    (tmp_path / "sitecustomize.py").write_text("import gradio.networking as n\nn.url_ok = lambda url: False\n")
+    log = tmp_path / "log"
+    # It raises an error if the server ends by itself.
+    with served(built / "self_bleu", log, PYTHONPATH=str(tmp_path)) as demo:
+        assert wait_until(lambda: "Running on" in log.read_text(), SECONDS)
+        time.sleep(2)
+        assert call(demo, {"data": [[["a b c d", "a b c d"]]]}).last()[0] == "complete"
+
+
+def test_a_server_may_take_long_to_start_but_not_fail(monkeypatch):
+    slow = SimpleNamespace(started=False, reloader=None)
+    slow.run = lambda: (time.sleep(0.2), setattr(slow, "started", True))
+    # Gradio's own limit is by this clock.
+    monkeypatch.setattr(time, "time", iter(range(0, 10**6, 100)).__next__)
+    start_in_thread(slow)
+    assert slow.started
+    with pytest.raises(ServerFailedToStartError, match="Is its port taken"):
+        start_in_thread(SimpleNamespace(started=False, reloader=None, run=lambda: None))
+
+
+def test_a_server_that_ends_is_told_by_its_exit_code(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import gradio.networking as n\nn.url_ok = lambda url: exit(7)\n")
+    (tmp_path / "app.py").write_text("import sys\nprint('so far')\nsys.exit(7)\n")
+    with (
+        pytest.raises(RuntimeError, match=r"did not start: exit code 7\.\nso far"),
+        served(tmp_path, tmp_path / "log"),
+    ):
+        pass
+
+
 @in_demo("gruen")
 def test_a_client_has_a_few_places_and_its_unread_runs_end(demo):
     """46 runs at once, whose results nobody reads, do not keep another visitor out, and cost seconds."""
@@ -191,6 +226,8 @@ def test_a_client_has_a_few_places_and_its_unread_runs_end(demo):
     time.sleep(max(begin + 14 - time.monotonic(), 0))
     late = httpx.get(f"{demo.url}gradio_api/call/score/{unread.json()['event_id']}")
     assert late.text.startswith("event: error")
+    assert "if nobody reads it within 8 seconds" in late.text
+    assert late.status_code == 404
     assert call(demo, small, address="192.0.2.1").last()[0] == "complete"
 
 

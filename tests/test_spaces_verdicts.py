@@ -29,7 +29,9 @@ ANIMALS = (
     "dog cat horse cow pig sheep goat lion tiger bear wolf fox rabbit mouse rat deer moose elk camel giraffe zebra "
     "hippo rhino elephant monkey ape gorilla eagle hawk owl duck goose swan hen frog toad snake lizard turtle whale"
 )
-LANGUAGES = json.loads((ROOT / "tests/data/other_languages.json").read_text(encoding="utf-8"))
+LANGUAGES, WORDS = (
+    json.loads((ROOT / f"tests/data/other_{name}.json").read_text(encoding="utf-8")) for name in ("languages", "words")
+)
 SETTINGS = {
     "probeval": {
         "clustering": "auto",
@@ -243,6 +245,27 @@ def test_other_languages_are_told_from_english():
 def test_english_captions_are_rarely_taken_for_another_language(shared_data):
     captions = (shared_data / "data/text/coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()[::8]
     assert sum(map(language.is_other, captions)) <= len(captions) / 1_000
+    assert not any(language.is_mixed(" ".join(captions[i : i + 10])) for i in range(0, len(captions), 10))
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_short_answers_in_any_language_are_told(name):
+    words = WORDS[name][:12]
+    with pytest.warns(language.OtherLanguageWarning, match=f"{len(words)} of {len(words)} answers are not in English"):
+        language.check_english([words], "answers")
+
+
+def test_a_foreign_sentence_is_told_from_a_foreign_text():
+    english = "Most members were in favour of the bridge."
+    for name, sentences in LANGUAGES.items():
+        assert language.is_mixed(f"{english} {sentences[0]} {english}"), name
+        assert language.is_mixed(f"- {english}\n- {sentences[0]}"), name
+        assert not language.is_mixed(" ".join(sentences)), name
+        assert language.is_other(" ".join(sentences)), name
+    # The English ones may be too short to tell.
+    assert language.is_mixed("A cat sleeps on the mat. Die Katze schläft auf der alten Matte. It purrs.")
+    # Names and single words are too short to tell.
+    assert not language.is_mixed(f"{english} C'est la vie. He ate spaghetti alla puttanesca in Monte Carlo.")
 
 
 def test_short_answers_are_judged_together():
@@ -254,6 +277,8 @@ def test_short_answers_are_judged_together():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         language.check_english([["kettle", "electric kettle", "saucepan", "microwave", "campfire"]])
+        # Repeated words are no more evidence than one.
+        language.check_english([[f"The {i} {'dogs' if i % 3 else 'cats'} see {7 * i} ships." for i in range(200)]])
 
 
 @pytest.mark.parametrize("words", ["Wasserkocher Topf Mikrowelle Tasse Pfanne Lagerfeuer", "kissa koira hevonen"])
@@ -285,6 +310,23 @@ def test_the_grammar_of_other_languages_is_not_judged(show, text):
     assert "The model reads English only" in shown.answer
     assert "The model finds" not in shown.answer
     assert "The model does not" not in shown.answer
+
+
+@pytest.mark.parametrize("name", ["gruen", "vendi_embed", "chamfer_diversity"])
+def test_a_foreign_sentence_in_an_english_text_gets_no_verdict(show, name):
+    text = f"The council met on Tuesday to decide. {LANGUAGES['German'][0]} It will open in spring next year."
+    shown = show(name, [text] if name == "gruen" else [[text, "Rain fell all night on the town."]])
+    assert "has sentences in another language" in shown.messages[0]
+    assert re.search("The model reads English only|Some texts are not in English", shown.answer)
+    assert not re.search("The model finds|different|separated|diverse as|of its own", shown.cards[0])
+
+
+def test_short_foreign_answers_get_no_verdict(show, app):
+    german = "\n".join(f"{word} × 10" for word in WORDS["German"][:6])
+    shown = show("probeval", ask(app, PEOPLE, german))
+    assert "6 of 14 answers are not in English" in shown.messages[0]
+    assert "Some answers are not in English" in shown.answer
+    assert not re.search("The model answers", shown.answer)
 
 
 CODE = (

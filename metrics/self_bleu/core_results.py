@@ -187,12 +187,19 @@ class Estimate(NamedTuple):
     value : the estimate
     error : its standard error; NaN for fewer than two units, 0 if the units do not differ
     skewness : of the units
+    fewer_degrees : degrees of freedom of the standard error; None for n - 1
     """
 
     n: int
     value: float
     error: float
     skewness: float
+    fewer_degrees: float | None = None
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of the standard error."""
+        return self.n - 1 if self.fewer_degrees is None else self.fewer_degrees
 
     def interval(self, level: float, bounds: tuple[float, float] = UNBOUNDED) -> list[float] | None:
         """Compute a confidence interval: Student's, made wider at each end where skewness requires it.
@@ -218,7 +225,7 @@ class Estimate(NamedTuple):
             return None
         from scipy.special import stdtrit
 
-        t = float(stdtrit(self.n - 1, (1 + level) / 2))
+        t = float(stdtrit(self.degrees, (1 + level) / 2))
         low = self.value - max(t, self._untransformed(t)) * self.error
         high = self.value - min(-t, self._untransformed(-t)) * self.error
         return [max(low, min(bounds[0], self.value)), min(high, max(bounds[1], self.value))]
@@ -355,14 +362,28 @@ class ScoreSummary(NamedTuple):
 def jackknife_estimate(value: float, left_out: np.ndarray) -> Estimate:
     """Estimate a statistic that is not a mean from its values without each unit in turn (Tukey's jackknife).
 
+    The standard error has fewer than n - 1 degrees of freedom if the pseudo-values have heavier tails than the normal
+    distribution, as those of ratios often have. Their number is estimated from the kurtosis of the pseudo-values: it is
+    that of the chi-squared distribution whose coefficient of variation is that of the variance.
+
     Parameters
     ----------
     value : the statistic of all units
     left_out : ndarray of shape (n,), the statistic without each unit
+
+    References
+    ----------
+    Hinkley, D. V. (1977). Jackknife confidence limits using Student t approximations. Biometrika 64, 21-28.
     """
     n = len(left_out)
     deviations = (n - 1) * (left_out.mean() - left_out)
-    return _estimate(n, value, float((deviations**2).sum()), float((deviations**3).sum()))
+    square = float((deviations**2).sum())
+    estimate = _estimate(n, value, square, float((deviations**3).sum()))
+    if not estimate.error > 0:
+        return estimate
+    kurtosis = float(((deviations**2 / (square / n)) ** 2).mean())
+    # The variance of n normal values has a squared coefficient of variation of 2 / (n - 1).
+    return estimate._replace(fewer_degrees=min(n - 1, 2 * n / (kurtosis - (n - 3) / (n - 1))))
 
 
 class MergedResult:

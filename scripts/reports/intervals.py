@@ -1,10 +1,11 @@
-"""Measure how often confidence intervals contain the true mean, and how often tests reject a true null hypothesis.
+"""Measure how often confidence intervals contain the true value, and how often tests reject a true null hypothesis.
 
     python -m scripts.reports.intervals
     python -m scripts.reports.intervals --write docs/intervals.md
 
 Scores of n items are drawn many times from a distribution with a known mean. An interval at level 0.95 should contain
-this mean in 95 % of the samples. A test of the hypothesis that it is the mean should reject it at 0.05 in 5 %.
+this mean in 95 % of the samples. A test of the hypothesis that it is the mean should reject it at 0.05 in 5 %. The same
+is done for statistics that are not means, whose intervals are those of the jackknife.
 """
 
 from collections.abc import Callable
@@ -14,15 +15,18 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t
 
+from text_metrics.commands.meta_eval.raters import spearman
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.pages import Table, markdown_table, put_between
 from text_metrics.commands.shared.statistics import mean_p, randomization_p
-from text_metrics.metrics._core.core_results import mean_estimate
+from text_metrics.metrics._core.core_results import jackknife_estimate, mean_estimate
 
 LEVEL = 0.95
 SIZES = (5, 10, 20, 50, 100, 200)
 # Numbers of samples, and of resamples of the bootstrap and of randomization.
 COVERAGE_SAMPLES, TEST_SAMPLES = 10_000, 2000
+# Numbers of units for statistics that are not means.
+JACKKNIFE_SIZES = (5, 10, 20, 40, 100, 200)
 RESAMPLES = 1000
 SEED = 0
 
@@ -65,6 +69,99 @@ DIFFERENCES = (
     Scores("exponential", lambda rng, shape: rng.exponential(size=shape) - 1, 0.0),
     Scores("lognormal", lambda rng, shape: _lognormal(rng, shape) - np.exp(0.5), 0.0),
     Scores("-1, 0 or 3: 15, 80, 5 %", lambda rng, shape: rng.choice([-1.0, 0.0, 3.0], shape, p=[0.15, 0.8, 0.05]), 0.0),
+)
+
+
+class Statistic(NamedTuple):
+    """A statistic that is not a mean.
+
+    draw : maps a generator and a number of units n to a sample: ndarray of shape (columns, n)
+    of_sample : maps a sample to the statistic, and to it without each unit: ndarray of shape (n,)
+    value : of all units there are
+    samples : how many are drawn
+    """
+
+    name: str
+    draw: Callable[[np.random.Generator, int], np.ndarray]
+    of_sample: Callable[[np.ndarray], tuple[float, np.ndarray]]
+    value: float
+    samples: int = COVERAGE_SAMPLES
+
+
+def _of_sums(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+    """Return the `of_sample` of a function of the sums of the columns."""
+
+    def of_sample(columns: np.ndarray) -> tuple[float, np.ndarray]:
+        sums = columns.sum(axis=1, keepdims=True)
+        return float(function(sums)[0]), function(sums - columns)
+
+    return of_sample
+
+
+def _ratio(sums: np.ndarray) -> np.ndarray:
+    return sums[0] / sums[1]
+
+
+def _geometric_mean(sums: np.ndarray) -> np.ndarray:
+    return np.exp(np.log(sums[1:] / sums[0]).mean(axis=0))
+
+
+def _ranked(columns: np.ndarray) -> tuple[float, np.ndarray]:
+    n = columns.shape[1]
+    others = columns[:, None].repeat(n, axis=1)[:, ~np.eye(n, dtype=bool)].reshape(2, n, n - 1)
+    return float(spearman(*columns)), spearman(*others)
+
+
+def _parts_of(totals: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    return np.stack([totals * shares, totals])
+
+
+def _precisions(rng: np.random.Generator, n: int) -> np.ndarray:
+    totals = 1 + rng.poisson(rng.lognormal(4, 0.5, n))
+    return np.stack([totals, *(totals * rng.beta(10 * p, 10 * (1 - p), n) for p in _PRECISIONS)])
+
+
+# Of n-grams of orders 1 to 4, as a corpus BLEU has.
+_PRECISIONS = (0.7, 0.4, 0.25, 0.15)
+_CORRELATED = [[1, 0.6], [0.6, 1]]
+STATISTICS = (
+    Statistic(
+        "ratio of sums: lognormal totals, shares of Beta(9, 1)",
+        lambda rng, n: _parts_of(rng.lognormal(size=n), rng.beta(9, 1, n)),
+        _of_sums(_ratio),
+        0.9,
+    ),
+    Statistic(
+        "the same, totals of Gamma(2)",
+        lambda rng, n: _parts_of(rng.gamma(2, size=n), rng.beta(9, 1, n)),
+        _of_sums(_ratio),
+        0.9,
+    ),
+    Statistic(
+        "ratio of sums: lognormal totals, shares of Beta(5, 5)",
+        lambda rng, n: _parts_of(rng.lognormal(size=n), rng.beta(5, 5, n)),
+        _of_sums(_ratio),
+        0.5,
+    ),
+    Statistic(
+        "ratio of means: lognormal and uniform",
+        lambda rng, n: np.stack([rng.lognormal(size=n), rng.uniform(0.5, 1.5, n)]),
+        _of_sums(_ratio),
+        float(np.exp(0.5)),
+    ),
+    Statistic(
+        "geometric mean of four ratios of sums, as corpus BLEU",
+        _precisions,
+        _of_sums(_geometric_mean),
+        float(np.prod(_PRECISIONS) ** (1 / len(_PRECISIONS))),
+    ),
+    Statistic(
+        "Spearman's correlation of normal values, 0.58",
+        lambda rng, n: rng.multivariate_normal([0, 0], _CORRELATED, n).T,
+        _ranked,
+        float(6 / np.pi * np.arcsin(0.6 / 2)),
+        TEST_SAMPLES,
+    ),
 )
 
 
@@ -116,6 +213,36 @@ def unit_coverage(n: int, by_unit: bool, samples: int = COVERAGE_SAMPLES) -> flo
     return held / samples
 
 
+class JackknifeCoverage(NamedTuple):
+    """How often intervals of the jackknife contain the value of a statistic, among the samples that have one.
+
+    fewer : as they are, with the degrees of freedom of the variance
+    all : with n - 1 degrees of freedom
+    student : without the correction for skewness, too
+    width : median width, relative to the last
+    """
+
+    fewer: float
+    all: float
+    student: float
+    width: float
+
+
+def jackknife_coverage(statistic: Statistic, n: int, samples: int | None = None) -> JackknifeCoverage:
+    """Measure the coverage of the intervals of a statistic that is not a mean."""
+    rng = np.random.default_rng([SEED, n, *statistic.name.encode()])
+    intervals = []
+    for _ in range(samples or statistic.samples):
+        estimate = jackknife_estimate(*statistic.of_sample(statistic.draw(rng, n)))
+        if estimate.error > 0:
+            others = estimate._replace(fewer_degrees=None), estimate._replace(fewer_degrees=None, skewness=0.0)
+            intervals.append([one.interval(LEVEL) for one in (estimate, *others)])
+    ends = np.array(intervals)
+    held = ((ends[..., 0] <= statistic.value) & (statistic.value <= ends[..., 1])).mean(axis=0).tolist()
+    widths = np.ptp(ends, axis=2)
+    return JackknifeCoverage(held[0], held[1], held[2], float(np.median(widths[:, 0] / widths[:, 2])))
+
+
 def sizes(differences: Scores, n: int, samples: int = TEST_SAMPLES) -> tuple[float, float]:
     """Measure how often a true null hypothesis is rejected: by the test of the mean, and by randomization."""
     values = differences.draw(generator(differences, n), (samples, n))
@@ -145,6 +272,18 @@ def coverage_table() -> Table:
     return table
 
 
+def jackknife_table() -> Table:
+    """Measure all statistics and numbers of units."""
+    table = [["coverage of 95 % intervals of the jackknife, %", *(f"n = {n}" for n in JACKKNIFE_SIZES)]]
+    for statistic in STATISTICS:
+        cells = [jackknife_coverage(statistic, n) for n in JACKKNIFE_SIZES]
+        table.append([f"**{statistic.name}**", *(percent(cell.fewer) for cell in cells)])
+        table.append(["with n - 1 degrees of freedom", *(percent(cell.all) for cell in cells)])
+        table.append(["Student's t", *(percent(cell.student) for cell in cells)])
+        table.append(["width, relative to Student's", *(f"{cell.width:.2f}" for cell in cells)])
+    return table
+
+
 def size_table() -> Table:
     """Measure both tests."""
     table = [["rejected at 0.05, %", *(f"n = {n}" for n in SIZES)]]
@@ -161,7 +300,7 @@ def main() -> int:
     parser = make_parser(__doc__)
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables between their markers in a page")
     arguments = parser.parse_args()
-    for name, table in (("coverage", coverage_table()), ("tests", size_table())):
+    for name, table in (("coverage", coverage_table()), ("jackknife", jackknife_table()), ("tests", size_table())):
         written = "\n".join(markdown_table(table)) + "\n"
         print(written)
         if arguments.write is not None:

@@ -9,6 +9,7 @@ They are written to build/screenshots, and one of each demo to docs/screenshots,
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -70,6 +71,9 @@ def served(folder: Path, log: Path, **environment: str) -> Iterator[Demo]:
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         "GRADIO_SERVER_PORT": str(port),
         "HF_HUB_OFFLINE": "1",
+        # The log has what was printed before a crash, and where a crash in C happened.
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONFAULTHANDLER": "1",
         **environment,
     }
     with log.open("w") as out:
@@ -79,15 +83,27 @@ def served(folder: Path, log: Path, **environment: str) -> Iterator[Demo]:
             _wait(url, process, log)
             yield Demo(folder.name, url, log, process.pid)
         finally:
+            end = process.poll()
             process.terminate()
             process.wait(timeout=30)
+        if end is not None:
+            raise RuntimeError(f"the server of {folder.name} died: {_how(end)}. The end of its log:\n{_tail(log)}")
+
+
+def _how(end: int) -> str:
+    """Name the signal or the exit code by which a process ended."""
+    return f"signal {-end} ({signal.strsignal(-end)})" if end < 0 else f"exit code {end}"
+
+
+def _tail(log: Path) -> str:
+    return log.read_text(errors="replace")[-4_000:]
 
 
 def _wait(url: str, process: subprocess.Popen, log: Path) -> None:
-    end = time.monotonic() + _START_SECONDS
-    while time.monotonic() < end:
-        if process.poll() is not None:
-            break
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if (end := process.poll()) is not None:
+            raise RuntimeError(f"{url} did not start: {_how(end)}.\n{_tail(log)}")
         with contextlib.suppress(OSError):
             urllib.request.urlopen(url, timeout=5).close()
             return

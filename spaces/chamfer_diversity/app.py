@@ -239,7 +239,7 @@ SPACE = Space(
         Picture("Nearest neighbours"),
         Picture("Distance to the nearest neighbour"),
         Picture("What each text adds"),
-        Picture("Near duplicates", is_figure=False),
+        Picture("Near duplicates", is_figure=False, is_wide=True),
     ),
     score=score,
     api=api,

@@ -51,6 +51,8 @@ def launch(demo: server.Demo, space: Space) -> None:
         app_kwargs=server.app_settings(demo, space.limits.file_bytes),
         state_session_capacity=server.SESSIONS,
         prevent_thread_lock=True,
+        # Else Gradio asks its own page, and ends the process if a busy machine does not answer in three seconds.
+        _frontend=False,
     )
     log_places()
     if demo.mcp_server_obj:

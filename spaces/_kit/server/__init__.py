@@ -4,12 +4,15 @@ import asyncio
 import contextlib
 import json
 import os
+import threading
+import time
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import gradio as gr
 from fastapi.responses import JSONResponse
-from gradio import processing_utils, queueing, routes
+from gradio import http_server, processing_utils, queueing, routes
+from gradio.exceptions import ServerFailedToStartError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -80,9 +83,29 @@ def prepare(name: str) -> None:
     routes.upload_fn = _uploads.receive  # type: ignore[assignment]
     gr.File._process_single_file = uploads.path_of  # type: ignore[method-assign, assignment]
     processing_utils.async_ssrf_protected_download = _refuse_download
+    http_server.Server.run_in_thread = start_in_thread  # type: ignore[method-assign]
     connections.install()
     if os.environ.get("SPACE_ID"):
         os.environ.setdefault("FORWARDED_ALLOW_IPS", PRIVATE)
+
+
+def start_in_thread(server: Any) -> None:
+    """Start a server, in place of Gradio's method, which gives up after five seconds: a busy machine takes longer.
+
+    Raises
+    ------
+    ServerFailedToStartError
+        If it ends at once, for example because its port is taken.
+    """
+    server.thread = threading.Thread(target=server.run, daemon=True)
+    if server.reloader:
+        server.watch_thread = threading.Thread(target=server.watch, daemon=True)
+        server.watch_thread.start()
+    server.thread.start()
+    while not server.started:
+        if not server.thread.is_alive():
+            raise ServerFailedToStartError("The server ended at its start. Is its port taken?")
+        time.sleep(0.01)
 
 
 async def _answer_http_error(request: Request, error: Any) -> JSONResponse:
@@ -93,11 +116,11 @@ async def _answer_http_error(request: Request, error: Any) -> JSONResponse:
 
 def app_settings(demo: gr.Blocks, file_bytes: int) -> dict[str, Any]:
     """Return the settings of the FastAPI app below Gradio."""
+    queue = cast(places.Queue, demo._queue)
+    # Texts in JSON may take twice the bytes of a file, and a form adds its headers.
+    body_bytes = 2 * file_bytes + 100_000
     return {
-        # Texts in JSON may take twice the bytes of a file, and a form adds its headers.
-        "middleware": [
-            Middleware(Door, body_bytes=2 * file_bytes + 100_000, readers=cast(places.Queue, demo._queue).readers)
-        ],
+        "middleware": [Middleware(Door, body_bytes=body_bytes, readers=queue.readers, has_event=queue.has_event)],
         "exception_handlers": {HTTPException: _answer_http_error},
         "lifespan": _swept,
     }

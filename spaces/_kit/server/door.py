@@ -6,10 +6,11 @@ import functools
 import ipaddress
 import json
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.requests import ClientDisconnect
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -52,17 +53,27 @@ _STREAMS = ("/gradio_api/heartbeat/", "/gradio_api/queue/data", "/gradio_api/cal
 CLIENT_REQUESTS, REQUESTS = 60, 600
 BODY_SECONDS = 60
 
+# How long a run, and its result, are there for a client who does not read.
+UNREAD_SECONDS = 8
+GONE = (
+    "There is no such run. A run ends, and its result is deleted, if nobody reads it within "
+    f"{UNREAD_SECONDS} seconds, and when it has been read. Please send the texts again."
+)
+
 _PATTERNS = [(compile_path(path)[0], methods.split()) for path, methods in ROUTES.items()]
 
 
 class Door:
     """ASGI middleware that refuses unknown routes, large bodies and too many requests, and logs no error's message.
 
-    `readers` counts, for each session, the open requests that read its results.
+    Parameters
+    ----------
+    readers : for each session, the number of open requests that read its results
+    has_event : maps the id of an event to whether its run is there, or its result
     """
 
-    def __init__(self, app: ASGIApp, body_bytes: int, readers: Counter[str]) -> None:
-        self.app, self.body_bytes, self.readers = app, body_bytes, readers
+    def __init__(self, app: ASGIApp, body_bytes: int, readers: Counter[str], has_event: Callable[[str], bool]) -> None:
+        self.app, self.body_bytes, self.readers, self.has_event = app, body_bytes, readers, has_event
         self.open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,6 +96,12 @@ class Door:
             return
         if method != "POST" and not path.startswith(_STREAMS):
             await self._pass_on(scope, receive, send)
+            return
+        event = allowed[0].groupdict().get("event_id")
+        if event is not None and not self.has_event(event):
+            # As Gradio's own errors of a run arrive.
+            text = f"event: error\ndata: {json.dumps({'error': GONE})}\n\n"
+            await PlainTextResponse(text, 404, media_type="text/event-stream")(scope, receive, send)
             return
         client = client_of(scope)
         if self.open[client] >= CLIENT_REQUESTS or self.open.total() >= REQUESTS:

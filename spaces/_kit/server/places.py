@@ -9,12 +9,10 @@ from fastapi import HTTPException
 from gradio import queueing
 from gradio.context import LocalContext
 
-from .door import client_of
+from .door import UNREAD_SECONDS, client_of
 
 # Of one client: runs at the same time, and these with the runs that wait.
 CLIENT_RUNS, CLIENT_PLACES = 2, 6
-# How long a run, and its result, are there for a client who does not read.
-UNREAD_SECONDS = 8
 FULL = (
     f"You have {CLIENT_PLACES} runs here that have not ended. Nothing was scored, and your texts are still here. "
     "Please try again when one of them has ended."
@@ -41,6 +39,10 @@ class Queue(queueing.Queue):
             return True
         # A program reads by the event, the page by the session.
         return any(self.readers[key] for key in (session, *self.pending_event_ids_session.get(session, ())))
+
+    def has_event(self, event: str) -> bool:
+        """Return whether the run of an event is there, or a result of it that nobody has read."""
+        return event in self.event_ids_to_events or any(event in ids for ids in self.pending_event_ids_session.values())
 
     async def push(self, body: Any, request: Any, username: str | None) -> Any:
         """Add an event to the queue.

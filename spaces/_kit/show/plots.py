@@ -247,6 +247,24 @@ def plane(similarity: np.ndarray) -> tuple[np.ndarray, float]:
     return points, float(leading.sum() / total) if total > 0 else 1.0
 
 
+# Directions from a point to its label.
+_PLACES = {"top center": (0, 1), "bottom center": (0, -1), "middle right": (1, 0), "middle left": (-1, 0)}
+
+
+def _label_places(points: np.ndarray, arrows: Sequence[tuple[int, int]]) -> list[str]:
+    """Choose the place of each point's label that is the farthest from the arrows at the point."""
+    towards: list[list[np.ndarray]] = [[] for _ in points]
+    for start, end in arrows:
+        step = points[end] - points[start]
+        towards[start].append(step)
+        towards[end].append(-step)
+
+    def nearness(place: str, steps: list[np.ndarray]) -> float:
+        return max((float(step @ _PLACES[place]) / (float(np.linalg.norm(step)) or 1.0) for step in steps), default=0.0)
+
+    return [min(_PLACES, key=lambda place: round(nearness(place, steps), 3)) for steps in towards]
+
+
 def text_map(
     points: np.ndarray,
     texts: Sequence[str],
@@ -263,7 +281,7 @@ def text_map(
     groups : index of the group of each text, which determines its colour, marker and name
     """
     picture = figure(400, legend=len(names) > 1)
-    group_of = np.asarray(groups)
+    group_of, places = np.asarray(groups), _label_places(points, arrows)
     for i, name in enumerate(names):
         chosen = np.flatnonzero(group_of == i).tolist()
         picture.add_scatter(
@@ -271,7 +289,7 @@ def text_map(
             y=points[chosen, 1].tolist(),
             mode="markers+text" if len(texts) <= 40 else "markers",
             text=[numbers[j] for j in chosen],
-            textposition="top center",
+            textposition=[places[j] for j in chosen],
             cliponaxis=False,
             name=html.escape(name, quote=False),
             marker={"size": 13, "color": SERIES[i], "symbol": ("circle", "diamond")[i % 2], "opacity": 0.9},

@@ -9,49 +9,50 @@
     text-metrics score data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
     text-metrics score data.jsonl --metric self_bleu --text-key generations --engine ray --out scores/
 
-Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved or that holds Parquet files;
-text files also compressed, as .gz or .zst. A row holds a set of texts, as
-a list; or a row holds one text, and the rows with one --group-key, or --set-size consecutive rows, make a set. The rows
-of a key must be next to each other: all keys are read first, and a file that is not sorted so is an error. Keys are
-compared as texts: 1 and "1" are one. gruen scores each text; the texts of a set are then taken together in the
-interval. Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the extension of --out; the
-columns of rows that make a set become lists. Other results with a value for each set or text, such as contributions,
-become columns as well. In JSON lines and CSV, binary data is base64. An --out that ends in a slash, or is the folder of
-an earlier run, is a folder of Parquet files with the same rows, in the order of their names. It is there once all of
-them are complete, and a folder that no job made is never replaced.
+Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved or that holds Parquet files. Text
+files may be compressed, as .gz or .zst. A row holds a set of texts, as a list, or one text; then a set consists of the
+adjacent rows with the same --group-key, or of --set-size consecutive rows. All keys are read first: if a key occurs
+again after rows of another key, the command stops before it scores anything. Keys are compared as strings: 1 and "1"
+are the same key. gruen scores each text; --group-key and --set-size then only define the units of the interval.
 
---column ARGUMENT=COLUMN takes an argument of the metric that is given for sets or texts from a column: weights,
-quality, classes, contexts, embeddings, similarity, labels and others. What is given for texts is a list in a row of a
-set, and a value in a row of one text; similarities are a matrix, and a row of it. What is given for sets is a value,
-which the rows of a set share. In CSV, a list is JSON. A row whose value is missing or wrong is set aside. The labels of
-confidence_by say which rows, or sets of rows, are not independent, for the intervals in the summary.
+Writes the rows with their scores, in order, as Parquet, JSON lines or CSV, by the extension of --out; the columns of
+rows that make a set become lists. Other results with a value for each set or text, such as contributions, become
+columns as well. In JSON lines and CSV, binary data is base64. If --out ends in a slash, or is the folder of an earlier
+run, the output is a folder of Parquet files; in the order of their names, they hold the same rows. The folder appears
+when all files are complete. A folder that this command did not write is never replaced.
+
+--column ARGUMENT=COLUMN reads an argument of the metric that belongs to sets or texts from a column: weights, quality,
+classes, contexts, embeddings, similarity, labels and others. For an argument of texts, a row of a set has a list, and a
+row of one text a value; for similarities, a matrix and a row of it. For an argument of sets, each row has a value, the
+same in all rows of a set. In CSV, lists are JSON. A row whose value is missing or invalid is set aside. confidence_by
+labels rows, or sets of rows, that are not independent, for the intervals in the summary.
 
 A summary goes to stdout and to <out>.summary.json: the numbers of the metric over the whole file, its signature, and
     n_scores, n_texts, n_bad    the numbers of scores, of texts scored, and of rows set aside
     n_incomplete, n_dropped     the numbers of sets that lack a row, and of rows dropped with them (--drop-incomplete)
     confidence                  the level of --confidence
-    confidence_interval         [low, high] of the mean of the scores; null for fewer than two units, or if all score
-                                the same; utility_confidence_interval and others likewise
-    n_units                     the rows, sets of rows, or labels of confidence_by, that the interval takes for
-                                independent
-    command                     the options that decide the numbers
+    confidence_interval         [low, high] of the mean of the scores; null for fewer than two units, or if all scores
+                                are equal; utility_confidence_interval and others likewise
+    n_units                     the number of rows, sets of rows, or labels of confidence_by that the interval treats
+                                as independent
+    command                     the options that determine the numbers
 
-With --one-set all texts of the file are one set, or for probeval the answers to one question: statistics of its parts
-are merged, however many texts there are. The only output is the summary, in --out, which ends in .json; it has no
+With --one-set, all texts of the file are one set, or for probeval the answers to one question; statistics of its parts
+are merged, however many texts there are. The only output is the summary, in --out, which ends in .json. It has no
 interval, because there is one score.
 
-With --engine ray the actors of a Ray cluster do the work, one model each, on GPUs if there are any. If all machines see
-the file, each actor reads pieces of JSON Lines, Parquet, or a folder of `datasets` itself; otherwise, and with
+With --engine ray, the actors of a Ray cluster do the work, one model each, on GPUs if there are any. If all machines
+see the file, each actor reads pieces of JSON Lines, Parquet, or a folder of `datasets` itself; otherwise, and with
 --group-key, one process of this machine reads for all. If all machines see the folder of --out, each actor writes the
 rows that it has scored, and the files of a folder; otherwise, this machine does. Ray is an extra: pip install
 "text-metrics[ray]".
 
-Finished batches are kept in <out>.parts, two files each. After a kill, the same command continues from there, with
+Finished batches are saved in <out>.parts, two files each. After a kill, the same command continues from there, with
 either engine. A row that cannot be scored is reported on stderr and set aside in <out>.bad.jsonl, with all rows of its
-set: no set is scored without one of its rows, and no set takes a row of the next. So are the rows that are left over at
-the end by --set-size. With --drop-incomplete, such sets are left out as well, but their other rows are not bad. A row
-without a readable key, between two sets, may belong to either: both lack a row. With --one-set, only the row itself is
-set aside.
+set: no set is scored without one of its rows, and none contains a row of the next set. So are the rows that --set-size
+leaves over at the end. With --drop-incomplete, such sets are left out as well, but their other rows do not count as
+bad. A row without a readable key between two sets may belong to either, so both are incomplete. With --one-set, only
+the row itself is set aside.
 
 Exit codes: 0 all rows are scored, or dropped; 3 some were set aside; 4 stopped at a bad row, by --strict; 5 a number of
 the summary is beyond a limit of --fail-under or --fail-over, or is null; 2 the command, its settings or the file are

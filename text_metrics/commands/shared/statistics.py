@@ -63,7 +63,7 @@ def mean_p(difference: Estimate) -> float | None:
         from scipy.stats import t
 
         statistics = (difference.value / difference.error, difference.transformed_t())
-        return float(max(2 * t.sf(np.abs(statistics), difference.n - 1)))
+        return float(max(2 * t.sf(np.abs(statistics), difference.degrees)))
     return 1.0 if difference.error == 0 and difference.value == 0 else None
 
 
@@ -101,11 +101,11 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
 def smallest_difference(difference: Estimate, level: float) -> float:
     """Return the smallest true mean difference that the test of this many units rejects with a probability of 80 %.
 
-    It is (t_(1 + level)/2 + t_0.8) standard errors, with Student's t of n - 1 degrees of freedom: an approximation of
-    the noncentral t that is slightly too large for few units.
+    It is (t_(1 + level)/2 + t_0.8) standard errors, with Student's t: an approximation of the noncentral t that is
+    slightly too large for few units.
     """
     # Its import takes a second.
     from scipy.stats import t
 
-    degrees = difference.n - 1
+    degrees = difference.degrees
     return float((t.ppf((1 + level) / 2, degrees) + t.ppf(POWER, degrees)) * difference.error)
