@@ -9,9 +9,9 @@
     text-metrics score data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
     text-metrics score data.jsonl --metric self_bleu --text-key generations --engine ray --out scores/
 
-Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved or that holds Parquet files. Text
-files may be compressed, as .gz or .zst. A row holds a set of texts, as a list, or one text; then a set consists of the
-adjacent rows with the same --group-key, or of --set-size consecutive rows. All keys are read first: if a key occurs
+Reads JSON lines, a JSON array (.json), CSV, Parquet, or a folder that `datasets` saved or that holds Parquet files.
+Text files may be compressed, as .gz or .zst. A row holds a set of texts, as a list, or one text; then a set consists of
+the adjacent rows with the same --group-key, or of --set-size consecutive rows. All keys are read first: if a key occurs
 again after rows of another key, the command stops before it scores anything. Keys are compared as strings: 1 and "1"
 are the same key. gruen scores each text; --group-key and --set-size then only define the units of the interval.
 
