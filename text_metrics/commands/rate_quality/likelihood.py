@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.causal import load_causal
+from text_metrics.commands.shared.causal import CausalModel, load_causal
 from text_metrics.metrics._core.core_encoder import progress_bar
 from text_metrics.metrics._core.core_tokens import token_batches
 
@@ -16,11 +16,13 @@ class Likelihood(NamedTuple):
     total : ndarray of shape (n,), natural logarithms; 0 for a text without tokens
     tokens : ndarray of shape (n,), int
     identity : the exact weights
+    best : ndarray of shape (n,), the sum of the log-probabilities of the most probable token at each position
     """
 
     total: np.ndarray
     tokens: np.ndarray
     identity: str
+    best: np.ndarray = np.empty(0)
 
 
 class LanguageModel:
@@ -28,7 +30,7 @@ class LanguageModel:
 
     Parameters
     ----------
-    model : a folder, a GGUF file, a folder with one GGUF file, or an id on the Hugging Face Hub
+    model : a folder, a GGUF file, a folder with one GGUF file, an id on the Hugging Face Hub, or a loaded model
     start : the token before each text; the model's token for the beginning of a text, or else for its end, if None
 
     Raises
@@ -37,7 +39,7 @@ class LanguageModel:
         If the model cannot be found, or has no such token.
     """
 
-    def __init__(self, model: str | os.PathLike[str], start: str | None = None) -> None:
+    def __init__(self, model: str | os.PathLike[str] | CausalModel, start: str | None = None) -> None:
         self.identity, self.device, self._tokenizer, self._model = load_causal(model)
         self.start = start or self._tokenizer.bos_token or self._tokenizer.eos_token
         vocabulary = self._tokenizer.get_vocab()
@@ -50,14 +52,14 @@ class LanguageModel:
         limit = getattr(self._model.config, "max_position_embeddings", 1024) - 1
         encoded = self._tokenizer(texts, truncation=True, max_length=limit, add_special_tokens=False)["input_ids"]
         lengths = np.array([len(ids) for ids in encoded], dtype=np.int64)
-        total = np.zeros(len(texts))
+        total, best = np.zeros(len(texts)), np.zeros(len(texts))
         with progress_bar(len(texts), "Rating", "text", progress) as bar:
             for batch in token_batches(np.maximum(lengths, 1), self.device):
-                total[batch] = self._score_batch([encoded[i] for i in batch])
+                total[batch], best[batch] = self._score_batch([encoded[i] for i in batch])
                 bar.update(len(batch))
-        return Likelihood(total, lengths, self.identity)
+        return Likelihood(total, lengths, self.identity, best)
 
-    def _score_batch(self, encoded: list[list[int]]) -> np.ndarray:
+    def _score_batch(self, encoded: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
         import torch
 
         width = max(1, *(len(tokens) for tokens in encoded))
@@ -72,4 +74,5 @@ class LanguageModel:
             losses = torch.nn.functional.cross_entropy(
                 logits.transpose(1, 2), labels.to(self.device), ignore_index=-100, reduction="none"
             )
-        return -losses.sum(dim=1).double().cpu().numpy()
+            highest = (logits.amax(dim=2) - logits.logsumexp(dim=2)).cpu() * (labels >= 0)
+        return -losses.sum(dim=1).double().cpu().numpy(), highest.sum(dim=1).double().numpy()
