@@ -76,6 +76,7 @@ COMMANDS = {
         ["data.jsonl", "other.jsonl", "model.gguf"],
         ["rate-quality", "--model", "model.gguf", "--reference", "other.jsonl", "data.jsonl"],
     ),
+    "rate-quality --base-url": (["data.jsonl"], ["rate-quality", "--ask", *CHAT, "data.jsonl"]),
     "cluster-answers": (
         ["data.jsonl", "other.jsonl"],
         ["cluster-answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl"],
@@ -284,6 +285,7 @@ DERIVED = [
     (["cluster-answers", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["probe", "ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["rate-quality", "--model", "m"], "out.jsonl", "out.jsonl.tmp"),
+    (["rate-quality", "--ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["meta-eval", "--pictures"], "pictures", "pictures/kappa.svg"),
     (["reports.benchmark", "--pictures"], "pictures", "pictures/time.svg"),
 ]
