@@ -85,7 +85,7 @@ class Measured(NamedTuple):
     def relative(self) -> np.ndarray:
         """Geometric mean of the tokens' probabilities divided by those of the most probable tokens; (n,)."""
         total, tokens, _, best = self.likelihood
-        return np.exp((total - best) / np.maximum(tokens, 1))
+        return np.exp(np.minimum(total - best, 0) / np.maximum(tokens, 1))
 
 
 class Store:
