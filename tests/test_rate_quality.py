@@ -145,6 +145,17 @@ def test_asked_ratings_are_written(run, tiny_language_model, monkeypatch):
     assert "--ask cannot be combined" in run(["a"], "--model", tiny_language_model, "--ask", "--start", "a")[2]
 
 
+@pytest.mark.parametrize("extra", [(), ("--ask",)])
+def test_bfloat16_is_signed_and_near(run, tiny_language_model, monkeypatch, extra):
+    monkeypatch.setattr(rate_quality, "SENSE", QUESTION)
+    words = ([TAUGHT, "mat"], "--model", tiny_language_model, *extra)
+    exact, near = run(*words)[1], run(*words, "--dtype", "bfloat16")[1]
+    assert [line["quality"] for line in near] == pytest.approx([line["quality"] for line in exact], abs=0.03)
+    assert near[0]["quality"] != exact[0]["quality"]
+    name, model, *rest = exact[0]["signature"].split("|")
+    assert near[0]["signature"].split("|") == [name, model, "dtype:bfloat16", *rest]
+
+
 def ask_service(run, server, lines, *extra):
     return run(lines, "--ask", "--model", "m", "--base-url", server.url, *extra)
 
@@ -243,3 +254,5 @@ def test_log_probabilities_that_are_no_numbers_are_left_out():
 
 def test_a_service_is_only_asked(run):
     assert "--base-url needs --ask" in run(["a"], "--model", "m", "--base-url", "http://127.0.0.1:9/v1")[2]
+    words = ("--ask", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--dtype", "bfloat16")
+    assert "--dtype cannot be combined with --base-url" in run(["a"], *words)[2]

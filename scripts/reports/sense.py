@@ -52,7 +52,7 @@ from text_metrics.commands.meta_eval.rows import Scoring, embedding_rows, encode
 from text_metrics.commands.rate_quality.asking import SENSE, AskedModel
 from text_metrics.commands.rate_quality.likelihood import LanguageModel, Likelihood
 from text_metrics.commands.rate_quality.rating import Reference, per_token
-from text_metrics.commands.shared.causal import load_causal
+from text_metrics.commands.shared.causal import DTYPES, load_causal
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_text_lines, write_jsonl
 from text_metrics.commands.shared.pages import markdown_table
@@ -250,7 +250,7 @@ def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("--model", required=True, help="instruct model: a folder, a GGUF file, an id of the Hub")
-    parser.add_argument("--dtype", default="float32", help="torch dtype of the model")
+    parser.add_argument("--dtype", choices=DTYPES, default=DTYPES[0], help="of the model")
     parser.add_argument("--concepts", type=int, default=30, help="number of concepts of each generator")
     parser.add_argument("--ratings", type=Path, required=True, metavar="FOLDER", help="where to keep measurements")
     parser.add_argument("--own", action="store_true", help="measure our own sentences only")

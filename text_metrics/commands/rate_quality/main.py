@@ -32,6 +32,7 @@ from text_metrics.commands.rate_quality.asking import SENSE, AskedModel
 from text_metrics.commands.rate_quality.likelihood import LanguageModel
 from text_metrics.commands.rate_quality.rating import Reference, per_token
 from text_metrics.commands.rate_quality.service import TOP, Rated, read_answer
+from text_metrics.commands.shared.causal import DTYPES, load_causal
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_files
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_jsonl, write_jsonl
@@ -50,9 +51,13 @@ def read_lines(path: Path) -> list[str]:
     return texts
 
 
+def _signed_dtype(arguments: argparse.Namespace) -> str:
+    return "" if arguments.dtype == DTYPES[0] else f"|dtype:{arguments.dtype}"
+
+
 def _ask(texts: list[str], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    model = AskedModel(arguments.model, SENSE)
-    signature = f"rate_quality|model:{model.identity}|ask:{SENSE.digest()}|version:{VERSION}"
+    model = AskedModel(load_causal(arguments.model, arguments.dtype), SENSE)
+    signature = f"rate_quality|model:{model.identity}{_signed_dtype(arguments)}|ask:{SENSE.digest()}|version:{VERSION}"
     for text, rating in zip(texts, model.rate(texts, sys.stderr.isatty() or None), strict=True):
         yield {"text": text, "quality": float(rating), "signature": signature}
 
@@ -89,11 +94,14 @@ def _ask_service(texts: list[str], arguments: argparse.Namespace) -> tuple[dict[
 
 def _weigh(texts: list[str], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     known = read_lines(arguments.reference) if arguments.reference else []
-    model = LanguageModel(arguments.model, arguments.start)
+    model = LanguageModel(load_causal(arguments.model, arguments.dtype), arguments.start)
     likelihood = model.score(texts, sys.stderr.isatty() or None)
     ratings = Reference(model.score(known)).rate(likelihood) if known else per_token(likelihood)
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:8] if known else "none"
-    signature = f"rate_quality|model:{likelihood.identity}|start:{model.start}|reference:{digest}|version:{VERSION}"
+    signature = (
+        f"rate_quality|model:{likelihood.identity}{_signed_dtype(arguments)}|start:{model.start}|reference:{digest}"
+        f"|version:{VERSION}"
+    )
     for text, rating, total in zip(texts, ratings, likelihood.total, strict=True):
         yield {"text": text, "quality": float(rating), "log_probability": float(total), "signature": signature}
 
@@ -107,6 +115,7 @@ def main() -> int:
     parser.add_argument("--start", metavar="TOKEN", help="the token before each text; the model's own by default")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="good texts of the same kind")
     parser.add_argument("--ask", action="store_true", help="ask an instruct model whether each text makes sense")
+    parser.add_argument("--dtype", choices=DTYPES, default=DTYPES[0], help="of the model on this machine")
     add_arguments(
         parser, model="causal language model: a folder, a GGUF file, an id of the Hub; or with --base-url a name"
     )
@@ -115,6 +124,8 @@ def main() -> int:
         raise ValueError("--ask cannot be combined with --start or --reference.")
     if arguments.base_url and not arguments.ask:
         raise ValueError("--base-url needs --ask: a chat service cannot be asked for the likelihood of a text.")
+    if arguments.base_url and arguments.dtype != DTYPES[0]:
+        raise ValueError("--dtype cannot be combined with --base-url: it is that of a model on this machine.")
     reads = [arguments.texts, arguments.reference, *([] if arguments.base_url else module_files(arguments.model))]
     check_outputs(reads, [arguments.rated, *(journal_files(arguments.rated) if arguments.base_url else ())])
     texts = read_lines(arguments.texts)
