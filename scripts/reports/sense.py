@@ -2,20 +2,11 @@
 
     METRICS_TEST_DATA=/path/to/data python -m scripts.reports.sense --model model.gguf --concepts 30 --ratings FOLDER
 
-The protocol was written before the first rating of a released text. Nothing is trained on or chosen by these texts.
-
-1. Ratings of a text, all by one model:
-   - `asked`: the answer to the default question of `text-metrics rate-quality --ask`;
-   - `likelihood`: the geometric mean of the tokens' probabilities;
-   - `corrected`: the same, corrected for length by a reference, the first 100 captions of COCO;
-   - `relative`: the geometric mean of each token's probability divided by that of the most probable token there;
-   - `product`, `mean`: asked × corrected, and their geometric mean;
-   - `fitted`: a logistic regression on the log-odds of `asked`, the deviation that `corrected` ranks, and the logarithm
-     of `relative`, fitted to the 60 pairs of our own sentences (`scripts/training/sense_pairs.jsonl`).
-2. The rating that decides is the one with the highest AUC on our own pairs, `fitted` cross-fitted by pair. The released
-   texts are the original, nonsensical and paraphrased sets of the first concepts that `text-metrics meta-eval` draws.
-3. It ships if, for all three generators, its AUC is at least 75 and above the rule "shorter text", and the Vendi score
-   weighted by it ranks the originals above Para-3 at least as often as the score weighted by `gruen`.
+Nothing is trained on or chosen by the released texts. `asked` is the answer to the default question of `text-metrics
+rate-quality --ask`, `likelihood` the geometric mean of the tokens' probabilities, and `corrected` the same, corrected
+for length by a reference, the first 100 captions of COCO. Each is held against the released nonsense by its AUC, and by
+how often the Vendi score weighted by it ranks the originals above the nonsense and their paraphrases, beside `gruen`
+and the rule "shorter text". The concepts are the first that `text-metrics meta-eval` draws of each generator.
 
 The folder receives `measured.jsonl`, which an interrupted run continues, and a file for each rating as
 `text-metrics meta-eval --quality` reads it.
@@ -28,11 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GroupKFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from scripts import ROOT
 from scripts.arguments import data_folder
@@ -70,29 +57,15 @@ class Measured(NamedTuple):
     """What a model says of n texts.
 
     asked : ndarray of shape (n,), in [0, 1]
-    likelihood : log-probabilities of the texts, and of the most probable tokens
+    likelihood : log-probabilities of the texts
     """
 
     asked: np.ndarray
     likelihood: Likelihood
 
-    def features(self, reference: Reference) -> np.ndarray:
-        """Return the features of the logistic regression; ndarray of shape (n, 3)."""
-        asked = np.clip(self.asked, 1e-6, 1 - 1e-6)
-        relative = np.log(self.relative())
-        return np.stack([np.log(asked / (1 - asked)), reference.deviation(self.likelihood), relative], axis=1)
-
-    def relative(self) -> np.ndarray:
-        """Geometric mean of the tokens' probabilities divided by those of the most probable tokens; (n,)."""
-        total, tokens, _, best = self.likelihood
-        return np.exp(np.minimum(total - best, 0) / np.maximum(tokens, 1))
-
 
 class Store:
-    """Measurements of texts, in a file that grows by a line for each.
-
-    speed : texts a second by asking and by likelihood in this run; empty if nothing was measured
-    """
+    """Measurements of texts by one model, in a file that grows by a line for each."""
 
     def __init__(self, path: Path, model: str, dtype: str) -> None:
         self._path, self._name, self._dtype = path, model, dtype
@@ -110,6 +83,10 @@ class Store:
         if self._models is None:
             model = load_causal(self._name, self._dtype)
             self._models = AskedModel(model, SENSE), LanguageModel(model)
+            self._signature = f"{model.identity}|{self._dtype}|ask:{SENSE.digest()}"
+            others = {record["model"] for record in self._records.values()} - {self._signature}
+            if others:
+                raise ValueError(f"{self._path} holds measurements by {others.pop()}: choose another folder.")
         asking, weighing = self._models
         times = [time.perf_counter()]
         asked = asking.rate(new)
@@ -124,9 +101,8 @@ class Store:
                     "text": text,
                     "asked": float(asked[i]),
                     "log_probability": float(likelihood.total[i]),
-                    "best": float(likelihood.best[i]),
                     "tokens": int(likelihood.tokens[i]),
-                    "model": f"{likelihood.identity}|{self._dtype}|ask:{SENSE.digest()}",
+                    "model": self._signature,
                 }
                 self._records[text] = record
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
@@ -136,54 +112,22 @@ class Store:
     def read(self, texts: list[str]) -> Measured:
         """Return the measurements of texts."""
         records = [self._records[text] for text in texts]
-        asked, total, best, tokens = (
-            np.array([record[key] for record in records]) for key in ("asked", "log_probability", "best", "tokens")
+        asked, total, tokens = (
+            np.array([record[key] for record in records]) for key in ("asked", "log_probability", "tokens")
         )
-        return Measured(asked, Likelihood(total, tokens, records[0]["model"], best))
+        return Measured(asked, Likelihood(total, tokens, records[0]["model"]))
 
 
-def read_own() -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return our own sentences, whether each makes sense, and the number of its pair."""
+def read_own() -> tuple[list[str], np.ndarray]:
+    """Return our own sentences, and whether each makes sense."""
     pairs = [record for _, record in read_objects(PAIRS)]
-    texts = [pair[side] for side in ("sensible", "nonsense") for pair in pairs]
-    return texts, np.repeat([1, 0], len(pairs)), np.tile(np.arange(len(pairs)), 2)
+    return [pair[side] for side in ("sensible", "nonsense") for pair in pairs], np.repeat([1, 0], len(pairs))
 
 
-def rate(store: Store, captions: list[str], texts: list[str]) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    """Rate texts.
-
-    Returns
-    -------
-    ratings : for each rating an ndarray of shape (n,), in [0, 1]
-    own : the AUC of each on our own pairs
-    """
-    reference = Reference(store.read(captions).likelihood)
-    own_texts, labels, pairs = read_own()
-    own = store.read(own_texts)
-    model = make_pipeline(StandardScaler(), LogisticRegression())
-    crossed = cross_val_predict(
-        model, own.features(reference), labels, groups=pairs, cv=GroupKFold(10), method="predict_proba"
-    )
-    model.fit(own.features(reference), labels)
-    print(f"fitted: coefficients {model[-1].coef_[0].round(2).tolist()} of the standardized features", file=sys.stderr)
-    measured = store.read(texts)
-    ratings = _simple_ratings(measured, reference)
-    areas = {name: roc_auc_score(labels, values) for name, values in _simple_ratings(own, reference).items()}
-    ratings["fitted"] = model.predict_proba(measured.features(reference))[:, 1]
-    areas["fitted"] = roc_auc_score(labels, crossed[:, 1])
-    return ratings, areas
-
-
-def _simple_ratings(measured: Measured, reference: Reference) -> dict[str, np.ndarray]:
-    corrected = reference.rate(measured.likelihood)
-    return {
-        "asked": measured.asked,
-        "likelihood": per_token(measured.likelihood),
-        "corrected": corrected,
-        "relative": measured.relative(),
-        "product": measured.asked * corrected,
-        "mean": np.sqrt(measured.asked * corrected),
-    }
+def rate(measured: Measured, reference: Reference) -> dict[str, np.ndarray]:
+    """Rate texts; for each rating an ndarray of shape (n,), in [0, 1]."""
+    likelihood = measured.likelihood
+    return {"asked": measured.asked, "likelihood": per_token(likelihood), "corrected": reference.rate(likelihood)}
 
 
 def read_sets(folder: Path, concepts: int) -> tuple[list[Kinds], list[list[str]]]:
@@ -253,22 +197,19 @@ def main() -> None:
     parser.add_argument("--dtype", choices=DTYPES, default=DTYPES[0], help="of the model")
     parser.add_argument("--concepts", type=int, default=30, help="number of concepts of each generator")
     parser.add_argument("--ratings", type=Path, required=True, metavar="FOLDER", help="where to keep measurements")
-    parser.add_argument("--own", action="store_true", help="measure our own sentences only")
     arguments = parser.parse_args()
     data = data_folder(parser)
     arguments.ratings.mkdir(parents=True, exist_ok=True)
     store = Store(arguments.ratings / MEASURED, arguments.model, arguments.dtype)
     captions = read_text_lines(data / "text" / "coco_captions_20k.txt")[:CAPTIONS]
-    own_texts = read_own()[0]
+    own_texts, labels = read_own()
     store.measure([*own_texts, *captions])
-    if arguments.own:
-        for name, area in rate(store, captions, own_texts)[1].items():
-            print(f"{name}: {100 * area:.1f}")
-        return
+    reference = Reference(store.read(captions).likelihood)
+    own = {name: roc_auc_score(labels, values) for name, values in rate(store.read(own_texts), reference).items()}
     _measure_all(store, data / "diversity_sets", arguments.concepts)
     kinds, sets = read_sets(data / "diversity_sets", arguments.concepts)
     texts = list(dict.fromkeys(text for members in sets for text in members))
-    ratings, own = rate(store, captions, texts)
+    ratings = rate(store.read(texts), reference)
     raters = []
     for name, values in ratings.items():
         path = arguments.ratings / f"{name}.jsonl"

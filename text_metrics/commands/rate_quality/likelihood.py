@@ -16,13 +16,11 @@ class Likelihood(NamedTuple):
     total : ndarray of shape (n,), natural logarithms; 0 for a text without tokens
     tokens : ndarray of shape (n,), int
     identity : the exact weights
-    best : ndarray of shape (n,), the sum of the log-probabilities of the most probable token at each position
     """
 
     total: np.ndarray
     tokens: np.ndarray
     identity: str
-    best: np.ndarray = np.empty(0)
 
 
 class LanguageModel:
@@ -52,14 +50,14 @@ class LanguageModel:
         limit = getattr(self._model.config, "max_position_embeddings", 1024) - 1
         encoded = self._tokenizer(texts, truncation=True, max_length=limit, add_special_tokens=False)["input_ids"]
         lengths = np.array([len(ids) for ids in encoded], dtype=np.int64)
-        total, best = np.zeros(len(texts)), np.zeros(len(texts))
+        total = np.zeros(len(texts))
         with progress_bar(len(texts), "Rating", "text", progress) as bar:
             for batch in token_batches(np.maximum(lengths, 1), self.device):
-                total[batch], best[batch] = self._score_batch([encoded[i] for i in batch])
+                total[batch] = self._score_batch([encoded[i] for i in batch])
                 bar.update(len(batch))
-        return Likelihood(total, lengths, self.identity, best)
+        return Likelihood(total, lengths, self.identity)
 
-    def _score_batch(self, encoded: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    def _score_batch(self, encoded: list[list[int]]) -> np.ndarray:
         import torch
 
         width = max(1, *(len(tokens) for tokens in encoded))
@@ -74,5 +72,4 @@ class LanguageModel:
             losses = torch.nn.functional.cross_entropy(
                 logits.transpose(1, 2), labels.to(self.device), ignore_index=-100, reduction="none"
             )
-            highest = (logits.amax(dim=2) - logits.logsumexp(dim=2)).cpu() * (labels >= 0)
-        return -losses.sum(dim=1).double().cpu().numpy(), highest.sum(dim=1).double().numpy()
+        return -losses.sum(dim=1).double().cpu().numpy()

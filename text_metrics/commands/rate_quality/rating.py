@@ -27,16 +27,15 @@ class Reference:
         self.slope, self.intercept = np.polyfit(
             likelihood.tokens, likelihood.total, 1, w=1 / np.sqrt(np.maximum(likelihood.tokens, 1))
         )
-        self._deviations = np.sort(self.deviation(likelihood))
+        self._deviations = np.sort(self._deviation(likelihood))
 
     def rate(self, likelihood: Likelihood) -> np.ndarray:
         """Rate texts; ndarray of shape (n,), in [0, 1]; 0 for a text without tokens."""
-        below = np.searchsorted(self._deviations, self.deviation(likelihood), "left")
+        below = np.searchsorted(self._deviations, self._deviation(likelihood), "left")
         ratings = below / len(self._deviations)
         return np.where(likelihood.tokens > 0, ratings, 0.0)
 
-    def deviation(self, likelihood: Likelihood) -> np.ndarray:
-        """Deviation of the log-probability from that of a good text of the length, divided by √n; (n,)."""
+    def _deviation(self, likelihood: Likelihood) -> np.ndarray:
         expected = self.intercept + self.slope * likelihood.tokens
         return (likelihood.total - expected) / np.sqrt(np.maximum(likelihood.tokens, 1))
 
