@@ -127,6 +127,7 @@ COMMANDS = {
         ["data/text", "model.gguf"],
         ["training.calibrate_gruen", "--model", "model.gguf", "--card"],
     ),
+    "reports.sense": (["data", "model.gguf"], ["reports.sense", "--model", "model.gguf", "--ratings"]),
     "reports.long_texts": (["data/text"], ["reports.long_texts", "--write"]),
     "reports.encoders": (["data"], ["reports.encoders", "time", "--write"]),
     **{

@@ -51,8 +51,16 @@ def test_ratings_are_measured_once_and_reported(data, tiny_language_model, monke
     assert len(rated) == 8
     found = LanguageModel(tiny_language_model).score(list(rated))
     assert list(rated.values()) == pytest.approx(np.exp(found.total / found.tokens).tolist(), abs=1e-5)
-    # With one more concept, only its texts are measured.
+    # Measurements of two models are not mixed. With one more concept, only its texts are measured.
+    assert run_command(monkeypatch, "reports.sense", *words, "--concepts", "3", "--dtype", "bfloat16") == 2
+    assert "|float32|" in capsys.readouterr().err.split("measurements by ")[1]
     assert run_command(monkeypatch, "reports.sense", *words, "--concepts", "3") == 0
     assert [json.dumps(record) for record in read_jsonl(ratings / sense.MEASURED)[:-4]] == [
         json.dumps(record) for record in measured
     ]
+
+
+def test_a_file_that_holds_no_measurements_is_named(tmp_path):
+    path = write_jsonl(tmp_path / sense.MEASURED, [{"text": "a"}])
+    with pytest.raises(ValueError, match="line 1 is not a measurement of an earlier run"):
+        sense.Store(path, "m", "float32")

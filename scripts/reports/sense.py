@@ -42,6 +42,7 @@ from text_metrics.commands.rate_quality.rating import Reference, per_token
 from text_metrics.commands.shared.causal import DTYPES, load_causal
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_text_lines, write_jsonl
+from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.commands.shared.pages import markdown_table
 
 CAPTIONS = 100
@@ -71,7 +72,10 @@ class Store:
         self._path, self._name, self._dtype = path, model, dtype
         self._records: dict[str, dict[str, Any]] = {}
         if path.exists():
-            self._records = {record["text"]: record for _, record in read_objects(path)}
+            for where, record in read_objects(path):
+                if not record.keys() >= {"text", "asked", "log_probability", "tokens", "model"}:
+                    raise ValueError(f"{where} is not a measurement of an earlier run.")
+                self._records[record["text"]] = record
         self._models: tuple[AskedModel, LanguageModel] | None = None
         self._seconds, self._texts = np.zeros(2), 0
 
@@ -199,6 +203,7 @@ def main() -> None:
     parser.add_argument("--ratings", type=Path, required=True, metavar="FOLDER", help="where to keep measurements")
     arguments = parser.parse_args()
     data = data_folder(parser)
+    check_outputs([data, *module_files(arguments.model)], [arguments.ratings])
     arguments.ratings.mkdir(parents=True, exist_ok=True)
     store = Store(arguments.ratings / MEASURED, arguments.model, arguments.dtype)
     captions = read_text_lines(data / "text" / "coco_captions_20k.txt")[:CAPTIONS]
