@@ -9,8 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class ChatServer(ThreadingHTTPServer):
     """Answers by `reply`, a function of the last message and of how many requests came before.
 
-    It returns the content of an answer, or a fault: a status with an error, `"drop"` for a connection that breaks off,
-    `"garbage"` for a body that is not valid JSON, `"nothing"` for an answer without choices.
+    It returns the content of an answer, or a pair of it and the log-probabilities of its first token, or a fault: a
+    status with an error, `"drop"` for a connection that breaks off, `"garbage"` for a body that is not valid JSON,
+    `"nothing"` for an answer without choices.
     """
 
     daemon_threads = True
@@ -56,7 +57,11 @@ class Handler(BaseHTTPRequestHandler):
             if reply == "garbage":
                 self.send(200, None, b"<html>a proxy's page</html>")
                 return
-            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": reply}}
+            content, top = reply if isinstance(reply, tuple) else (reply, None)
+            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
+            if top is not None:
+                entries = [{"token": token, "logprob": value, "bytes": None} for token, value in top.items()]
+                choice["logprobs"] = {"content": [{**entries[0], "top_logprobs": entries}] if entries else []}
             self.send(
                 200,
                 {

@@ -274,6 +274,7 @@ FOLDERS = [
     (("reports.long_texts",), "text/state_union.zip", b"", "is a damaged or encrypted archive"),
     (("training.calibrate_gruen",), "text/brown.zip", b"no archive", "is a damaged or encrypted archive"),
     (("reports.encoders", "agreement"), "text/coco_captions_20k.txt", b"", "is empty"),
+    (("reports.sense", "--model", "m", "--ratings", "rated"), "text/coco_captions_20k.txt", b"", "is empty"),
     (("reports.encoders", "time"), "text/coco_captions_20k.txt", b"a\n\xff\n", "line 2 is not valid UTF-8"),
 ]
 

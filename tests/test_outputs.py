@@ -76,6 +76,7 @@ COMMANDS = {
         ["data.jsonl", "other.jsonl", "model.gguf"],
         ["rate-quality", "--model", "model.gguf", "--reference", "other.jsonl", "data.jsonl"],
     ),
+    "rate-quality --base-url": (["data.jsonl"], ["rate-quality", "--ask", *CHAT, "data.jsonl"]),
     "cluster-answers": (
         ["data.jsonl", "other.jsonl"],
         ["cluster-answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl"],
@@ -126,6 +127,7 @@ COMMANDS = {
         ["data/text", "model.gguf"],
         ["training.calibrate_gruen", "--model", "model.gguf", "--card"],
     ),
+    "reports.sense": (["data", "model.gguf"], ["reports.sense", "--model", "model.gguf", "--ratings"]),
     "reports.long_texts": (["data/text"], ["reports.long_texts", "--write"]),
     "reports.encoders": (["data"], ["reports.encoders", "time", "--write"]),
     **{
@@ -284,6 +286,7 @@ DERIVED = [
     (["cluster-answers", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["probe", "ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["rate-quality", "--model", "m"], "out.jsonl", "out.jsonl.tmp"),
+    (["rate-quality", "--ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["meta-eval", "--pictures"], "pictures", "pictures/kappa.svg"),
     (["reports.benchmark", "--pictures"], "pictures", "pictures/time.svg"),
 ]

@@ -1,16 +1,19 @@
 """Ratings by a causal language model: a tiny real one, taught one sentence."""
 
 import json
+import math
 import sys
 
 import numpy as np
 import pytest
 
+from tests.chat_server import serve
 from tests.conftest import TAUGHT
 from text_metrics.commands.rate_quality import main as rate_quality
 from text_metrics.commands.rate_quality.asking import SENSE, AskedModel, Question
 from text_metrics.commands.rate_quality.likelihood import LanguageModel, Likelihood
 from text_metrics.commands.rate_quality.rating import Reference, per_token
+from text_metrics.commands.rate_quality.service import read_answer
 
 
 @pytest.fixture
@@ -140,3 +143,116 @@ def test_asked_ratings_are_written(run, tiny_language_model, monkeypatch):
     assert f"|ask:{QUESTION.digest()}|version:" in written[0]["signature"]
     assert QUESTION.digest() != SENSE.digest()
     assert "--ask cannot be combined" in run(["a"], "--model", tiny_language_model, "--ask", "--start", "a")[2]
+
+
+@pytest.mark.parametrize("extra", [(), ("--ask",)])
+def test_bfloat16_is_signed_and_near(run, tiny_language_model, monkeypatch, extra):
+    monkeypatch.setattr(rate_quality, "SENSE", QUESTION)
+    words = ([TAUGHT, "mat"], "--model", tiny_language_model, *extra)
+    exact, near = run(*words)[1], run(*words, "--dtype", "bfloat16")[1]
+    assert [line["quality"] for line in near] == pytest.approx([line["quality"] for line in exact], abs=0.03)
+    assert near[0]["quality"] != exact[0]["quality"]
+    name, model, *rest = exact[0]["signature"].split("|")
+    assert near[0]["signature"].split("|") == [name, model, "dtype:bfloat16", *rest]
+
+
+def ask_service(run, server, lines, *extra):
+    return run(lines, "--ask", "--model", "m", "--base-url", server.url, *extra)
+
+
+def test_a_service_rates_as_a_local_model_with_its_probabilities(run, tiny_language_model, monkeypatch):
+    """The server answers by the tiny model's own probabilities of all tokens; an empty text is not asked about."""
+    import torch
+
+    local = AskedModel(tiny_language_model, QUESTION)
+    local._tokenizer.chat_template = "{% for m in messages %}[{{ m.content }}]{% endfor %}:"
+    local.ask(QUESTION)
+    tokenizer = local._tokenizer
+
+    def reply(question, number):
+        body = server.requests[number][0]
+        assert (body["logprobs"], body["top_logprobs"]) == (True, 5)
+        prompt = tokenizer.apply_chat_template(body["messages"], return_tensors="pt", return_dict=False)
+        with torch.inference_mode():
+            values = torch.log_softmax(local._model(prompt).logits[0, -1].double(), 0)
+        names = {name: tokenizer(name)["input_ids"][0] for name in ("sat", "mat", "on", " mat", "t")}
+        return "sat", {tokenizer.decode([token]): float(values[token]) for token in names.values()}
+
+    lines = [TAUGHT, "", "mat", "a longer text about cats", TAUGHT]
+    # The first token of each answer is the whole answer.
+    firsts = [tokenizer.decode(tokenizer(name)["input_ids"][:1]) for name in QUESTION.values]
+    question = Question(QUESTION.wording, dict(zip(firsts, QUESTION.values.values(), strict=True)), QUESTION.examples)
+    monkeypatch.setattr(rate_quality, "SENSE", question)
+    with serve(reply) as server:
+        code, written, shown = ask_service(run, server, lines)
+        assert code == 0, shown
+        assert len(server.requests) == 3
+    assert [line["quality"] for line in written] == pytest.approx(local.rate(lines).tolist(), abs=1e-6)
+    assert written[1]["quality"] == 0
+    assert len({line["quality"] for line in written}) == 4
+    assert written[0]["signature"].startswith("rate_quality|service:m|temperature:1.0|ask:")
+    assert "the answer itself" not in shown
+
+
+def test_without_log_probabilities_the_answer_is_the_rating(run):
+    """Said once, however many texts there are; whether the service leaves them out, rejects the request, or is odd."""
+    answers = {"good": "Yes.", "bad": "**no**, because", "odd": "yes"}
+
+    def reply(question, number):
+        text = question.rpartition("\n")[2]
+        if text == "bad" and "logprobs" in server.requests[number][0]:
+            return 400
+        return (answers[text], {"Maybe": -0.1} if text == "odd" else {}) if text != "good" else answers[text]
+
+    with serve(reply) as server:
+        code, written, shown = ask_service(run, server, list(answers))
+        assert code == 0, shown
+        assert len(server.requests) == 4
+        assert len(server.paid) == len(set(server.paid)) == 3
+    assert [line["quality"] for line in written] == [1, 0, 1]
+    assert shown.count("3 of 3 ratings are the answer itself, 1 or 0") == 1
+
+
+def test_other_answers_and_errors_of_a_service_are_reported_and_the_rest_kept(run, tmp_path):
+    likely = {"Yes": math.log(0.6), "No": math.log(0.2), "yes": math.log(0.1)}
+    replies = {"good": ("Yes", likely), "vague": "That depends.", "refused": 400}
+
+    def reply(question, number):
+        return replies[question.rpartition("\n")[2]]
+
+    lines = ["good", "vague", "refused", "good"]
+    with serve(reply) as server:
+        code, _, shown = ask_service(run, server, lines, "--attempts", "2")
+        assert code == 1
+        assert "the text 'vague': none of 2 answers can be parsed: it must begin with Yes or No. Got 'That" in shown
+        assert "the text 'refused': the endpoint rejected the request" in shown
+        assert "1 of 3 different texts are rated" in shown
+        rated = [json.loads(line) for line in (tmp_path / "rated.jsonl").read_text(encoding="utf-8").splitlines()]
+        assert [(line["text"], line["quality"]) for line in rated] == [("good", pytest.approx(0.75))] * 2
+        # One request for the good text, two for the vague one, and one with and one without log-probabilities.
+        assert len(server.requests) == 5
+        # What was answered is not asked again; an endpoint that cannot be used stops the run, and the next goes on.
+        server.reply = lambda *_: 401
+        code, _, shown = ask_service(run, server, lines, "--workers", "1", "--attempts", "3")
+        assert code == 1
+        assert "does not answer" in shown
+        assert "run the same command to continue" in shown
+        asked = len(server.requests)
+        server.reply = lambda *_: ("No", {"No": -0.01})
+        code, written, shown = ask_service(run, server, lines, "--attempts", "3")
+        assert code == 0, shown
+        assert len(server.requests) == asked + 2
+        assert "2 answers are new" in shown
+    assert [line["quality"] for line in written] == pytest.approx([0.75, 0, 0, 0.75])
+
+
+def test_log_probabilities_that_are_no_numbers_are_left_out():
+    assert read_answer(SENSE, "No", {"Yes": math.nan}) == (0, False)
+    assert read_answer(SENSE, "No", {"Yes": -math.inf}) == (0, False)
+    assert read_answer(SENSE, "No", {"Yes": -1.0, "No": -math.inf}) == (1, True)
+
+
+def test_a_service_is_only_asked(run):
+    assert "--base-url needs --ask" in run(["a"], "--model", "m", "--base-url", "http://127.0.0.1:9/v1")[2]
+    words = ("--ask", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--dtype", "bfloat16")
+    assert "--dtype cannot be combined with --base-url" in run(["a"], *words)[2]

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from text_metrics.commands.rate_quality.asking import AskedModel, Question
+from text_metrics.commands.shared.causal import DTYPES, load_causal
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects
 
@@ -44,12 +45,13 @@ def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("--model", required=True, help="instruct model: a folder, a GGUF file, an id of the Hub")
+    parser.add_argument("--dtype", choices=DTYPES, default=DTYPES[0], help="of the model")
     arguments = parser.parse_args()
     pairs = [record for _, record in read_objects(PAIRS)]
     texts = [pair[side] for side in ("sensible", "nonsense") for pair in pairs]
     labels = np.repeat([1, 0], len(pairs))
     print(f"rule, shorter text: {roc_auc_score(labels, [-len(text.split()) for text in texts]):.3f}")
-    model = AskedModel(arguments.model, CANDIDATES["yes or no"])
+    model = AskedModel(load_causal(arguments.model, arguments.dtype), CANDIDATES["yes or no"])
     for name, question in CANDIDATES.items():
         model.ask(question)
         start = time.perf_counter()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.causal import load_causal
+from text_metrics.commands.shared.causal import CausalModel, load_causal
 from text_metrics.metrics._core.core_encoder import progress_bar
 from text_metrics.metrics._core.core_tokens import token_batches
 
@@ -57,7 +57,7 @@ class AskedModel:
 
     Parameters
     ----------
-    model : a folder, a GGUF file, a folder with one GGUF file, or an id on the Hugging Face Hub
+    model : a folder, a GGUF file, a folder with one GGUF file, an id on the Hugging Face Hub, or a loaded model
 
     Raises
     ------
@@ -65,7 +65,7 @@ class AskedModel:
         If the model cannot be found, or two answers begin with the same token.
     """
 
-    def __init__(self, model: str | os.PathLike[str], question: Question) -> None:
+    def __init__(self, model: str | os.PathLike[str] | CausalModel, question: Question) -> None:
         self.identity, self._device, self._tokenizer, self._model = load_causal(model)
         self.ask(question)
 

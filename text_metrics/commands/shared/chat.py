@@ -47,14 +47,17 @@ class Request(NamedTuple):
     """A request for one answer.
 
     name : what errors call it
-    parse : reads the answer; raises ValueError if it cannot
+    parse : reads the answer; raises ValueError if it cannot. With `top`, it takes a second argument: the
+        log-probabilities of the most probable first tokens, or None if the endpoint gives none
     sample : distinguishes requests with equal messages
+    top : how many of the most probable first tokens to request
     """
 
     name: str
     messages: list[dict[str, str]]
-    parse: Callable[[str], Any]
+    parse: Callable[..., Any]
     sample: int = 0
+    top: int = 0
 
 
 class Outcome(NamedTuple):
@@ -162,9 +165,11 @@ class _EndpointError(Exception):
     """No request can be sent to the endpoint."""
 
 
-def add_arguments(parser: argparse.ArgumentParser, temperature: float = 1.0) -> None:
-    """Add the settings of an endpoint to a command."""
-    parser.add_argument("--model", required=True, help="name of the chat model")
+def add_arguments(
+    parser: argparse.ArgumentParser, temperature: float = 1.0, model: str = "name of the chat model"
+) -> None:
+    """Add the settings of an endpoint to a command, with the help of --model."""
+    parser.add_argument("--model", required=True, help=model)
     parser.add_argument("--base-url", help="of the endpoint; OpenAI's by default, or $OPENAI_BASE_URL")
     parser.add_argument("--temperature", type=float, default=temperature)
     parser.add_argument("--workers", type=int, default=8, help="number of concurrent requests")
@@ -284,6 +289,7 @@ def _ask_all(endpoint: Endpoint, requests: list[Request], journal: Journal) -> O
 def _key(endpoint: Endpoint, request: Request) -> str:
     """Name a request by all that decides its answer."""
     decisive = [endpoint.model, endpoint.temperature, request.messages, request.sample]
+    decisive += [request.top] if request.top else []
     return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]
 
 
@@ -316,7 +322,7 @@ def _ask(endpoint: Endpoint, request: Request, key: str, journal: Journal, broke
         try:
             if answer is None:
                 raise ValueError("the answer is empty")
-            return request.parse(answer)
+            return request.parse(answer, known[attempt].get("top")) if request.top else request.parse(answer)
         except ValueError as error:
             problem = f"{error}. Got {answer!r:.200}."
     raise ValueError(f"none of {endpoint.attempts} answers can be parsed: {problem}")
@@ -325,6 +331,7 @@ def _ask(endpoint: Endpoint, request: Request, key: str, journal: Journal, broke
 def _call(endpoint: Endpoint, request: Request, identity: str) -> dict[str, Any]:
     import openai
 
+    options: dict[str, Any] = {"logprobs": True, "top_logprobs": request.top} if request.top else {}
     try:
         # An endpoint that knows this header does not charge twice for one identity.
         completion = endpoint.client.chat.completions.create(
@@ -332,8 +339,14 @@ def _call(endpoint: Endpoint, request: Request, identity: str) -> dict[str, Any]
             messages=request.messages,  # type: ignore[arg-type]
             temperature=endpoint.temperature,
             extra_headers={"Idempotency-Key": identity},
+            **options,
         )
-    except (openai.BadRequestError, openai.UnprocessableEntityError, openai.ConflictError) as error:
+    except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+        if request.top:
+            # Some endpoints reject requests for log-probabilities. Another body needs another identity.
+            return _call(endpoint, request._replace(top=0), f"{identity}-plain")
+        raise ValueError(f"the endpoint rejected the request: {error}") from error
+    except openai.ConflictError as error:
         # A retry would fail in the same way; other requests may succeed.
         raise ValueError(f"the endpoint rejected the request: {error}") from error
     except (openai.APIResponseValidationError, json.JSONDecodeError):
@@ -345,10 +358,23 @@ def _call(endpoint: Endpoint, request: Request, identity: str) -> dict[str, Any]
     choices = getattr(completion, "choices", None)
     usage = getattr(completion, "usage", None)
     message = getattr(choices[0], "message", None) if choices else None
+    top = _read_top(choices[0]) if request.top and choices else None
     return {
         "answer": getattr(message, "content", None),
         "tokens": [getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0],
+        **({"top": top} if top else {}),
     }
+
+
+def _read_top(choice: Any) -> dict[str, float] | None:
+    """Read the log-probabilities of the most probable first tokens; None if there are none."""
+    content = getattr(getattr(choice, "logprobs", None), "content", None)
+    top = getattr(content[0], "top_logprobs", None) if content else None
+    try:
+        return {str(entry.token): min(float(entry.logprob), 0.0) for entry in top or ()} or None
+    except (AttributeError, TypeError, ValueError):
+        # The client does not check what an endpoint returns.
+        return None
 
 
 def _tokens(journal: Journal, key: str, start: int = 0) -> np.ndarray:
