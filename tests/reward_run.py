@@ -2,13 +2,11 @@
 
 import json
 import os
-import sys
-from pathlib import Path
 
 import evaluate
 import torch
 
-from tests.trainer_run import METRICS, build_causal, build_tokenizer
+from tests.trainer_run import METRICS, build_causal, build_tokenizer, in_two_processes
 
 PROMPTS = ["what sleeps in the house", "what runs on the sea", "what do you boil tea with"]
 TEXTS = [
@@ -110,10 +108,9 @@ def score_slice(name, settings, ends, broken=None, logs=False):
         return f"{type(error).__name__}: {error}"
 
 
-def main():
+def main(file):
     """Run the jobs of a file, and write what each gave to another."""
     rank = int(os.environ["RANK"])
-    file = Path(sys.argv[1])
     found = []
     for i, job in enumerate(json.loads(file.read_text(encoding="utf-8"))):
         if job.pop("train", False):
@@ -128,4 +125,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    in_two_processes(main)
