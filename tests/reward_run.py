@@ -6,7 +6,7 @@ import os
 import evaluate
 import torch
 
-from tests.trainer_run import METRICS, build_causal, build_tokenizer, in_two_processes
+from tests.trainer_run import METRICS, build_causal, build_tokenizer
 
 PROMPTS = ["what sleeps in the house", "what runs on the sea", "what do you boil tea with"]
 TEXTS = [
@@ -122,7 +122,3 @@ def main(file):
     file.with_name(f"found-{rank}.json").write_text(json.dumps(found), encoding="utf-8")
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
-
-
-if __name__ == "__main__":
-    in_two_processes(main)

@@ -176,7 +176,3 @@ def in_two_processes(work):
 def _as_rank(rank, work, file):
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
     work(file)
-
-
-if __name__ == "__main__":
-    in_two_processes(main)
