@@ -1,5 +1,7 @@
 """Fixtures: the built demos as running servers, and Chromium."""
 
+import contextlib
+
 import pytest
 
 from scripts.tooling import build_space
@@ -16,12 +18,46 @@ def built(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def chromium():
+class Chromium:
+    """The browser of a process, which starts when a test first needs it."""
+
+    def __init__(self):
+        self.opened, self.stack = None, contextlib.ExitStack()
+
+    def start(self):
+        if self.opened is None:
+            self.opened = self.stack.enter_context(browser())
+        return self.opened
+
+    def close(self):
+        self.opened = None
+        self.stack.close()
+
+
+RUNNING = Chromium()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem):
+    """Close the browser before a test that needs neither it nor a demo: Playwright keeps an event loop running."""
+    try:
+        return (yield)
+    finally:
+        if not {"demo", "chromium"} & set(getattr(nextitem, "fixturenames", ())):
+            RUNNING.close()
+
+
+@pytest.fixture(scope="session")
+def closed_in_the_end():
+    yield
+    RUNNING.close()
+
+
+@pytest.fixture
+def chromium(closed_in_the_end):
     if CHROMIUM is None:
         pytest.skip(NO_CHROMIUM)
-    with browser() as opened:
-        yield opened
+    return RUNNING.start()
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,6 @@
 
 import json
 import os
-import sys
-from pathlib import Path
 
 import evaluate
 import torch
@@ -110,10 +108,9 @@ def score_slice(name, settings, ends, broken=None, logs=False):
         return f"{type(error).__name__}: {error}"
 
 
-def main():
+def main(file):
     """Run the jobs of a file, and write what each gave to another."""
     rank = int(os.environ["RANK"])
-    file = Path(sys.argv[1])
     found = []
     for i, job in enumerate(json.loads(file.read_text(encoding="utf-8"))):
         if job.pop("train", False):
@@ -125,7 +122,3 @@ def main():
     file.with_name(f"found-{rank}.json").write_text(json.dumps(found), encoding="utf-8")
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
-
-
-if __name__ == "__main__":
-    main()

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from transformers import EvalPrediction
 
+from tests import preloaded
 from tests.conftest import METRICS, ROOT, SETS, encode
 from tests.trainer_run import build_tokenizer
 from text_metrics.metrics._core import core_cache, core_encoder
@@ -94,8 +95,8 @@ def test_another_process_does_not_load_the_encoder(load, tmp_path):
         "results = [metrics[name].compute(**own, cache_dir=folder) for name, own in inputs.items()]\n"
         "print(json.dumps([results, [str(key[0]) for key in sys.modules['_text_metric_models'].models]]))\n"
     )
-    command = [sys.executable, "-c", program, str(tmp_path), json.dumps(INPUTS), str(METRICS)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = preloaded.run(program, tmp_path, json.dumps(INPUTS), METRICS)
+    assert done.returncode == 0, done.stderr
     warm, models = json.loads(done.stdout.splitlines()[-1])
     assert warm == cold
     # gruen looks at its own weights, to say which they are.
@@ -303,20 +304,16 @@ def test_processes_that_encode_share_a_cache(tiny_model, tmp_path):
         "found = core_encoder.encode(texts, settings)\n"
         "print(json.dumps(found.embeddings.tolist()))\n"
     )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     running = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, json.dumps(own), str(tiny_model), str(tmp_path)],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for own in (texts[:200], texts[100:])
+        preloaded.start(program, json.dumps(part), tiny_model, tmp_path, env=environment)
+        for part in (texts[:200], texts[100:])
     ]
     expected = encode(texts, tiny_model, device="cpu").embeddings
-    for process, own in zip(running, (expected[:200], expected[100:]), strict=True):
-        with process.stdout:
-            found = json.loads(process.stdout.read().splitlines()[-1])
-        assert process.wait() == 0
+    for wait, own in zip(running, (expected[:200], expected[100:]), strict=True):
+        done = wait()
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout.splitlines()[-1])
         np.testing.assert_allclose(found, own, atol=1e-6)
     assert kept(tmp_path) == {"local": 300}
 

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import preloaded
 from tests.conftest import METRICS, SETS, encode
 from text_metrics.metrics._core import core_encoder, core_models, core_tokens
 
@@ -57,9 +58,9 @@ def test_an_embedding_is_the_same_in_another_process():
         "texts = json.loads(sys.argv[1])\n"
         "print(json.dumps(encode(texts, EncoderSettings(device='cpu')).embeddings.tolist()))\n"
     )
-    command = [sys.executable, "-c", program, json.dumps(TEXTS[::-1])]
     environment = {**os.environ, "PYTHONPATH": str(METRICS.parent)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = preloaded.run(program, json.dumps(TEXTS[::-1]), env=environment)
+    assert done.returncode == 0, done.stderr
     found = np.array(json.loads(done.stdout.splitlines()[-1]))
     np.testing.assert_allclose(found[::-1], encode(TEXTS, device="cpu").embeddings, atol=1e-6)
 
@@ -360,8 +361,7 @@ def test_a_model_is_downloaded_from_the_hub(load, tiny_model, hub_server, tmp_pa
         "HF_HOME": str(tmp_path),
         "HF_HUB_OFFLINE": "0",
     }
-    command = [sys.executable, "-c", program, json.dumps(TEXTS)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = preloaded.run(program, json.dumps(TEXTS), env=environment)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
     expected = load("vendi_embed").compute(predictions=TEXTS, model=tiny_model)
@@ -369,9 +369,7 @@ def test_a_model_is_downloaded_from_the_hub(load, tiny_model, hub_server, tmp_pa
     assert "model:someone/tiny@01234567" in result["signature"]
     # The second time it lies in the cache, and no network is needed.
     server.shutdown()
-    again = subprocess.run(
-        command, env={**environment, "HF_HUB_OFFLINE": "1"}, capture_output=True, text=True, check=False
-    )
+    again = preloaded.run(program, json.dumps(TEXTS), env={**environment, "HF_HUB_OFFLINE": "1"})
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout.splitlines()[-1]) == result
 

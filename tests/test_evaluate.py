@@ -2,13 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 import time
 
 import evaluate
 import pytest
 
+from tests import preloaded
 from tests.conftest import METRICS, ROOT, SET_METRICS, SETS, TEXT_METRICS
 
 FLAT = [text for members in SETS for text in members][:12]
@@ -25,14 +24,7 @@ def test_loads_from_any_directory(tmp_path):
     """All in one process; tests/test_spaces.py loads each in a process of its own."""
     names = [*SET_METRICS, *TEXT_METRICS]
     environment = {**os.environ, "HF_MODULES_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", SCORE_EACH, *(str(METRICS / name) for name in names)],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = preloaded.run(SCORE_EACH, *(METRICS / name for name in names), cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     for name, line in zip(names, done.stdout.splitlines(), strict=True):
         assert f"'{name}':" in line
@@ -96,7 +88,7 @@ def test_two_processes_score_as_one(tmp_path):
     settings = {"num_process": 2, "experiment_id": "two", "cache_dir": str(tmp_path)}
     paths = [str(METRICS / name) for name in SET_METRICS]
     (tmp_path / "sets.json").write_text(json.dumps(SETS[3:]))
-    other = subprocess.Popen([sys.executable, "-c", SECOND_PROCESS, *paths], cwd=tmp_path)
+    wait = preloaded.start(SECOND_PROCESS, *paths, cwd=tmp_path)
     for path in paths:
         metric = evaluate.load(path, process_id=0, **settings)
         # The first process asks for the other's lock file once: so it waits for it here.
@@ -106,7 +98,8 @@ def test_two_processes_score_as_one(tmp_path):
         result = metric.compute(predictions=SETS[:3])
         expected = evaluate.load(path).compute(predictions=SETS)
         assert result["scores"] == pytest.approx(expected["scores"], abs=1e-6)
-    assert other.wait(timeout=60) == 0
+    other = wait()
+    assert other.returncode == 0, other.stderr
 
 
 @pytest.mark.parametrize("name", SET_METRICS)

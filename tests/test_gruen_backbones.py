@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import shutil
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests import preloaded
 from tests.conftest import METRICS
 from tests.references import gruen as reference
 from text_metrics.metrics._core.core_encoder import EncoderSettings
@@ -212,13 +212,7 @@ def test_models_come_from_the_hub_and_then_from_its_cache(gruen_models, hub_serv
     )
     environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path)}
     for offline in ("0", "1"):
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            env={**environment, "HF_HUB_OFFLINE": offline},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = preloaded.run(program, env={**environment, "HF_HUB_OFFLINE": offline})
         assert done.returncode == 0, done.stderr
         assert "sop_model:someone/order@01234567" in done.stdout
         server.shutdown()
@@ -333,14 +327,7 @@ def test_parity_needs_no_model_for_redundancy(load, punkt):
 
 
 def run(program, folder, **environment):
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=folder,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = preloaded.run(program, cwd=folder, env={**os.environ, "HF_HUB_OFFLINE": "1", **environment})
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -3,9 +3,6 @@
 import json
 import math
 import os
-import socket
-import subprocess
-import sys
 from importlib.util import find_spec
 from types import SimpleNamespace
 
@@ -15,6 +12,7 @@ from PIL import Image
 from transformers import TrainerState
 
 from scripts.reports import toy_policy as train_toy_policy
+from tests import preloaded
 from tests.conftest import ROOT
 from tests.reward_run import PROMPTS, SIZE, TEXTS, make_reward, rate_by_length, train
 from text_metrics.metrics._core.core_rewards import multiply, read_completions
@@ -229,17 +227,9 @@ def test_wrong_ratings_are_named(load, ratings, error, message):
 
 def run_two_processes(folder, jobs):
     (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port), "-m"]
-    done = subprocess.run(
-        [sys.executable, *command, "tests.reward_run", str(folder / "jobs.json")],
-        cwd=ROOT,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
+    program = "from tests import reward_run, trainer_run\ntrainer_run.in_two_processes(reward_run.main)\n"
+    done = preloaded.run(
+        program, folder / "jobs.json", env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
     )
     assert done.returncode == 0, done.stderr
     return [json.loads((folder / f"found-{rank}.json").read_text(encoding="utf-8")) for rank in range(2)]

@@ -21,6 +21,7 @@ import pytest
 from scripts.tooling import build_space, push_space
 from scripts.tooling.screenshots import DESKTOP, PHONE, click_example, open_page, settle
 from spaces._kit import sets
+from tests import preloaded
 from tests.conftest import ROOT
 from tests.demos import NAMES, SECRET, SWITCHES, download, event_of, every_space, in_chromium, in_demo, join, use_mcp
 
@@ -161,9 +162,7 @@ def test_requirements_are_pinned_and_whole(built, name):
 def run_alone(program, cwd, **environment):
     """Run a program in a fresh process that knows nothing of the checkout."""
     settings = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=cwd, env={**settings, **environment}, capture_output=True, text=True
-    )
+    done = preloaded.run(program, cwd=cwd, env={**settings, **environment})
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

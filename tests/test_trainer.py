@@ -4,15 +4,13 @@ import json
 import os
 import pickle
 import re
-import socket
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 from transformers import DataCollatorForSeq2Seq, EvalPrediction, Trainer, TrainerCallback, TrainingArguments
 
+from tests import preloaded
 from tests.conftest import ROOT
 from tests.trainer_run import build_causal, build_dataset, build_seq2seq, build_tokenizer, build_trainer, run
 
@@ -581,17 +579,9 @@ def to_arguments(job):
 def test_two_processes_give_what_one_gives(tmp_path):
     jobs = [to_arguments(job) for job in [*JOBS, *(job for job, _ in UNKNOWN)]]
     (tmp_path / "jobs.json").write_text(json.dumps(jobs))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port), "-m"]
-    done = subprocess.run(
-        [sys.executable, *command, "tests.trainer_run", str(tmp_path / "jobs.json")],
-        cwd=ROOT,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
+    program = "from tests import trainer_run\ntrainer_run.in_two_processes(trainer_run.main)\n"
+    done = preloaded.run(
+        program, tmp_path / "jobs.json", env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
     )
     assert done.returncode == 0, done.stderr
     found = [json.loads((tmp_path / f"found-{rank}.json").read_text()) for rank in range(2)]

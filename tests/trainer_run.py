@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -149,17 +150,29 @@ def run(folder, name, settings, n_examples, num_return_sequences=1, with_callbac
     return {key: value for key, value in found.items() if not key.endswith(("loss", "time", "second", "epoch"))}
 
 
-def main():
+def main(file):
     """Run the jobs of a file, and write what each gave, or the error, to another."""
-    jobs = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    jobs = json.loads(file.read_text(encoding="utf-8"))
     found = []
     for i, job in enumerate(jobs):
         try:
-            found.append(run(Path(sys.argv[1]).with_name(f"run{i}"), **job))
+            found.append(run(file.with_name(f"run{i}"), **job))
         except ValueError as error:
             found.append({"error": str(error)})
-    Path(sys.argv[1]).with_name(f"found-{os.environ.get('RANK', '0')}.json").write_text(json.dumps(found))
+    file.with_name(f"found-{os.environ['RANK']}.json").write_text(json.dumps(found))
 
 
-if __name__ == "__main__":
-    main()
+def in_two_processes(work):
+    """Call a function in two processes of one group, with the file that the command names.
+
+    They are forks of this process, which has imported the libraries and nothing more.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    torch.multiprocessing.start_processes(_as_rank, (work, Path(sys.argv[1])), nprocs=2, start_method="fork")
+
+
+def _as_rank(rank, work, file):
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    work(file)

@@ -117,8 +117,9 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        # Its sandbox does not work for root, as which CI runs.
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        # Its sandbox does not work for root, as which CI runs. One process draws all pages, so that it compiles Gradio's
+        # and Plotly's scripts once.
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--process-per-site"])
         try:
             yield opened
         finally:
@@ -127,8 +128,10 @@ def browser() -> Iterator[Any]:
 
 def open_page(opened: Any, demo: Demo, size: dict[str, int], scheme: str = "light", query: str = "") -> Any:
     """Open a demo in a new session and a window of the given size."""
-    # All pages of a browser share its cache: each would compile Gradio's scripts anew.
-    page = (opened.contexts[0] if opened.contexts else opened.new_context()).new_page()
+    # All pages of a browser share its cache, and a page that stays open keeps the process that draws them.
+    if not opened.contexts:
+        opened.new_context().new_page().goto(f"{demo.url}robots.txt")
+    page = opened.contexts[0].new_page()
     page.set_viewport_size(size)
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_default_timeout(60_000)
