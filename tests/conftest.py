@@ -43,7 +43,7 @@ SETS = [
 
 
 # What takes longest comes first, so that no process is left alone with it at the end: demos and files of tests.
-LONGEST = ("chamfer_diversity", "probeval", "vendi_embed", "self_bleu", "gruen", "tests/test_ray.py")
+LONGEST = ("tests/test_ray.py", "chamfer_diversity", "probeval", "vendi_embed", "self_bleu", "gruen")
 
 
 @pytest.hookimpl(optionalhook=True)

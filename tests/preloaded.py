@@ -31,7 +31,8 @@ LIBRARIES = (
 
 def start(program, *arguments, cwd=None, env=None):
     """Start a program as `python -c` does; returns a function that waits for its `subprocess.CompletedProcess`."""
-    folder = Path(tempfile.mkdtemp())
+    kept = tempfile.TemporaryDirectory()
+    folder = Path(kept.name)
     environment = dict(os.environ if env is None else env)
     words = ["-c", *map(str, arguments)]
     request = {"program": program, "words": words, "cwd": str(cwd or Path.cwd()), "env": environment}
@@ -46,6 +47,7 @@ def start(program, *arguments, cwd=None, env=None):
         server.stdin.flush()
         code = int(server.stdout.readline())
         out, err = ((folder / name).read_text(encoding="utf-8", errors="replace") for name in ("out", "err"))
+        kept.cleanup()
         return subprocess.CompletedProcess(words, code, out, err)
 
     return wait
@@ -58,19 +60,17 @@ def run(program, *arguments, cwd=None, env=None):
 
 @functools.cache
 def _server():
-    words = [sys.executable, "-m", "tests.preloaded"]
-    root = Path(__file__).resolve().parents[1]
-    server = subprocess.Popen(words, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def stop():
-        server.communicate()
-
-    atexit.register(stop)
+    words, pipe = [sys.executable, __file__], subprocess.PIPE
+    server = subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True)
+    # It ends when its input does.
+    atexit.register(server.communicate)
     return server
 
 
 def _serve():
     """Read lines: of a folder with a request, which starts it, or of a process, which waits for it."""
+    # The folder of this file.
+    del sys.path[0]
     for name in LIBRARIES:
         importlib.import_module(name)
     for line in iter(sys.stdin.readline, ""):
@@ -95,7 +95,7 @@ def _become(folder):
     os.environ.clear()
     os.environ |= request["env"]
     paths = request["env"].get("PYTHONPATH", "")
-    sys.path[0:1] = ["", *filter(None, paths.split(os.pathsep))]
+    sys.path[0:0] = ["", *filter(None, paths.split(os.pathsep))]
     sys.argv = request["words"]
     code = 0
     try:
