@@ -101,8 +101,8 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        # Its sandbox does not work for root, as which CI runs. One process draws all pages, so that it compiles the scripts
-        # of Gradio and Plotly once.
+        # Its sandbox does not work for root, as which CI runs. One process draws all pages: it compiles the
+        # scripts of Gradio and Plotly once.
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--process-per-site"])
         try:
             yield opened
