@@ -271,6 +271,7 @@ FOLDERS = [
     ),
     (("reports.uncertainty",), "probeval/cfc_test/targets.jsonl", b"{}\n", "is not a record of answer clusters"),
     (("reports.gruen_reading",), "text/abc.zip", b"", "is a damaged or encrypted archive"),
+    (("reports.languages",), "text/coco_captions_20k.txt", b"a\n\xff\n", "line 2 is not valid UTF-8"),
     (("reports.long_texts",), "text/state_union.zip", b"", "is a damaged or encrypted archive"),
     (("training.calibrate_gruen",), "text/brown.zip", b"no archive", "is a damaged or encrypted archive"),
     (("reports.encoders", "agreement"), "text/coco_captions_20k.txt", b"", "is empty"),

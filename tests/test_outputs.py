@@ -338,6 +338,7 @@ def test_every_option_that_is_a_path_is_in_the_tables():
         ("reports.systems", "--out"),  # checked by text-metrics report
         ("reports.intervals", "--write"),
         ("reports.scale", "--write"),
+        ("reports.languages", "--write"),
         ("reports.benchmark", "--pictures"),
         ("tooling.build_space", "--to"),
         ("tooling.push_space", "--build"),

@@ -11,14 +11,15 @@ import json
 import random
 import re
 import warnings
-import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from scripts import ROOT
 from scripts.arguments import data_folder
 from spaces._kit import language
 from text_metrics.commands.probe.files import read_counts
 from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.files import read_archive, read_text_lines
 from text_metrics.commands.shared.pages import Table, markdown_table, put_between
 
 CORPORA = {"abc": "news", "brown": "Brown", "movie_reviews": "reviews", "state_union": "speeches", "webtext": "web"}
@@ -27,7 +28,7 @@ LENGTHS = (3, 4, 6, 8, 12, 20)
 DRAWS = 100
 SENTENCES = 10
 SEED = 0
-OTHERS = Path("tests/data")
+OTHERS = ROOT / "tests" / "data"
 
 
 def is_told(texts: Sequence[str]) -> bool:
@@ -40,22 +41,19 @@ def is_told(texts: Sequence[str]) -> bool:
 
 def captions_of(data: Path) -> list[str]:
     """Read the captions."""
-    return (data / "text" / "coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()
+    return read_text_lines(data / "text" / "coco_captions_20k.txt")
 
 
 def sentences_of(path: Path) -> Iterator[str]:
     """Yield the sentences of a corpus, in order."""
-    with zipfile.ZipFile(path) as corpus:
-        for name in sorted(corpus.namelist()):
-            if name.endswith(("/", "README", "CONTENTS", "cats.txt")):
-                continue
-            text = corpus.read(name).decode("utf-8", "replace")
-            if path.stem == "brown":
-                # A tag follows each word.
-                text = re.sub(r"(\S+)/\S+", r"\1", text)
-            for sentence in re.split(r"(?<=[.!?])\s+|\n\s*\n", text):
-                if sentence.strip():
-                    yield " ".join(sentence.split())
+    for _, content in read_archive(path, r"(?<!/)(?<!README)(?<!CONTENTS)(?<!cats\.txt)$"):
+        text = content.decode("utf-8", "replace")
+        if path.stem == "brown":
+            # A tag follows each word.
+            text = re.sub(r"(\S+)/\S+", r"\1", text)
+        for sentence in re.split(r"(?<=[.!?])\s+|\n\s*\n", text):
+            if sentence.strip():
+                yield " ".join(sentence.split())
 
 
 def row(name: str, sets: Sequence[Sequence[str]]) -> list[str]:
