@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/text-metrics demo
 
-# Two processes more than there are cores share the tests, because some wait for a server or a cluster; each has one thread
+# One process more than there are cores shares the tests, because one waits for a server or a cluster; each has one thread
 # of torch.
 test: $(VENV)/.installed-dev chromium lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(nproc || getconf _NPROCESSORS_ONLN) + 2)) --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(nproc || getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile
 
 test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m "not slow"
