@@ -22,7 +22,8 @@ def summarize(store: Store, results: Sequence[ItemResult], level: float, state: 
     """
     means = [_Mean() for _ in results]
     for part in store.states():
-        for mean, sums in zip(means, part.sums, strict=False):
+        # A batch in which no row can be scored has no sums.
+        for mean, sums in zip(means if part.sums else [], part.sums, strict=True):
             mean.add(np.array(sums, dtype=np.float64).reshape(-1, 2), part.labels)
     estimates = [mean.estimate() for mean in means]
     return {
