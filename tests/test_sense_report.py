@@ -9,6 +9,7 @@ from scripts.reports import sense
 from tests.commands import run_command
 from tests.conftest import TAUGHT
 from tests.files import read_jsonl, write_jsonl
+from text_metrics.commands.meta_eval.raters import Rater
 from text_metrics.commands.rate_quality.asking import Question
 from text_metrics.commands.rate_quality.likelihood import LanguageModel
 
@@ -21,7 +22,7 @@ def data(tmp_path, monkeypatch, rng):
     for generator in ("one", "two"):
         folder = tmp_path / "data" / "diversity_sets" / generator
         folder.mkdir(parents=True)
-        for kind in (*sense.KINDS, "shuffle"):
+        for kind in sense.KINDS:
             start = "tac eht" if kind == "nonsensical" else TAUGHT
             sets = [{"src": str(i), "sentences": [f"{start} {i}", f"{start} {i}{i}"]} for i in range(3)]
             write_jsonl(folder / f"{kind}.jsonl", sets)
@@ -42,7 +43,11 @@ def test_ratings_are_measured_once_and_reported(data, tiny_language_model, monke
     assert "concepts: 2 of one, 2 of two" in printed
     assert "| likelihood |" in printed
     assert "100.0 [100.0, 100.0]" in printed.split("| likelihood |")[1].splitlines()[0]
-    for kind in ("nonsensical", "Para-1", "Para-2", "Para-3"):
+    for kind in ("nonsensical", "shuffled nouns", "shuffled words"):
+        area = printed.split(f"original against {kind};")[1].split("| rule: shorter text |")[0]
+        assert "| asked × GRUEN |" in area
+        assert f"original above {kind}, %" in printed
+    for kind in ("Para-1", "Para-2", "Para-3"):
         assert f"original above {kind}, %" in printed
     measured = read_jsonl(ratings / sense.MEASURED)
     assert len({record["text"] for record in measured}) == len(measured)
@@ -58,6 +63,16 @@ def test_ratings_are_measured_once_and_reported(data, tiny_language_model, monke
     assert [json.dumps(record) for record in read_jsonl(ratings / sense.MEASURED)[:-4]] == [
         json.dumps(record) for record in measured
     ]
+
+
+def test_a_product_multiplies_the_ratings_of_each_text():
+    raters = [
+        Rater("a", [np.array([0.5, 1.0]), np.array([0.2])], "x"),
+        Rater("b", [np.array([0.5, 0.0]), np.ones(1)], "y"),
+    ]
+    name, ratings, signature = sense.product(*raters)
+    assert (name, signature) == ("a × b", "x × y")
+    assert [values.tolist() for values in ratings] == [[0.25, 0.0], [0.2]]
 
 
 def test_a_file_that_holds_no_measurements_is_named(tmp_path):

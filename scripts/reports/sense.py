@@ -4,9 +4,10 @@
 
 Nothing is trained on or chosen by the released texts. `asked` is the answer to the default question of `text-metrics
 rate-quality --ask`, `likelihood` the geometric mean of the tokens' probabilities, and `corrected` the same, corrected
-for length by a reference, the first 100 captions of COCO. Each is held against the released nonsense by its AUC, and by
-how often the Vendi score weighted by it ranks the originals above the nonsense and their paraphrases, beside `gruen`
-and the rule "shorter text". The concepts are the first that `text-metrics meta-eval` draws of each generator.
+for length by a reference, the first 100 captions of COCO. Each is held against the released nonsense and shuffled texts
+by its AUC, and by how often the Vendi score weighted by it ranks the originals above these and their paraphrases,
+beside `gruen`, the product of both, and the rule "shorter text". The concepts are the first that `text-metrics
+meta-eval` draws of each generator.
 
 The folder receives `measured.jsonl`, which an interrupted run continues, and a file for each rating as
 `text-metrics meta-eval --quality` reads it.
@@ -26,6 +27,7 @@ from scripts.arguments import data_folder
 from scripts.training.choose_question import PAIRS
 from text_metrics import load
 from text_metrics.commands.meta_eval.generated_sets import (
+    BAD,
     ORIGINAL,
     POORER,
     Kinds,
@@ -47,8 +49,7 @@ from text_metrics.commands.shared.pages import markdown_table
 
 CAPTIONS = 100
 MEASURED = "measured.jsonl"
-NONSENSE = "nonsensical"
-KINDS = (ORIGINAL, NONSENSE, "para_a", "para_b", "para_c")
+KINDS = (ORIGINAL, *POORER)
 VENDI = "VS-Embed-0.5"
 # Concepts that are measured at a time: what a killed run loses.
 _AT_ONCE = 3
@@ -172,13 +173,14 @@ def print_tables(kinds: list[Kinds], sets: list[list[str]], raters: list[Rater],
     """Print the AUC of each rating, and how often its weighted Vendi score ranks the originals above."""
     names = [generator.name for generator in kinds]
     counts = ", ".join(f"{len(generator.numbers[ORIGINAL])} of {generator.name}" for generator in kinds)
-    print(f"\nAUC × 100, original against nonsense; concepts: {counts}\n")
-    table = [["rating", "own pairs", *names]]
-    for rater in raters:
-        areas = [_percent(auc_by_kind(generator, rater.ratings)[NONSENSE]) for generator in kinds]
-        own_area = f"{100 * own[rater.name]:.1f}" if rater.name in own else ""
-        table.append([rater.name, own_area, *areas])
-    print("\n".join(markdown_table(table)))
+    areas = {rater.name: [auc_by_kind(generator, rater.ratings) for generator in kinds] for rater in raters}
+    for kind in BAD:
+        print(f"\nAUC × 100, original against {POORER[kind]}; concepts: {counts}\n")
+        table = [["rating", "own pairs", *names]]
+        for name, of_rater in areas.items():
+            own_area = f"{100 * own[name]:.1f}" if name in own else ""
+            table.append([name, own_area, *(_percent(of_generator[kind]) for of_generator in of_rater)])
+        print("\n".join(markdown_table(table)))
     encoded = encode_texts(
         [text for members in sets for text in members], Scoring(cache_dir=ROOT / "build" / "embeddings")
     )
@@ -191,6 +193,12 @@ def print_tables(kinds: list[Kinds], sets: list[list[str]], raters: list[Rater],
         table = [["score", *names]]
         table += [[row.name, *(_percent(originals_above(generator, row)[kind]) for generator in kinds)] for row in rows]
         print("\n".join(markdown_table(table)))
+
+
+def product(first: Rater, second: Rater) -> Rater:
+    """Multiply the ratings of two raters, text by text."""
+    ratings = [a * b for a, b in zip(first.ratings, second.ratings, strict=True)]
+    return Rater(f"{first.name} × {second.name}", ratings, f"{first.signature} × {second.signature}")
 
 
 @command
@@ -220,7 +228,8 @@ def main() -> None:
         path = arguments.ratings / f"{name}.jsonl"
         write_jsonl(path, ({"text": text, "quality": float(value)} for text, value in zip(texts, values, strict=True)))
         raters.append(read_rater(path, sets))
-    raters += [gruen_rater(sets, load("gruen"), ROOT / "build" / "embeddings"), shortness_rater(sets)]
+    gruen = gruen_rater(sets, load("gruen"), ROOT / "build" / "embeddings")
+    raters += [gruen, product(raters[0], gruen), shortness_rater(sets)]
     print_tables(kinds, sets, raters, own)
 
 
