@@ -187,19 +187,19 @@ class Estimate(NamedTuple):
     value : the estimate
     error : its standard error; NaN for fewer than two units, 0 if the units do not differ
     skewness : of the units
-    fewer_degrees : degrees of freedom of the standard error; None for n - 1
+    effective_degrees : effective degrees of freedom of the standard error, if they are fewer than n - 1
     """
 
     n: int
     value: float
     error: float
     skewness: float
-    fewer_degrees: float | None = None
+    effective_degrees: float | None = None
 
     @property
     def degrees(self) -> float:
         """Degrees of freedom of the standard error."""
-        return self.n - 1 if self.fewer_degrees is None else self.fewer_degrees
+        return self.n - 1 if self.effective_degrees is None else self.effective_degrees
 
     def interval(self, level: float, bounds: tuple[float, float] = UNBOUNDED) -> list[float] | None:
         """Compute a confidence interval: Student's, made wider at each end where skewness requires it.
@@ -383,7 +383,7 @@ def jackknife_estimate(value: float, left_out: np.ndarray) -> Estimate:
         return estimate
     kurtosis = float(((deviations**2 / (square / n)) ** 2).mean())
     # The variance of n normal values has a squared coefficient of variation of 2 / (n - 1).
-    return estimate._replace(fewer_degrees=min(n - 1, 2 * n / (kurtosis - (n - 3) / (n - 1))))
+    return estimate._replace(effective_degrees=min(n - 1, 2 * n / (kurtosis - (n - 3) / (n - 1))))
 
 
 class MergedResult:

@@ -235,7 +235,7 @@ def jackknife_coverage(statistic: Statistic, n: int, samples: int | None = None)
     for _ in range(samples or statistic.samples):
         estimate = jackknife_estimate(*statistic.of_sample(statistic.draw(rng, n)))
         if estimate.error > 0:
-            others = estimate._replace(fewer_degrees=None), estimate._replace(fewer_degrees=None, skewness=0.0)
+            others = estimate._replace(effective_degrees=None), estimate._replace(effective_degrees=None, skewness=0.0)
             intervals.append([one.interval(LEVEL) for one in (estimate, *others)])
     ends = np.array(intervals)
     held = ((ends[..., 0] <= statistic.value) & (statistic.value <= ends[..., 1])).mean(axis=0).tolist()
