@@ -30,6 +30,7 @@ from .gruen_focus import WordMover as WordMover
 from .gruen_markup import read_blocks as read_blocks
 from .gruen_redundancy import find_redundancy as find_redundancy
 from .gruen_repeats import find_repeats as find_repeats
+from .gruen_sense import SENSE_FILE, SenseRater, Weights
 from .gruen_sentences import split
 from .gruen_settings import COMPONENTS, GruenSettings
 from .gruen_text import is_mostly_other_script
@@ -142,8 +143,11 @@ Examples:
     [2, 2]
 """
 
-# The digest of the weights that this version of the module belongs to.
-WEIGHTS_SHA256 = "df58f368d75a42f8c57d4a39b74b8e956184c0aab6a41c66ee0af4a6ae49fb58"
+# The digests of the weights that this version of the module belongs to.
+WEIGHTS = {
+    WEIGHTS_FILE: "df58f368d75a42f8c57d4a39b74b8e956184c0aab6a41c66ee0af4a6ae49fb58",
+    SENSE_FILE: "",
+}
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
@@ -169,17 +173,18 @@ class Gruen(TextMetric, evaluate.Metric):
 
     def _download_and_prepare(self, dl_manager: Any) -> None:
         # Without them the other backbone and the other components still work: the error comes at use.
-        bring_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
+        for name, sha256 in WEIGHTS.items():
+            bring_weights(__file__, type(self).__module__, name, sha256)
 
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = GruenSettings.read(given, "gruen")
         texts = parse_texts(predictions)
         units = parse_confidence_by(settings.confidence_by, len(texts), "text")
-        judge = self._load_backbone(settings)
+        judge, rater = self._load_backbone(settings), self._load_rater(settings)
         sentences = split(texts, settings.parity, settings.reading)
         _warn_of_odd_texts(texts, sentences.sizes, settings.parity)
 
-        components, signed = score_components(sentences, judge, settings)
+        components, signed = score_components(sentences, judge, rater, settings)
         scores = total(components, sentences, settings.parity)
 
         all_texts = np.ones(len(texts), dtype=bool)
@@ -198,8 +203,15 @@ class Gruen(TextMetric, evaluate.Metric):
             return None
         if settings.backbone == "bert":
             return BertBackbone(settings.judged, settings.bert, settings.run, settings.parity)
-        weights = check_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
-        return CompactBackbone(weights, WEIGHTS_SHA256, settings.run)
+        return CompactBackbone(*self._weights(WEIGHTS_FILE), settings.run)
+
+    def _load_rater(self, settings: GruenSettings) -> SenseRater | None:
+        if "sense" not in settings.scored:
+            return None
+        return SenseRater(self._weights(WEIGHTS_FILE), self._weights(SENSE_FILE), settings.run)
+
+    def _weights(self, name: str) -> Weights:
+        return Weights(check_weights(__file__, type(self).__module__, name, WEIGHTS[name]), WEIGHTS[name])
 
 
 def _warn_of_odd_texts(texts: list[str], sizes: np.ndarray, parity: bool) -> None:

@@ -135,8 +135,8 @@ class CompactBackbone:
 
     def score_sentences(self, sentences: list[str]) -> SentenceScores:
         """Score n different sentences in one pass; both scores are probabilities, in [0, 1]."""
-        model, _, calibration, _ = self._loaded
-        pieces, owners, offsets = self._windows(sentences)
+        model, tokenizer, calibration, lock = self._loaded
+        pieces, owners, offsets = read_windows(tokenizer, lock, sentences)
         suspects: list[dict[tuple[int, int], str]] = [{} for _ in sentences]
 
         def forward(batch: np.ndarray) -> torch.Tensor:
@@ -155,9 +155,9 @@ class CompactBackbone:
         loss, frequency, soundness, acceptability = (
             combine_windows(column, tokens, owners, len(sentences)) for column in values.T
         )
-        likelihood = _logistic(loss + frequency, *calibration.likelihood)
+        likelihood = logistic(loss + frequency, *calibration.likelihood)
         acceptability = (
-            _logistic(soundness, *calibration.soundness) + _logistic(acceptability, *calibration.acceptability)
+            logistic(soundness, *calibration.soundness) + logistic(acceptability, *calibration.acceptability)
         ) / 2
         marked = [[words[span] for span in sorted(words)] for words in suspects]
         return SentenceScores(likelihood, acceptability, loss, marked)
@@ -166,29 +166,31 @@ class CompactBackbone:
         """Average them with the weights of the paper's formula: one eighth for likelihood."""
         return _LIKELIHOOD_SHARE * likelihood + (1 - _LIKELIHOOD_SHARE) * acceptability
 
-    def _windows(self, sentences: list[str]) -> tuple[list[list[int]], np.ndarray, list[list[tuple[int, int]]]]:
-        """Tokenize sentences, long ones in windows; returns token ids, sentence and offsets of each window."""
-        tokenizer, lock = self._loaded.tokenizer, self._loaded.lock
-        with lock:
-            encoded = tokenizer(
-                sentences,
-                add_special_tokens=False,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-                return_offsets_mapping=True,
-                verbose=False,
-            )
-        pieces, owners, offsets = [], [], []
-        for owner, (ids, spans) in enumerate(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)):
-            is_long = len(ids) > _LIMIT - 2
-            continued = [name.startswith("##") for name in tokenizer.convert_ids_to_tokens(ids)] if is_long else None
-            start = 0
-            for window in windows(ids, _LIMIT - 2, continued):
-                pieces.append([tokenizer.cls_token_id, *window, tokenizer.sep_token_id])
-                owners.append(owner)
-                offsets.append(spans[start : start + len(window)])
-                start += len(window)
-        return pieces, np.array(owners, dtype=np.int64), offsets
+
+def read_windows(
+    tokenizer: Any, lock: FairLock, sentences: list[str]
+) -> tuple[list[list[int]], np.ndarray, list[list[tuple[int, int]]]]:
+    """Tokenize sentences, long ones in windows; returns token ids, sentence and offsets of each window."""
+    with lock:
+        encoded = tokenizer(
+            sentences,
+            add_special_tokens=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            return_offsets_mapping=True,
+            verbose=False,
+        )
+    pieces, owners, offsets = [], [], []
+    for owner, (ids, spans) in enumerate(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)):
+        is_long = len(ids) > _LIMIT - 2
+        continued = [name.startswith("##") for name in tokenizer.convert_ids_to_tokens(ids)] if is_long else None
+        start = 0
+        for window in windows(ids, _LIMIT - 2, continued):
+            pieces.append([tokenizer.cls_token_id, *window, tokenizer.sep_token_id])
+            owners.append(owner)
+            offsets.append(spans[start : start + len(window)])
+            start += len(window)
+    return pieces, np.array(owners, dtype=np.int64), offsets
 
 
 def sentence_values(
@@ -223,7 +225,8 @@ def word_around(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _logistic(values: np.ndarray, slope: float, intercept: float) -> np.ndarray:
+def logistic(values: np.ndarray, slope: float, intercept: float) -> np.ndarray:
+    """Map logits to probabilities by a fitted curve."""
     from scipy.special import expit
 
     return expit(slope * values + intercept)
@@ -240,44 +243,56 @@ def _load(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
 
 
 def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
+    tensors, metadata = read_weights(weights, sha256)
+    bert, tokenizer = load_encoder()
+    model = CompactModel(bert)
+    merge_adapters(bert, tensors)
+    # The file does not hold the weights of the encoder.
+    model.load_state_dict(heads(tensors), strict=False)
+    model.eval().to(device=device, dtype=getattr(torch, precision))
+    calibration = Calibration(**{name: tuple(pair) for name, pair in json.loads(metadata["calibration"]).items()})
+    return Loaded(model, tokenizer, calibration, FairLock())
+
+
+def read_weights(weights: Path, sha256: str) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """Read the tensors of a weights file of this metric, in single precision, and its metadata."""
     from safetensors import safe_open
-    from transformers import AutoTokenizer, BertModel
 
     if not weights.is_file():
         raise ValueError(
-            f"{weights.name}, the weights of backbone='compact', is not beside the metric: expected {weights}. "
-            "Load the metric again from the folder or the Space that holds it."
+            f"{weights.name}, weights of this metric, is not beside it: expected {weights}. Load the metric again from "
+            "the folder or the Space that holds it."
         )
-    content = weights.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
+    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     if digest != sha256:
         raise ValueError(
             f"{weights} is not the file that this version of the metric was published with (SHA-256 {digest}, "
             f"expected {sha256}). Get the metric again, weights and all."
         )
+    with safe_open(weights, framework="pt") as file:
+        return {name: file.get_tensor(name).float() for name in file.keys()}, file.metadata()  # noqa: SIM118
+
+
+def load_encoder() -> tuple[Any, Any]:
+    """Load the default encoder, as a BERT without a pooling layer, and its tokenizer."""
+    from transformers import AutoTokenizer, BertModel
+
     base = find_model(DEFAULT_MODEL)
     # The checkpoint has a pooling layer, of which a warning says that it is not used.
     with quiet_loading("backbone", base.path, "the encoder of backbone='compact'"):
         bert = BertModel.from_pretrained(base.path, add_pooling_layer=False, local_files_only=True)
-    model = CompactModel(bert)
-    with safe_open(weights, framework="pt") as file:
-        tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-        calibration = Calibration(
-            **{name: tuple(pair) for name, pair in json.loads(file.metadata()["calibration"]).items()}
-        )
-    merge_adapters(bert, {name: tensor for name, tensor in tensors.items() if name.startswith(ADAPTERS)})
-    heads = {name: tensor for name, tensor in tensors.items() if not name.startswith(ADAPTERS)}
-    # The file does not hold the weights of the encoder.
-    model.load_state_dict(heads, strict=False)
-    model.eval().to(device=device, dtype=getattr(torch, precision))
-    tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
-    return Loaded(model, tokenizer, calibration, FairLock())
+    return bert, AutoTokenizer.from_pretrained(base.path, local_files_only=True)
 
 
-def merge_adapters(bert: Any, adapters: dict[str, torch.Tensor]) -> None:
-    """Add each adapter to its layer's weights: `up` (out, r) times `down` (r, in)."""
+def heads(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Select the tensors of a weights file that are no adapters."""
+    return {name: tensor for name, tensor in tensors.items() if not name.startswith(ADAPTERS)}
+
+
+def merge_adapters(bert: Any, tensors: dict[str, torch.Tensor]) -> None:
+    """Add each adapter of a weights file to its layer's weights: `up` (out, r) times `down` (r, in)."""
     with torch.no_grad():
-        for name in sorted(adapters):
-            if name.endswith(".down"):
+        for name in sorted(tensors):
+            if name.startswith(ADAPTERS) and name.endswith(".down"):
                 layer = bert.get_submodule(name.removeprefix(ADAPTERS).removesuffix(".down"))
-                layer.weight += adapters[name.removesuffix("down") + "up"] @ adapters[name]
+                layer.weight += tensors[name.removesuffix("down") + "up"] @ tensors[name]

@@ -13,7 +13,8 @@ from .gruen_backbone import Backbone, OrderBackbone, SentenceScores
 from .gruen_focus import FocusBreak, WordMover, embedding_breaks
 from .gruen_redundancy import find_redundancy
 from .gruen_repeats import find_repeats, shared_passages
-from .gruen_sentences import Sentences, score_sentences
+from .gruen_sense import SenseRater
+from .gruen_sentences import Sentences, rate_sense, score_sentences
 from .gruen_settings import COMPONENTS, GruenSettings
 
 _PENALTY = 0.1
@@ -33,13 +34,13 @@ class Component(NamedTuple):
 
 
 def score_components(
-    sentences: Sentences, judge: Backbone | None, settings: GruenSettings
+    sentences: Sentences, judge: Backbone | None, rater: SenseRater | None, settings: GruenSettings
 ) -> tuple[dict[str, Component], dict[str, object]]:
     """Score the components that the settings ask for; returns the entries of a signature, too.
 
     Parameters
     ----------
-    judge : the backbone; None if no component needs one
+    judge, rater : the backbone and the model of sense; None if no component needs them
     """
     parity, components, signed = settings.parity, {}, settings.signed_components()
     mover = WordMover(settings.vectors, load_vectors) if settings.focus_kind == "wms" else None
@@ -64,6 +65,9 @@ def score_components(
         signed["vectors"] = mover.identity
     if isinstance(judge, OrderBackbone) and "coherence" in settings.scored:
         components["coherence"] = coherence(judge, sentences)
+    if rater is not None:
+        signed |= rater.identity
+        components["sense"] = sense(rate_sense(rater, sentences.unique, settings.run.cache_dir), sentences)
     return components, signed
 
 
@@ -87,7 +91,7 @@ def grammaticality(judge: Backbone, scores: SentenceScores, sentences: Sentences
         for i in sentences.rows[text].tolist():
             values = {"likelihood": scores.likelihood[i], "acceptability": scores.acceptability[i]}
             values |= {"grammaticality": grades[i]}
-            described.append({"text": sentences.unique[i]} | {name: float(value) for name, value in values.items()})
+            described.append({name: float(value) for name, value in values.items()})
             if scores.suspects is not None:
                 described[-1]["suspects"] = scores.suspects[i]
         return {"sentences": described}
@@ -177,6 +181,19 @@ def coherence(judge: OrderBackbone, sentences: Sentences) -> Component:
     return Component(np.array(points), details)
 
 
+def sense(ratings: np.ndarray, sentences: Sentences) -> Component:
+    """Take off the mean probability that a sentence makes no sense.
+
+    Parameters
+    ----------
+    ratings : ndarray of shape (n,), in [0, 1], of the different sentences
+    """
+    points, full = np.zeros(len(sentences.sizes)), sentences.sizes > 0
+    if full.any():
+        points[full] = mean_by_set(ratings[sentences.flat], sentences.sizes[full]) - 1
+    return Component(points, lambda text: {"sentences": [{"sense": float(ratings[i])} for i in sentences.rows[text]]})
+
+
 def total(components: dict[str, Component], sentences: Sentences, parity: bool) -> np.ndarray:
     """Add up the components of each text, clipped to [0, 1]: (m,). Without grammaticality, penalties come off 1."""
     start = np.zeros(len(sentences.sizes)) if "grammaticality" in components else np.ones(len(sentences.sizes))
@@ -192,8 +209,11 @@ def describe_text(text: int, components: dict[str, Component], sentences: Senten
         name: float(components[name].points[text]) if name in components else None for name in COMPONENTS
     }
     unscored = dict.fromkeys(("likelihood", "acceptability", "grammaticality"))
-    described["sentences"] = [{"text": sentence} | unscored for sentence in sentences.by_text[text]]
+    of_sentences: list[dict[str, Any]] = [{"text": sentence} | unscored for sentence in sentences.by_text[text]]
     described |= {"redundant_pairs": [], "n_redundant_pairs": 0, "focus_breaks": [], "order": []}
     for component in components.values():
-        described |= component.details(text)
-    return described
+        details = component.details(text)
+        for described_sentence, values in zip(of_sentences, details.pop("sentences", of_sentences), strict=True):
+            described_sentence |= values
+        described |= details
+    return described | {"sentences": of_sentences}

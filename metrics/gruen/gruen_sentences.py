@@ -1,5 +1,6 @@
 """The sentences of all texts: each different one is scored once, however often it occurs."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from .core_cache import TextCache, through_cache
 from .gruen_backbone import Backbone, SentenceScores
+from .gruen_sense import SenseRater
 from .gruen_text import read_texts
 
 
@@ -62,18 +64,38 @@ def score_sentences(
         return judge.score_sentences(sentences)
     suspects: dict[str, list[str]] = {}
 
-    def score_part(part: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    def score_part(part: list[str]) -> np.ndarray:
         scores = judge.score_sentences(part)
         suspects.update(zip(part, scores.suspects or (), strict=False))
-        return np.stack(scores[:3], axis=1), np.zeros(len(part), dtype=np.int64)
+        return np.stack(scores[:3], axis=1)
 
-    identity = "|".join(f"{name}:{value}" for name, value in judge.identity.items())
-    with TextCache(cache_dir, f"gruen|{identity}", np.float64) as cache:
-        values, _ = through_cache(cache, sentences, "", score_part, lambda _: None)
-    scores = SentenceScores(*values.T)
+    scores = SentenceScores(*_through_cache(cache_dir, judge.identity, sentences, score_part).T)
     if not (needs_suspects and judge.marks_words):
         return scores
     cached = [sentence for sentence in sentences if sentence not in suspects]
     if cached:
         suspects.update(zip(cached, judge.score_sentences(cached).suspects or (), strict=True))
     return scores._replace(suspects=[suspects[sentence] for sentence in sentences])
+
+
+def rate_sense(rater: SenseRater, sentences: list[str], cache_dir: Path | None) -> np.ndarray:
+    """Rate whether n different sentences make sense: (n,), in [0, 1]; a cache as in `score_sentences`."""
+    if not sentences:
+        return np.empty(0)
+    if cache_dir is None:
+        return rater.rate(sentences)
+    return _through_cache(cache_dir, rater.identity, sentences, lambda part: rater.rate(part)[:, None])[:, 0]
+
+
+def _through_cache(
+    folder: Path, identity: dict[str, str], sentences: list[str], score: Callable[[list[str]], np.ndarray]
+) -> np.ndarray:
+    """Score the sentences that a cache lacks; returns the scores of all, (n, k)."""
+
+    def score_part(part: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        return score(part), np.zeros(len(part), dtype=np.int64)
+
+    named = "|".join(f"{name}:{value}" for name, value in identity.items())
+    with TextCache(folder, f"gruen|{named}", np.float64) as cache:
+        values, _ = through_cache(cache, sentences, "", score_part, lambda _: None)
+    return values

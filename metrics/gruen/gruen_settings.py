@@ -20,11 +20,11 @@ from .gruen_markup import MARKUPS, markup_identity
 from .gruen_repeats import REPEAT_RULE
 from .gruen_text import splitter_identity
 
-COMPONENTS = ("grammaticality", "non_redundancy", "focus", "coherence")
+COMPONENTS = ("grammaticality", "non_redundancy", "focus", "coherence", "sense")
 BACKBONES = ("compact", "bert")
 FOCUSES = ("embedding", "wms")
-# The components of the original, and those that need a backbone.
-_PARITY_COMPONENTS = COMPONENTS[:3]
+# The components of the original's code and paper, and those that need a backbone.
+_PARITY_COMPONENTS, _PAPER_COMPONENTS = COMPONENTS[:3], COMPONENTS[:4]
 _BACKBONE_COMPONENTS = ("grammaticality", "coherence")
 
 
@@ -65,8 +65,9 @@ class GruenSettings(Settings):
         """Raise an error for settings that do not go together."""
         if self.markup is not None and self.parity:
             raise ValueError(f"markup has no effect with parity=True: leave it out. Got {self.markup!r}.")
-        if self.parity and "coherence" in (self.components or ()):
-            raise ValueError("components has 'coherence', which the original does not have: leave it out, or parity.")
+        added = [name for name in self.components or () if name not in _PARITY_COMPONENTS]
+        if self.parity and added:
+            raise ValueError(f"components has {added[0]!r}, which the original does not have: leave it out, or parity.")
         self._check_focus()
         self._check_backbone()
         self._check_models()
@@ -93,12 +94,17 @@ class GruenSettings(Settings):
         if self.components is not None:
             return tuple(self.components)
         has_order = self.backbone == "bert" and self.bert.sop_model is not None and not self.parity
-        return COMPONENTS if has_order else _PARITY_COMPONENTS
+        return _PAPER_COMPONENTS if has_order else _PARITY_COMPONENTS
 
     @property
     def judged(self) -> tuple[str, ...]:
         """The components to score that need a backbone."""
         return tuple(name for name in _BACKBONE_COMPONENTS if name in self.scored)
+
+    @property
+    def has_sentence_model(self) -> bool:
+        """Whether a model scores sentences: a backbone, or that of sense."""
+        return bool(self.judged) or "sense" in self.scored
 
     @property
     def focus_kind(self) -> str | None:
@@ -125,7 +131,7 @@ class GruenSettings(Settings):
 
         `precision` and `cache_dir` are then those of the backbone alone if the encoder is the caller's.
         """
-        if self._is_given and self.judged:
+        if self._is_given and self.has_sentence_model:
             return dataclasses.replace(self.run, model=self.model, precision=None, cache_dir=None)
         # A sentence that is longer than the encoder reads is cut, as when the thresholds were calibrated.
         return dataclasses.replace(self.run, model=self.model, long_texts=None if self._is_given else "cut")
@@ -190,8 +196,8 @@ class GruenSettings(Settings):
             self.encoder.check()
             return
         EncoderSettings(self.model).check_unused("no focus='embedding' is scored")
-        if self.parity or "grammaticality" not in self.scored:
-            reason = "neither focus='embedding' nor, without parity, grammaticality is scored"
+        if self.parity or not {"grammaticality", "sense"} & {*self.scored}:
+            reason = "neither focus='embedding' nor, without parity, grammaticality or sense is scored"
             self.run.check_unused(reason, but=("precision",))
-        if not self.judged:
+        if not self.has_sentence_model:
             self.run.check_unused("no model runs", but=("cache_dir",))

@@ -222,7 +222,7 @@ def compact_backbone() -> Any:
     from text_metrics.metrics.gruen.gruen_compact import WEIGHTS_FILE, CompactBackbone
 
     weights = ROOT / "metrics" / "gruen" / WEIGHTS_FILE
-    return CompactBackbone(weights, gruen.WEIGHTS_SHA256, EncoderSettings(device="cpu"))
+    return CompactBackbone(weights, gruen.WEIGHTS[WEIGHTS_FILE], EncoderSettings(device="cpu"))
 
 
 def gruen_one_by_one(texts: list[str]) -> Any:

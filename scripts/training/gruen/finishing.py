@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from safetensors.torch import save as to_bytes
 from sklearn.linear_model import LogisticRegression
+from torch import nn
 from torch.nn import functional
 
-from scripts.training.gruen.trainer import SCALE, Trainer
+from scripts.training.gruen.trainer import SCALE, Adapter, Trainer
 from text_metrics.commands.shared.files import written_whole
 from text_metrics.metrics.gruen.gruen_compact import ADAPTERS
 
@@ -98,12 +99,17 @@ def calibrate(trainer: Trainer, seed: int) -> dict[str, tuple[float, float]]:
 
 def save(trainer: Trainer, path: Path, calibration: dict[str, tuple[float, float]]) -> str:
     """Write adapters and heads in half precision; returns the SHA-256 of the file."""
-    tensors = {name: tensor for name, tensor in trainer.model.state_dict().items() if not name.startswith("bert.")}
-    for name, adapter in trainer.adapters.items():
+    return save_weights(trainer.model, trainer.adapters, path, {"calibration": json.dumps(calibration)})
+
+
+def save_weights(model: nn.Module, adapters: dict[str, Adapter], path: Path, metadata: dict[str, str]) -> str:
+    """Write adapters, and what of a model is not its encoder, in half precision; returns the SHA-256 of the file."""
+    tensors = {name: tensor for name, tensor in model.state_dict().items() if not name.startswith("bert.")}
+    for name, adapter in adapters.items():
         tensors[f"{ADAPTERS}{name}.down"] = adapter.down.detach()
         tensors[f"{ADAPTERS}{name}.up"] = SCALE * adapter.up.detach()
     halves = {name: tensor.half().contiguous() for name, tensor in tensors.items()}
-    data = to_bytes(halves, metadata={"calibration": json.dumps(calibration)})
+    data = to_bytes(halves, metadata=metadata)
     with written_whole(path) as temporary:
         temporary.write_bytes(data)
     return hashlib.sha256(data).hexdigest()

@@ -56,7 +56,7 @@ class Teacher(nn.Module):
         mean = (hidden * mask).sum(1) / mask.sum(1)
         return self.head(torch.cat([mean, hidden[:, 0]], 1))[:, 0]
 
-    def fit(self, rows: Sequence[tuple[str, int]], seed: int) -> None:
+    def fit(self, rows: Sequence[tuple[str, float]], seed: int) -> None:
         """Fine-tune on sentences and labels, 1 if acceptable."""
         shuffler = random.Random(seed)
         steps = EPOCHS * (len(rows) // BATCH)
@@ -100,15 +100,17 @@ class Teacher(nn.Module):
         return logits
 
 
-def batches_of_similar_length(rows: Sequence[tuple[str, int]], shuffler: random.Random) -> list[list[tuple[str, int]]]:
+def batches_of_similar_length(
+    rows: Sequence[tuple[str, float]], shuffler: random.Random, size: int = BATCH
+) -> list[list[tuple[str, float]]]:
     """Make full batches of sentences of similar length, in random order."""
     order = shuffler.sample(range(len(rows)), len(rows))
-    wide = 16 * BATCH
+    wide = 16 * size
     order = [
         i
         for start in range(0, len(order), wide)
         for i in sorted(order[start : start + wide], key=lambda i: len(rows[i][0]))
     ]
-    batches = [[rows[i] for i in order[start : start + BATCH]] for start in range(0, len(order) - BATCH + 1, BATCH)]
+    batches = [[rows[i] for i in order[start : start + size]] for start in range(0, len(order) - size + 1, size)]
     shuffler.shuffle(batches)
     return batches

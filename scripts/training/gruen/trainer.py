@@ -54,16 +54,28 @@ class Stage(NamedTuple):
 class Adapter(nn.Module):
     """A frozen linear layer with a trained low-rank addition."""
 
-    def __init__(self, layer: nn.Linear) -> None:
+    def __init__(self, layer: nn.Linear, rank: int) -> None:
         super().__init__()
         self.layer = layer
-        self.down = nn.Parameter(torch.randn(RANK, layer.in_features) / layer.in_features**0.5)
-        self.up = nn.Parameter(torch.zeros(layer.out_features, RANK))
+        self.down = nn.Parameter(torch.randn(rank, layer.in_features) / layer.in_features**0.5)
+        self.up = nn.Parameter(torch.zeros(layer.out_features, rank))
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Run the layer: (..., in) to (..., out)."""
         added = functional.linear(functional.linear(inputs, self.down), self.up)
         return functional.linear(inputs, self.layer.weight, self.layer.bias) + SCALE * added
+
+
+def add_adapters(bert: Any, rank: int) -> dict[str, Adapter]:
+    """Freeze a BERT, and put an adapter around each linear layer; returns them by the names of the layers."""
+    bert.requires_grad_(False)
+    adapters = {}
+    for number in range(bert.config.num_hidden_layers):
+        for layer in LAYERS:
+            name = f"encoder.layer.{number}.{layer}"
+            adapters[name] = Adapter(bert.get_submodule(name), rank)
+            bert.set_submodule(name, adapters[name])
+    return adapters
 
 
 class Trainer:
@@ -78,13 +90,7 @@ class Trainer:
         self.tokenizer = AutoTokenizer.from_pretrained(path)
         # At these lengths, eager attention is the fastest in bfloat16.
         bert: Any = BertModel.from_pretrained(path, attn_implementation="eager", add_pooling_layer=False)
-        bert.requires_grad_(False)
-        self.adapters: dict[str, Adapter] = {}
-        for number in range(bert.config.num_hidden_layers):
-            for layer in LAYERS:
-                name = f"encoder.layer.{number}.{layer}"
-                self.adapters[name] = Adapter(bert.get_submodule(name))
-                bert.set_submodule(name, self.adapters[name])
+        self.adapters = add_adapters(bert, RANK)
         self.model = CompactModel(bert)
         self.judged: list[tuple[str, float]] = []
 
