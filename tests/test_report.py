@@ -17,8 +17,8 @@ from tests.files import read_jsonl, write_jsonl
 from text_metrics.__main__ import main
 from text_metrics.commands.report import embedding, people
 from text_metrics.commands.report.command import NamedFile, ReportCommand
+from text_metrics.commands.report.likeness import MOST_TEXTS, equal_numbers, shuffled
 from text_metrics.commands.report.people import draw, overlap
-from text_metrics.commands.report.sampling import MOST_TEXTS, equal_numbers, shuffled
 from text_metrics.commands.report.scores import count_words
 from text_metrics.commands.report.systems import pair, read_systems
 from text_metrics.commands.shared.statistics import holm, mean_p, smallest_difference

@@ -36,11 +36,17 @@ from text_metrics.commands.jobs.rows import Source, read_rows
 from text_metrics.commands.shared.columns import Column, add_columns, columns_of, parse_columns, read_columns
 from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import save_figure
 from text_metrics.commands.shared.pairing import Row, check_order, order_by_id, places_by_id
-from text_metrics.commands.shared.settings import add_confidence, add_settings, cache_of, parse_settings, paths_of
+from text_metrics.commands.shared.settings import (
+    add_confidence,
+    add_settings,
+    cache_of,
+    load_metric,
+    parse_settings,
+    paths_of,
+)
 from text_metrics.commands.shared.statistics import RESAMPLES, mean_test, randomization_p
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import (

@@ -9,7 +9,7 @@ from text_metrics.commands.choose.command import ChooseCommand
 from text_metrics.commands.choose.greedy import choose, subset_score
 from text_metrics.commands.jobs.batches import Batch, batches, make_batch
 from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.options import UsageError, as_usage
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State
 from text_metrics.metrics._core.core_encoder import encode
@@ -73,10 +73,8 @@ class Chooser:
         sums = {"n_groups": len(units), "n_texts": sum(map(len, qualities)), "n_chosen": int(keep.sum())}
         if not texts:
             return [self._rows(unit, np.empty(0, int)) for unit in units], {**sums, "chosen": 0.0, "random": 0.0}
-        try:
+        with as_usage(TypeError):
             embeddings, signed = encode(texts, self._command.encoder)
-        except (TypeError, ValueError) as error:
-            raise UsageError(str(error)) from None
         chosen = choose(embeddings, quality, sizes, keep, content_ranks(texts))
         starts = np.cumsum(sizes) - sizes
         scores = np.zeros(2)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from text_metrics.commands.jobs.exits import show
 from text_metrics.commands.jobs.keys import check_adjacent
-from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.options import Command, UsageError, as_usage
+from text_metrics.commands.jobs.progress import show
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State, Store
 from text_metrics.commands.jobs.tables import check_folder, write_bad
@@ -44,10 +44,8 @@ class Files:
         if isinstance(out, Folder):
             folders.append(out)
         writes = [*dict.fromkeys((out, self._summary)), self._bad, cache_of(command.settings)]
-        try:
+        with as_usage():
             check_outputs(reads, writes, folders)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
         check_folder(out)
 
     def finished(self, restart: bool) -> dict[str, Any] | None:

@@ -1,13 +1,56 @@
-"""Agreement of metrics with a judge: accuracies, balanced over the verdicts or not, intervals, margins, kappa."""
+"""Agreement of metrics with a judge and with people: accuracies, intervals by the bootstrap, margins, kappa."""
 
 import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.meta_eval.bootstrap import Draws, divide
-from text_metrics.commands.meta_eval.pairs import NONSENSE, Pairs
+from text_metrics.commands.meta_eval.pairs import NONSENSE, Pairs, People
 from text_metrics.commands.shared.statistics import randomization_p
+
+LEVEL = 0.95
+_RESAMPLES = 1000
+_SEED = 0
+
+
+def percentile_interval(resampled: np.ndarray) -> list[float]:
+    """Return the interval that holds `LEVEL` of resampled values, in equal tails."""
+    return np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+
+
+def divide(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Divide elementwise; NaN where the whole is 0."""
+    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+
+
+class Draws:
+    """Bootstrap resamples of groups of items: items of one group, which share texts, are drawn together.
+
+    numbers : ndarray of shape (n,), the group of each item
+    weights : ndarray of shape (resamples, groups), how often each group is drawn
+    """
+
+    def __init__(self, groups: np.ndarray) -> None:
+        names, self.numbers = np.unique(groups, return_inverse=True)
+        n = len(names)
+        self.weights = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), _RESAMPLES).astype(float)
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Add values up by group; ndarray of shape (groups,)."""
+        return np.bincount(self.numbers, weights=values, minlength=self.weights.shape[1])
+
+    def means(self, values: np.ndarray) -> np.ndarray:
+        """Mean of values in each resample; NaN where it has no value."""
+        counts = self.weights @ self.sums(np.ones(len(values)))
+        return divide(self.weights @ self.sums(values), counts)
+
+    def interval(self, resampled: np.ndarray) -> list[float] | None:
+        """Percentile interval; None for fewer than two groups, or no value."""
+        known = resampled[np.isfinite(resampled)]
+        if self.weights.shape[1] < 2 or not known.size:
+            return None
+        return percentile_interval(known)
+
 
 JUDGE = "the judge"
 # Scores this close to each other differ by rounding alone.
@@ -194,3 +237,70 @@ def _kappa_resampled(first: np.ndarray, second: np.ndarray, draws: Draws) -> np.
         shares = [weights @ draws.sums((verdicts == verdict).astype(float)) / total for verdicts in (first, second)]
         expected += shares[0] * shares[1]
     return divide(observed - expected, 1 - expected)
+
+
+PERSON = "a person, with the other people"
+
+
+def people_agreement(people: People, rows: list[Row]) -> list[dict[str, Any]]:
+    """Compare the judge, each metric and each rule with people.
+
+    A person is compared with the majority of the other people, where a tie counts half: the ceiling to expect of a
+    metric.
+
+    Returns
+    -------
+    list of dict : `name`; `majority`, the share of pairs on which it chooses as most people do; `balanced`, the mean of
+    that share over the pairs of each verdict; `person`, the mean agreement with one person; an interval for each
+    """
+    draws = Draws(people.concepts)
+    votes = people.votes.astype(float)
+    n_people = votes.shape[1]
+    majority = np.sign(votes.mean(axis=1) - 0.5) / 2 + 0.5
+    chosen = {JUDGE: people.judge, **{row.name: choices(row, people) for row in rows}}
+    chosen[FIRST_RULE] = np.zeros(len(votes))
+    share_of_others = (
+        (votes.sum(axis=1, keepdims=True) - votes) / (n_people - 1) if n_people > 1 else np.full(votes.shape, 0.5)
+    )
+    of_others = np.sign(share_of_others - 0.5) / 2 + 0.5
+    rows_of_people = [
+        {
+            "name": PERSON,
+            "people": n_people,
+            **_share("majority", 1 - np.abs(votes - of_others).mean(axis=1), draws),
+            **{"balanced": None, "balanced_interval": None},
+            **_share("person", _pairwise(votes), draws),
+        }
+    ]
+    for name, verdicts in chosen.items():
+        agreed = 1 - np.abs(verdicts - majority)
+        rows_of_people.append(
+            {
+                "name": name,
+                **_share("majority", agreed, draws),
+                **_balanced(agreed, majority, draws),
+                **_share("person", 1 - np.abs(verdicts[:, None] - votes).mean(axis=1), draws),
+            }
+        )
+    return rows_of_people
+
+
+def _share(name: str, values: np.ndarray, draws: Draws) -> dict[str, Any]:
+    return {name: float(values.mean()), f"{name}_interval": draws.interval(draws.means(values))}
+
+
+def _balanced(agreed: np.ndarray, majority: np.ndarray, draws: Draws) -> dict[str, Any]:
+    value, resampled = balanced_accuracy(agreed, majority, draws)
+    if np.isnan(value):
+        return {"balanced": None, "balanced_interval": None}
+    return {"balanced": value, "balanced_interval": draws.interval(resampled)}
+
+
+def _pairwise(votes: np.ndarray) -> np.ndarray:
+    """Mean agreement of two people on each pair; (n,)."""
+    n_people = votes.shape[1]
+    if n_people < 2:
+        return np.full(len(votes), np.nan)
+    ones = votes.sum(axis=1)
+    zeros = n_people - ones
+    return (ones * (ones - 1) + zeros * (zeros - 1)) / (n_people * (n_people - 1))

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE
+from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE, PERSON
 from text_metrics.commands.meta_eval.generated_sets import POORER
 from text_metrics.commands.meta_eval.pairs import VAGUE
-from text_metrics.commands.meta_eval.people import PERSON
 from text_metrics.commands.shared.pages import Table
 
 LABELS = {

@@ -14,7 +14,7 @@ from text_metrics import load
 from text_metrics.commands.meta_eval.agreement import Row
 from text_metrics.commands.meta_eval.pooling import PooledTransformer
 from text_metrics.commands.meta_eval.raters import Rater, gruen_rater, read_rater
-from text_metrics.commands.shared.metrics import load_metric
+from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_encoder import Encoded, EncoderSettings, encode
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 

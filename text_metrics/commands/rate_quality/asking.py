@@ -1,9 +1,11 @@
-"""Ratings of texts by an instruct model that answers a question about each."""
+"""Ratings of texts by an instruct model that answers a question about each, on this machine or as a chat service."""
 
 import copy
 import hashlib
 import json
+import math
 import os
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -125,3 +127,39 @@ class AskedModel:
             ).logits[torch.arange(len(ids)), column]
         shares = torch.softmax(logits[:, self._answers].double(), dim=1).cpu().numpy()
         return shares @ self._values
+
+
+# The most probable tokens to request. Some services allow no more.
+TOP = 5
+
+
+class Rated(NamedTuple):
+    """The rating of a text, in [0, 1], and whether it is the expected value of the answer by its probabilities."""
+
+    quality: float
+    by_probability: bool
+
+
+def read_answer(question: Question, answer: str, top: dict[str, float] | None) -> Rated:
+    """Rate a text by the expected value of the answer to a question.
+
+    Parameters
+    ----------
+    top : log-probabilities of the most probable first tokens; without one of the possible answers among them, the
+        rating is the value of the answer itself
+
+    Raises
+    ------
+    ValueError
+        If the answer does not begin with one of the possible answers either.
+    """
+    shares = {token: math.exp(value) for token, value in (top or {}).items() if token in question.values}
+    total = sum(shares.values())
+    if total > 0:
+        return Rated(sum(share * question.values[token] for token, share in shares.items()) / total, True)
+    values = {name.casefold(): value for name, value in question.values.items()}
+    # Whatever marks up the answer, and what explains it, does not matter.
+    first = re.search(r"\w+", answer)
+    if first is None or first[0].casefold() not in values:
+        raise ValueError(f"it must begin with {' or '.join(question.values)}")
+    return Rated(values[first[0].casefold()], False)

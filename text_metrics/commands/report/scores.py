@@ -13,7 +13,7 @@ from tqdm import tqdm
 from text_metrics.commands.report.command import GRUEN, ReportCommand
 from text_metrics.commands.report.embedding import Encoder
 from text_metrics.commands.report.systems import Prompts
-from text_metrics.commands.shared.metrics import load_metric
+from text_metrics.commands.shared.settings import load_metric
 from text_metrics.commands.shared.statistics import holm, mean_test, smallest_difference
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import UNBOUNDED, mean_estimate, signature

@@ -3,7 +3,6 @@
 Nothing here imports torch, so that what is wrong with a file is said at once.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.keys import read_key
-from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.options import Command, UsageError, as_usage
 from text_metrics.commands.jobs.rows import Row, Source, show_values
 from text_metrics.commands.report.command import MOST_SYSTEMS, NamedFile, ReportCommand
 from text_metrics.commands.shared.files import parse_json
@@ -256,10 +255,8 @@ def _check_order(command: ReportCommand, rows: Sequence[Sequence[Row]]) -> list[
                 f"{command.files[0].path} has {len(named[0])} rows and {file.path} has {len(part)}: pass --id-key, so "
                 "that they are paired by it."
             )
-        try:
+        with as_usage():
             notes += check_order(named[0], part, command.text_key, ADVICE)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
     return notes
 
 
@@ -367,10 +364,9 @@ def describe_source(system: System) -> dict[str, Any]:
     }
 
 
-def bad_lines(bad: Sequence[BadRow], with_texts: bool) -> str:
-    """Format the rows that are set aside as JSON lines."""
-    lines = [
+def bad_lines(bad: Sequence[BadRow], with_texts: bool) -> list[dict[str, Any]]:
+    """List the rows that are set aside, as JSON."""
+    return [
         {"file": str(row.file), "row": row.number, "error": row.error, **({"text": row.text} if with_texts else {})}
         for row in bad
     ]
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

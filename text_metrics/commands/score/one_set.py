@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.jobs.batches import Batch, Job, open_reader
+from text_metrics.commands.jobs.engine import Engine
 from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.options import Command, UsageError, as_usage
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State, Store
-from text_metrics.commands.score.engine import Engine
 from text_metrics.commands.score.out_of_core import PASSES, Place, StoredArrays
 from text_metrics.commands.score.scoring import Scorer, open_metric, score_batch
 from text_metrics.commands.shared.files import written_whole
@@ -42,11 +42,8 @@ def open_parts(job: Job) -> Callable[[Any], Iterator[Batch]]:
     """Load the metric, once in a process; returns the function that makes the arrays of batches."""
     scorer = open_metric(job.command)
     parts = scorer.metric.parts(scorer.metric, scorer.settings, job.reference)
-    try:
+    with as_usage(TypeError):
         parts.signature()
-    except (TypeError, ValueError) as error:
-        raise UsageError(str(error)) from None
-
     read = open_reader(job)
 
     def work(item: Any) -> Iterator[Batch]:
@@ -74,11 +71,9 @@ class OneSet:
             raise UsageError(f"--one-set is for {', '.join(PASSES)}. The metric is {self._name}.")
         self._command = command
         scorer.check_names()
-        try:
+        with as_usage(TypeError, prefix="--one-set: "):
             self._parts = scorer.metric.parts(scorer.metric, scorer.settings, _first_reference(command, source))
             self._parts.check()
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"--one-set: {error}") from None
         self._pass = PASSES[self._name](self._parts)
 
     def job(self) -> Job:
@@ -96,7 +91,9 @@ class OneSet:
             merged = state.merged
             if batch.result is not None:
                 pending.append(batch.result["arrays"])
-                merged = _merge_signatures(merged, batch.result["signature"])
+                signature = batch.result["signature"]
+                with as_usage():
+                    merged = {"signature": merge_signatures(merged["signature"], signature) if merged else signature}
             state = replace(state.after(batch, merged), bad=[*bad_before, *batch.bad])
             if self._pass.is_full(pending):
                 pending, written = self._keep(pending, store, state), state
@@ -149,13 +146,6 @@ def _first_reference(command: Command, source: Source) -> Any:
     if reference is None:
         raise UsageError(f"{source.path} has no row with {command.reference_key!r}.")
     return reference
-
-
-def _merge_signatures(before: dict[str, Any] | None, signature: str) -> dict[str, Any]:
-    try:
-        return {"signature": merge_signatures(before["signature"], signature) if before else signature}
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def _stored_arrays(store: Store, n_last: int | None) -> list[StoredArrays]:

@@ -25,8 +25,8 @@ import numpy as np
 import pyarrow as pa
 
 import text_metrics
+from text_metrics.commands.jobs.engine import OpenWork
 from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.score.engine import OpenWork
 from text_metrics.commands.shared.command import install
 
 _CONNECT_SECONDS = 5
