@@ -1,6 +1,7 @@
 """How a question is put to a model."""
 
 from text_metrics.commands.probe.files import Asked, Shot
+from text_metrics.commands.shared.causal import example_turns
 
 INSTRUCTIONS = (
     "Answer each question as a person in a survey would: with the first answer that comes to mind, in a few words. "
@@ -10,13 +11,7 @@ INSTRUCTIONS = (
 
 def messages(question: Asked, shots: list[Shot]) -> list[dict[str, str]]:
     """Write the messages for a chat model: the instructions, the examples with their answers, and the question."""
-    turns = []
-    for shot in shots:
-        turns += [{"role": "user", "content": shot.question}, {"role": "assistant", "content": shot.answer}]
-    turns.append({"role": "user", "content": question.text()})
-    # Some chat templates know no system message.
-    turns[0]["content"] = f"{INSTRUCTIONS}\n\n{turns[0]['content']}"
-    return turns
+    return example_turns(INSTRUCTIONS, [(shot.question, shot.answer) for shot in shots], question.text())
 
 
 def completion(question: Asked, shots: list[Shot]) -> str:

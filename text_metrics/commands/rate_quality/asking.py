@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.causal import CausalModel, load_causal
+from text_metrics.commands.shared.causal import CausalModel, example_turns, load_causal
 from text_metrics.metrics._core.core_encoder import progress_bar
 from text_metrics.metrics._core.core_tokens import token_batches
 
@@ -31,13 +31,8 @@ class Question(NamedTuple):
 
     def messages(self, text: str) -> list[dict[str, str]]:
         """Write the messages for a chat model: the examples with their answers, then the text."""
-        turns = []
-        for example, answer in self.examples:
-            turns += [{"role": "user", "content": f"Text:\n{example}"}, {"role": "assistant", "content": answer}]
-        turns.append({"role": "user", "content": f"Text:\n{text}"})
-        # Some chat templates know no system message.
-        turns[0]["content"] = f"{self.wording}\n\n{turns[0]['content']}"
-        return turns
+        examples = ((f"Text:\n{example}", answer) for example, answer in self.examples)
+        return example_turns(self.wording, examples, f"Text:\n{text}")
 
     def completion(self, text: str) -> str:
         """Write the text that a model without a chat template completes with its answer."""

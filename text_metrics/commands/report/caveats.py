@@ -26,7 +26,7 @@ def find_caveats(
     quality : of the texts, if it was measured
     reaches : what the encoder does not read of each system
     """
-    prompts, texts = inputs.prompts, inputs.prompts.texts()
+    prompts, texts = inputs.prompts, inputs.prompts.by_system()
     caveats = Caveats(report["systems"])
     _add_reading(caveats, inputs.reading, prompts)
     _add_lengths(caveats, texts)
@@ -70,8 +70,8 @@ def _add_reading(caveats: Caveats, reading: Reading, prompts: Prompts) -> None:
     bad = [(system.name, system.n_bad) for system in reading.systems if system.n_bad]
     unknown = sum(row.system is None for row in reading.bad)
     if bad or unknown:
-        listed = [f"{count:,} {_plural(count, 'row')} of {name}" for name, count in bad]
-        listed += [f"{unknown:,} {_plural(unknown, 'row')} of no known system"] if unknown else []
+        listed = [f"{_count(count, 'row')} of {name}" for name, count in bad]
+        listed += [f"{_count(unknown, 'row')} of no known system"] if unknown else []
         caveats.add(
             "bad_rows",
             f"{', '.join(listed)} could not be used, or belong to a set with such a row; bad.jsonl has the reasons.",
@@ -97,9 +97,9 @@ def _add_reading(caveats: Caveats, reading: Reading, prompts: Prompts) -> None:
         )
 
 
-def _add_lengths(caveats: Caveats, texts: Sequence[Sequence[list[str]]]) -> None:
+def _add_lengths(caveats: Caveats, texts: Sequence[list[str]]) -> None:
     """Add systems whose lengths differ enough to explain other differences, and empty texts."""
-    lengths = [word_counts(sets) for sets in texts]
+    lengths = [word_counts([members]) for members in texts]
     apart = []
     for i, first in enumerate(lengths):
         for j in range(i + 1, len(lengths)):
@@ -109,7 +109,7 @@ def _add_lengths(caveats: Caveats, texts: Sequence[Sequence[list[str]]]) -> None
     if apart:
         size, i, j = max(apart, key=lambda entry: entry[0])
         far = f", {size:.1f} standard deviations apart" if math.isfinite(size) else ""
-        pairs = f"{len(apart)} {_plural(len(apart), 'pair')} of systems {'differs' if len(apart) == 1 else 'differ'}"
+        pairs = f"{_count(len(apart), 'pair')} of systems {'differs' if len(apart) == 1 else 'differ'}"
         caveats.add(
             "lengths",
             f"{pairs} in length by {LENGTHS_APART:g} standard deviations or more, most of all {caveats.names[i]} "
@@ -117,8 +117,7 @@ def _add_lengths(caveats: Caveats, texts: Sequence[Sequence[list[str]]]) -> None
             "Distinct-2 and compression ratio depend on length, and similarity may.",
             [caveats.names[index] for index in sorted({index for _, *pair in apart for index in pair})],
         )
-    every = [[text for members in sets for text in members] for sets in texts]
-    counts = [(sum(not text.strip() for text in members), len(members)) for members in every]
+    counts = [(sum(not text.strip() for text in members), len(members)) for members in texts]
     caveats.add_counts("empty", counts, "are empty", "they count as texts that mean the same")
 
 
@@ -136,16 +135,13 @@ def _add_reach(caveats: Caveats, reaches: Sequence[Reach], in_windows: bool) -> 
     )
 
 
-def _add_quality(
-    caveats: Caveats, quality: Quality | None, texts: Sequence[Sequence[list[str]]], command: ReportCommand
-) -> None:
+def _add_quality(caveats: Caveats, quality: Quality | None, texts: Sequence[list[str]], command: ReportCommand) -> None:
     """Add what the quality cannot tell."""
     if quality is None:
         caveats.add("quality", "Quality was not measured: diversity may come from bad texts.")
         return
     if command.quality == GRUEN:
-        every = [[text for members in sets for text in members] for sets in texts]
-        counts = [(sum(map(is_mostly_other_script, members)), len(members)) for members in every]
+        counts = [(sum(map(is_mostly_other_script, members)), len(members)) for members in texts]
         effect = "gruen is trained on English, and its ratings of them mean little"
         caveats.add_counts("quality", counts, "are mostly in another script than Latin", effect)
         return
@@ -167,7 +163,7 @@ def _add_power(caveats: Caveats, n: int, report: dict[str, Any]) -> None:
         shown = report["power"][0]
         (title,) = (metric["title"] for metric in report["metrics"] if metric["name"] == shown["metric"])
         size = f" A test finds a difference in mean {title} from {shown['difference']:.3g} on, at 80 % power."
-    caveats.add("few", f"With {n} {_plural(n, 'prompt')}, intervals may be too narrow or missing.{size}")
+    caveats.add("few", f"With {_count(n, 'prompt')}, intervals may be too narrow or missing.{size}")
 
 
 def _add_people(caveats: Caveats, people: System | None, section: dict[str, Any] | None, n_prompts: int) -> None:
@@ -175,7 +171,7 @@ def _add_people(caveats: Caveats, people: System | None, section: dict[str, Any]
     if people is None:
         return
     if people.n_bad:
-        rows = f"{people.n_bad:,} {_plural(people.n_bad, 'row')}"
+        rows = _count(people.n_bad, "row")
         caveats.add("bad_rows", f"{rows} of people could not be used; bad.jsonl has the reasons.", [])
     if section is None:
         caveats.add("people", "People and systems have no prompt in common: they are not compared.")
@@ -217,5 +213,5 @@ def _add_permutations(caveats: Caveats, section: dict[str, Any] | None, level: f
         )
 
 
-def _plural(count: int, noun: str) -> str:
-    return noun if count == 1 else f"{noun}s"
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

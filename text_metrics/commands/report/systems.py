@@ -101,13 +101,6 @@ def read_systems(command: ReportCommand) -> Reading:
     return Reading(systems, [bad for reading, _ in parts for bad in reading.bad], notes)
 
 
-def read_people(command: ReportCommand) -> Reading:
-    """Read the texts of people, as those of one system."""
-    assert command.people is not None
-    columns = Columns(command.people_key or command.text_key, command.id_key)
-    return _read_file(NamedFile("people", command.people), columns, command.split)[0]
-
-
 def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[Reading, list[Row]]:
     """Read a file; returns its systems and, where rows are paired by their order, its rows."""
     source = Source(file.path, split if file.path.is_dir() else None)
@@ -125,25 +118,32 @@ def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[Re
         prompt = str(sum(n_rows.values()) + 1) if columns.id is None else read_key(row.values, columns.id)
         system = file.name if columns.system is None else read_key(row.values, columns.system)
         n_rows[system or ""] += 1
-        quality, problem = _check_row(row, unit, columns, prompt, system)
-        if problem:
+        try:
+            quality = _check_row(row, unit, columns, prompt, system)
+        except ValueError as error:
             raw = row.raw if row.values is None else show_values(row.values)
-            bad.append(BadRow(file.path, system, row.number, problem, raw))
+            bad.append(BadRow(file.path, system, row.number, str(error), raw))
             if system is not None and prompt is not None:
                 incomplete.setdefault((system, prompt), bad[-1])
-        else:
-            assert system is not None
-            assert prompt is not None
-            assert row.values is not None
-            if columns.id is None and unit.is_single:
-                raise UsageError(
-                    f"{file.path}, row {row.number}: {columns.text!r} is one text: pass --id-key, so that the rows "
-                    "with one value make a set."
-                )
-            parts.append(_Part(system, prompt, unit.texts, quality, row.number, row.values))
+            continue
+        assert system is not None
+        assert prompt is not None
+        assert row.values is not None
+        if columns.id is None and unit.is_single:
+            raise UsageError(
+                f"{file.path}, row {row.number}: {columns.text!r} is one text: pass --id-key, so that the rows with "
+                "one value make a set."
+            )
+        parts.append(_Part(system, prompt, unit.texts, quality, row.number, row.values))
     good = [part for part in parts if (part.system, part.prompt) not in incomplete]
     bad += [
-        _set_aside(file.path, part, cause)
+        BadRow(
+            file.path,
+            part.system,
+            part.number,
+            f"is set aside with its set, because of row {cause.number}: {cause.error}",
+            show_values(part.values),
+        )
         for part in parts
         if (cause := incomplete.get((part.system, part.prompt))) is not None
     ]
@@ -194,39 +194,30 @@ def _parse_cells(values: dict[str, Any], columns: Columns) -> dict[str, Any]:
     return parsed
 
 
-def _check_row(
-    row: Row, unit: Unit, columns: Columns, prompt: str | None, system: str | None
-) -> tuple[list[float] | None, str]:
-    """Read the quality of the texts of a row; returns what is wrong with the row, too, or an empty string."""
+def _check_row(row: Row, unit: Unit, columns: Columns, prompt: str | None, system: str | None) -> list[float] | None:
+    """Read the quality of the texts of a row; raises a ValueError that says what is wrong with the row."""
     if row.error or row.values is None:
-        return None, row.error
+        raise ValueError(row.error)
     for key, value in ((columns.id, prompt), (columns.system, system)):
         # A system has a name.
         if value is None or (value == "" and key == columns.system):
-            return None, f"has no {key!r}"
+            raise ValueError(f"has no {key!r}")
     if columns.quality is None:
-        return None, ""
+        return None
     given = row.values.get(columns.quality)
     if given is None:
-        return None, f"has no {columns.quality!r}"
+        raise ValueError(f"has no {columns.quality!r}")
     numbers = given if isinstance(given, list) else [given]
     if len(numbers) != len(unit.texts):
-        return (
-            None,
-            f"{columns.quality!r} must have a number for each of the {len(unit.texts)} texts. Got {len(numbers)}",
-        )
+        expected = f"must have a number for each of the {len(unit.texts)} texts"
+        raise ValueError(f"{columns.quality!r} {expected}. Got {len(numbers)}")
     try:
         quality = [to_float(number) for number in numbers]
     except TypeError:
-        return None, f"{columns.quality!r} must be a number for each text. Got {describe(given)}"
+        raise ValueError(f"{columns.quality!r} must be a number for each text. Got {describe(given)}") from None
     if not np.isfinite(quality).all():
-        return None, f"{columns.quality!r} must be finite. Got {describe(given)}"
-    return quality, ""
-
-
-def _set_aside(path: Path, part: _Part, cause: BadRow) -> BadRow:
-    problem = f"is set aside with its set, because of row {cause.number}: {cause.error}"
-    return BadRow(path, part.system, part.number, problem, show_values(part.values))
+        raise ValueError(f"{columns.quality!r} must be finite. Got {describe(given)}")
+    return quality
 
 
 def _gather(parts: Iterable[_Part]) -> dict[str, TextSet]:
@@ -278,6 +269,10 @@ class Prompts(NamedTuple):
         """Return the texts of each prompt of each system."""
         return [[members.texts for members in sets] for sets in self.sets]
 
+    def by_system(self) -> list[list[str]]:
+        """Return all texts of each system, in the order of the prompts."""
+        return [[text for members in sets for text in members.texts] for sets in self.sets]
+
     @property
     def sizes(self) -> np.ndarray:
         """The number of texts of each set: (systems, p)."""
@@ -316,8 +311,11 @@ def read_inputs(command: ReportCommand) -> Inputs:
     UsageError
         As `read_systems` and `pair` do.
     """
-    reading = read_systems(command)
-    return Inputs(reading, None if command.people is None else read_people(command), pair(reading.systems))
+    reading, people = read_systems(command), None
+    if command.people is not None:
+        columns = Columns(command.people_key or command.text_key, command.id_key)
+        people = _read_file(NamedFile("people", command.people), columns, command.split)[0]
+    return Inputs(reading, people, pair(reading.systems))
 
 
 def pair(systems: Sequence[System]) -> Prompts:

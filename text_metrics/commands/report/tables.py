@@ -1,6 +1,6 @@
-"""The tables of a report: as Markdown, and as LaTeX with the rules of booktabs."""
+"""The tables of a report, and how they are written as Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from text_metrics.commands.report.formats import (
     percent,
     percent_interval,
 )
-from text_metrics.commands.report.latex import latex
 from text_metrics.commands.report.sentences import Report, comparison, in_section
 from text_metrics.commands.shared.pages import markdown_table
 
@@ -300,10 +299,10 @@ def differ_table(report: Report) -> Table | None:
     return Table("differ", caption, heads, rows) if rows else None
 
 
-def write_markdown(report: Report) -> str:
-    """Return the tables of scores, likeness and people as Markdown."""
+def markdown(tables: Iterable[Table]) -> str:
+    """Return tables as Markdown."""
     blocks = []
-    for table in _tables(report):
+    for table in tables:
         head = [f"{_plain(cell.text)} ({cell.below})" if cell.below else _plain(cell.text) for cell in table.heads]
         rows = [[_markdown(cell) for cell in row] for row in table.rows]
         legend = f" {table.legend}" if table.legend else ""
@@ -311,12 +310,8 @@ def write_markdown(report: Report) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def write_latex(report: Report) -> str:
-    """Return the same tables as LaTeX, for `input` in a paper, or to compile as it stands."""
-    return latex(_tables(report))
-
-
-def _tables(report: Report) -> list[Table]:
+def main_tables(report: Report) -> list[Table]:
+    """Return the tables of scores, likeness and people, those that a paper may show."""
     tables = [
         scores_table(report, "diversity"),
         scores_table(report, "quality"),
