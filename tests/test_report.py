@@ -451,9 +451,9 @@ def test_formats_are_those_of_score(tmp_path, capsys):
         NamedFile(name, tmp_path / path)
         for name, path in zip("abcd", ("a.parquet", "b.csv", "c.csv", "d.json"), strict=True)
     ]
-    reading = read_systems(ReportCommand(tuple(files), "texts", "prompt", quality=None, quality_key="reward"))
-    prompts = pair(reading.systems)
-    assert reading.bad == []
+    systems, bad, _ = read_systems(ReportCommand(tuple(files), "texts", "prompt", quality=None, quality_key="reward"))
+    prompts = pair(systems)
+    assert bad == []
     first, *others = prompts.sets
     assert all(sets == first for sets in (others[0], others[2]))
     # The rows of a prompt are in order of content.

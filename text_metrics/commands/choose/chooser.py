@@ -14,7 +14,6 @@ from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State
 from text_metrics.metrics._core.core_encoder import encode
 from text_metrics.metrics._core.core_inputs import content_ranks
-from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import SETS
 
 _SEED = 0
@@ -25,25 +24,11 @@ _SIGNED = ("model", "precision", "long_texts")
 def read_groups(command: ChooseCommand, start: int) -> Iterator[tuple[list[Unit], int]]:
     """Read the file from row `start` on: groups that make a batch, and how far the file was read."""
     source = Source(command.reading.data, command.reading.split)
-    reader = _CandidateReader(command)
+    columns = [] if command.quality is None else [command.quality]
+    options = {"one_group": command.one_set, "keeps_incomplete": True, "one_text": True}
+    reader = Reader(command.reading, SETS, columns, **options)
     for units in batches(reader.units(source.rows(start), start), command.reading.batch_size):
         yield units, source.done
-
-
-class _CandidateReader(Reader):
-    """Joins rows to groups: a row without a valid quality is bad, like one without a text."""
-
-    def __init__(self, command: ChooseCommand) -> None:
-        columns = [] if command.quality is None else [command.quality]
-        super().__init__(command.reading, SETS, columns, one_group=command.one_set, keeps_incomplete=True)
-
-    def _texts(self, values: dict[str, Any]) -> list[str]:
-        texts = super()._texts(values)
-        if self.grouped and not isinstance(values[self.text_key], str):
-            raise ValueError(
-                f"{self.text_key!r} must be one text in a row of a group. Got {describe(values[self.text_key])}"
-            )
-        return texts
 
 
 class Chooser:

@@ -51,13 +51,13 @@ def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
         alike = likeness(prompts.ids, texts, embedded, encoder, command.confidence)
         near = None if sample is None else compare_with_people(sample, embedded, encoder, command.confidence)
         reaches = [reach(of_system, encoder) for of_system in prompts.by_system()]
-    names = [system.name for system in inputs.reading.systems]
+    names = [system.name for system in inputs.systems]
     report = {
         "version": VERSION,
         "command": command.decisive(),
         "confidence": command.confidence,
         "systems": names,
-        "sources": [describe_source(system) for system in inputs.reading.systems],
+        "sources": [describe_source(system) for system in inputs.systems],
         "prompts": {
             "n": len(prompts.ids),
             "n_all": prompts.n_all,

@@ -8,7 +8,7 @@ from text_metrics.commands.report.command import GRUEN, ReportCommand
 from text_metrics.commands.report.embedding import Reach
 from text_metrics.commands.report.people import LENGTHS_APART, standardized, word_counts
 from text_metrics.commands.report.scores import Quality
-from text_metrics.commands.report.systems import Inputs, Prompts, Reading, System
+from text_metrics.commands.report.systems import Inputs, System
 from text_metrics.metrics.gruen.gruen_text import is_mostly_other_script
 
 # Fewer prompts than this give intervals that may be too narrow (docs/intervals.md).
@@ -28,13 +28,13 @@ def find_caveats(
     """
     prompts, texts = inputs.prompts, inputs.prompts.by_system()
     caveats = Caveats(report["systems"])
-    _add_reading(caveats, inputs.reading, prompts)
+    _add_reading(caveats, inputs)
     _add_lengths(caveats, texts)
     _add_reach(caveats, reaches, command.settings.get("long_texts") != "cut")
     _add_quality(caveats, quality, texts, command)
     _add_power(caveats, len(prompts.ids), report)
     _add_permutations(caveats, report["likeness"], command.confidence)
-    _add_people(caveats, inputs.people and inputs.people.systems[0], report["people"], len(prompts.ids))
+    _add_people(caveats, inputs.people, report["people"], len(prompts.ids))
     return caveats.entries
 
 
@@ -65,10 +65,11 @@ class Caveats:
             self.add(kind, f"{listed} {what}: {effect}.", [name for name, *_ in some])
 
 
-def _add_reading(caveats: Caveats, reading: Reading, prompts: Prompts) -> None:
+def _add_reading(caveats: Caveats, inputs: Inputs) -> None:
     """Add what was set aside, what is missing, and what was rarefied."""
-    bad = [(system.name, system.n_bad) for system in reading.systems if system.n_bad]
-    unknown = sum(row.system is None for row in reading.bad)
+    prompts = inputs.prompts
+    bad = [(system.name, system.n_bad) for system in inputs.systems if system.n_bad]
+    unknown = sum(row.system is None for row in inputs.bad)
     if bad or unknown:
         listed = [f"{_count(count, 'row')} of {name}" for name, count in bad]
         listed += [f"{_count(unknown, 'row')} of no known system"] if unknown else []
@@ -77,7 +78,7 @@ def _add_reading(caveats: Caveats, reading: Reading, prompts: Prompts) -> None:
             f"{', '.join(listed)} could not be used, or belong to a set with such a row; bad.jsonl has the reasons.",
             [name for name, _ in bad],
         )
-    missing = [(system, len(ids)) for system, ids in zip(reading.systems, prompts.missing, strict=True) if ids]
+    missing = [(system, len(ids)) for system, ids in zip(inputs.systems, prompts.missing, strict=True) if ids]
     if missing:
         listed = [f"{system.name} lacks {count:,}" for system, count in missing]
         caveats.add(

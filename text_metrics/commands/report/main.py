@@ -47,7 +47,7 @@ def run(command: ReportCommand) -> int:
     inputs = read_inputs(command)
     for row in inputs.bad:
         print(f"{row.file}, row {row.number}: {row.error}", file=sys.stderr)
-    for note in inputs.reading.notes:
+    for note in inputs.notes:
         print(note, file=sys.stderr)
     # Imports torch.
     from text_metrics.commands.report.building import build

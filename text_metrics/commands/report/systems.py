@@ -52,14 +52,6 @@ class System(NamedTuple):
     n_bad: int
 
 
-class Reading(NamedTuple):
-    """All systems that were read, and the rows that were set aside."""
-
-    systems: list[System]
-    bad: list[BadRow]
-    notes: list[str]
-
-
 class Columns(NamedTuple):
     """The columns of a file: of the text, the prompt, the system and the quality; None where there is none."""
 
@@ -80,8 +72,8 @@ class _Part(NamedTuple):
     values: dict[str, Any]
 
 
-def read_systems(command: ReportCommand) -> Reading:
-    """Read all systems.
+def read_systems(command: ReportCommand) -> tuple[list[System], list[BadRow], list[str]]:
+    """Read all systems; returns them, the rows that are set aside, and notes on the order of rows.
 
     Raises
     ------
@@ -94,15 +86,15 @@ def read_systems(command: ReportCommand) -> Reading:
         raise UsageError("--split is for a folder of `datasets`.")
     columns = Columns(command.text_key, command.id_key, command.system_key, command.quality_key)
     parts = [_read_file(file, columns, command.split) for file in command.files]
-    systems = [system for reading, _ in parts for system in reading.systems]
+    systems = [system for of_file, *_ in parts for system in of_file]
     if len(systems) > MOST_SYSTEMS:
         raise UsageError(f"at most {MOST_SYSTEMS} systems can be compared. {command.files[0].path} has {len(systems)}.")
-    notes = _check_order(command, [rows for _, rows in parts]) if command.id_key is None else []
-    return Reading(systems, [bad for reading, _ in parts for bad in reading.bad], notes)
+    notes = _check_order(command, [rows for *_, rows in parts]) if command.id_key is None else []
+    return systems, [row for _, bad, _ in parts for row in bad], notes
 
 
-def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[Reading, list[Row]]:
-    """Read a file; returns its systems and, where rows are paired by their order, its rows."""
+def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[list[System], list[BadRow], list[Row]]:
+    """Read a file; returns its systems, what is set aside and, where rows are paired by their order, its rows."""
     source = Source(file.path, split if file.path.is_dir() else None)
     source.check_columns(*columns)
     parts: list[_Part] = []
@@ -163,7 +155,7 @@ def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[Re
         )
         for name in names
     ]
-    return Reading(systems, bad, []), rows
+    return systems, bad, rows
 
 
 def _units(source: Source, reader: Reader, columns: Columns) -> Iterator[tuple[Row, Unit]]:
@@ -286,21 +278,24 @@ class Prompts(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What a report is made from: the systems, people or None, and the prompts that are compared."""
+    """What a report is made from.
 
-    reading: Reading
-    people: Reading | None
+    people : None where there are none
+    bad : the rows of all files that are set aside
+    notes : on the order of rows
+    prompts : those that are compared
+    """
+
+    systems: list[System]
+    people: System | None
+    bad: list[BadRow]
+    notes: list[str]
     prompts: Prompts
-
-    @property
-    def bad(self) -> list[BadRow]:
-        """The rows of all files that are set aside."""
-        return [*self.reading.bad, *(self.people.bad if self.people else [])]
 
     @property
     def people_texts(self) -> dict[str, list[str]]:
         """The texts of people by prompt."""
-        return {prompt: members.texts for prompt, members in self.people.systems[0].sets.items()} if self.people else {}
+        return {prompt: members.texts for prompt, members in self.people.sets.items()} if self.people else {}
 
 
 def read_inputs(command: ReportCommand) -> Inputs:
@@ -311,11 +306,13 @@ def read_inputs(command: ReportCommand) -> Inputs:
     UsageError
         As `read_systems` and `pair` do.
     """
-    reading, people = read_systems(command), None
+    systems, bad, notes = read_systems(command)
+    people = None
     if command.people is not None:
         columns = Columns(command.people_key or command.text_key, command.id_key)
-        people = _read_file(NamedFile("people", command.people), columns, command.split)[0]
-    return Inputs(reading, people, pair(reading.systems))
+        (people,), set_aside, _ = _read_file(NamedFile("people", command.people), columns, command.split)
+        bad += set_aside
+    return Inputs(systems, people, bad, notes, pair(systems))
 
 
 def pair(systems: Sequence[System]) -> Prompts:

@@ -46,7 +46,7 @@ def open_rows(job: Job) -> Callable[[Any], Iterator[Batch]]:
 
     def work(item: Any) -> Iterator[Batch]:
         for units, done in read(item):
-            batch = score_batch(scorer, units)._replace(done=done)
+            batch = score_batch(scorer.score, units)._replace(done=done)
             if batch.result is not None:
                 batch = batch._replace(units=[], scores=[], result=scored(batch))
             yield batch

@@ -21,23 +21,6 @@ from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_s
 from text_metrics.metrics._core.core_statistics import Arrays
 
 
-class _PartScorer:
-    """Makes the arrays of a batch where a Scorer would score it; its texts have no scores of their own."""
-
-    def __init__(self, parts: Any, job: Job) -> None:
-        self._parts, self._job = parts, job
-
-    def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
-        for unit in units:
-            if unit.reference is not None and unit.reference != self._job.reference:
-                raise UsageError(
-                    f"--one-set: {self._job.command.reference_key!r} of row {unit.numbers[0]} is not that of the rows "
-                    f"before: all texts must be answers to one question."
-                )
-        texts = [text for unit in units for text in unit.texts]
-        return [None] * len(units), {"arrays": self._parts.part(texts), "signature": self._parts.signature()}
-
-
 def open_parts(job: Job) -> Callable[[Any], Iterator[Batch]]:
     """Load the metric, once in a process; returns the function that makes the arrays of batches."""
     scorer = open_metric(job.command)
@@ -46,10 +29,21 @@ def open_parts(job: Job) -> Callable[[Any], Iterator[Batch]]:
         parts.signature()
     read = open_reader(job)
 
+    def make_arrays(units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
+        for unit in units:
+            if unit.reference is not None and unit.reference != job.reference:
+                raise UsageError(
+                    f"--one-set: {job.command.reference_key!r} of row {unit.numbers[0]} is not that of the rows "
+                    f"before: all texts must be answers to one question."
+                )
+        texts = [text for unit in units for text in unit.texts]
+        # Single texts have no scores.
+        return [None] * len(units), {"arrays": parts.part(texts), "signature": parts.signature()}
+
     def work(item: Any) -> Iterator[Batch]:
         for units, done in read(item):
             # The rows need not be sent back.
-            yield score_batch(_PartScorer(parts, job), units)._replace(units=[], scores=[], done=done)
+            yield score_batch(make_arrays, units)._replace(units=[], scores=[], done=done)
 
     return work
 
@@ -117,8 +111,8 @@ class OneSet:
                 old.unlink()
         return [arrays] if arrays else []
 
-    def _score(self, store: Store, state: State, engine: Engine) -> dict[str, Any]:
-        """Score the set from what is kept of it."""
+    def finish(self, job: Job, store: Store, state: State, engine: Engine) -> dict[str, Any]:
+        """Score the set from what is kept of it, and return the summary."""
         n = state.n_texts
         if n < self._parts.least:
             raise UsageError(f"{self._command.data} holds one text, and {self._name} is undefined for a set of one.")
@@ -128,13 +122,8 @@ class OneSet:
         signature = re.sub(r"\|set_size:[^|]*", f"|set_size:{n}", state.merged["signature"])
         merged = MergedResult()
         merged.add({"signature": signature, **result}, lambda *_: 1)
-        return merged.result()
-
-    def finish(self, job: Job, store: Store, state: State, engine: Engine) -> dict[str, Any]:
-        """Score the set, and return the summary."""
-        numbers = self._score(store, state, engine)
-        counts = {"n_scores": 1, "n_texts": state.n_texts, "n_bad": state.n_bad}
-        return {**numbers, **counts, "command": state.command}
+        counts = {"n_scores": 1, "n_texts": n, "n_bad": state.n_bad}
+        return {**merged.result(), **counts, "command": state.command}
 
 
 def _first_reference(command: Command, source: Source) -> Any:

@@ -1,8 +1,8 @@
 """Batches of units scored by a metric."""
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from text_metrics import METRICS
 from text_metrics.commands.jobs.batches import Batch, fail_unit, make_batch
@@ -12,7 +12,6 @@ from text_metrics.commands.shared.columns import (
     OF_COLUMN,
     columns_of,
     name_columns,
-    results_under,
     to_arguments,
     why_no_setting,
 )
@@ -73,7 +72,8 @@ class Scorer:
         with as_usage(TypeError):
             settings = self._read()
             settings.check_batches()
-        self.results = results_under(self.metric, settings.passed())
+        passed = set(settings.passed())
+        self.results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
         self.bounds = self.metric.bounds_under(settings)
 
     def check_found(self) -> None:
@@ -146,33 +146,31 @@ class Scorer:
         return [next(of_texts) if unit.is_single else [next(of_texts) for _ in unit.texts] for unit in units]
 
 
-class Scores(Protocol):
-    """Anything that scores units together."""
+def score_batch(score: Callable[[Sequence[Unit]], tuple[list[Any], dict[str, Any]]], units: list[Unit]) -> Batch:
+    """Score a batch; if that fails, score each unit alone to find those that cannot be scored.
 
-    def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the results of each unit, and the result of all."""
-
-
-def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
-    """Score a batch; if that fails, score each unit alone to find those that cannot be scored."""
+    Parameters
+    ----------
+    score : returns the results of each unit, and the result of all
+    """
     failed: list[tuple[int, str, str]] = []
     good = [unit for unit in units if unit.rows]
     scores: list[Any] = []
     result = None
     if good:
         try:
-            scores, result = scorer.score(good)
+            scores, result = score(good)
         except (TypeError, ValueError):
             scorable = []
             for unit in good:
                 try:
-                    scorer.score([unit])
+                    score([unit])
                     scorable.append(unit)
                 except (TypeError, ValueError) as error:
                     failed += fail_unit(unit, error)
             good = scorable
             if good:
-                scores, result = scorer.score(good)
+                scores, result = score(good)
     return make_batch(units, good, scores, result, failed)
 
 
