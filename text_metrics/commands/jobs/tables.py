@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.commands.jobs.engine import Engine, OneProcess
+from text_metrics.commands.jobs.batches import Engine, OneProcess
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.row_files import MADE_BY, RowFiles, join_types, written_by_any
 from text_metrics.commands.jobs.store import State, Store

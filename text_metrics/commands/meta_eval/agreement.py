@@ -39,6 +39,10 @@ class Draws:
         """Add values up by group; ndarray of shape (groups,)."""
         return np.bincount(self.numbers, weights=values, minlength=self.weights.shape[1])
 
+    def with_items(self) -> np.ndarray:
+        """Return the weights of the items themselves, which are all drawn once, and those of each resample."""
+        return np.vstack([np.ones(self.weights.shape[1]), self.weights])
+
     def means(self, values: np.ndarray) -> np.ndarray:
         """Mean of values in each resample; NaN where it has no value."""
         counts = self.weights @ self.sums(np.ones(len(values)))
@@ -176,7 +180,7 @@ def balanced_accuracy(agreed: np.ndarray, verdicts: np.ndarray, draws: Draws) ->
     -------
     the value, and that of each resample; NaN where only one verdict occurs
     """
-    weights = np.vstack([np.ones(draws.weights.shape[1]), draws.weights])
+    weights = draws.with_items()
     has_verdict = [(verdicts == verdict).astype(float) for verdict in (0, 1)]
     shares = [divide(weights @ draws.sums(agreed * pairs), weights @ draws.sums(pairs)) for pairs in has_verdict]
     means = np.mean(shares, axis=0)
@@ -229,7 +233,7 @@ def kappa_by_group(
 
 def _kappa_resampled(first: np.ndarray, second: np.ndarray, draws: Draws) -> np.ndarray:
     """Kappa of the items themselves, and of each resample; (1 + resamples,)."""
-    weights = np.vstack([np.ones(draws.weights.shape[1]), draws.weights])
+    weights = draws.with_items()
     total = weights @ draws.sums(np.ones(len(first)))
     observed = weights @ draws.sums((first == second).astype(float)) / total
     expected = np.zeros(len(weights))
@@ -274,11 +278,13 @@ def people_agreement(people: People, rows: list[Row]) -> list[dict[str, Any]]:
     ]
     for name, verdicts in chosen.items():
         agreed = 1 - np.abs(verdicts - majority)
+        balanced, resampled = balanced_accuracy(agreed, majority, draws)
         rows_of_people.append(
             {
                 "name": name,
                 **_share("majority", agreed, draws),
-                **_balanced(agreed, majority, draws),
+                "balanced": None if np.isnan(balanced) else balanced,
+                "balanced_interval": None if np.isnan(balanced) else draws.interval(resampled),
                 **_share("person", 1 - np.abs(verdicts[:, None] - votes).mean(axis=1), draws),
             }
         )
@@ -287,13 +293,6 @@ def people_agreement(people: People, rows: list[Row]) -> list[dict[str, Any]]:
 
 def _share(name: str, values: np.ndarray, draws: Draws) -> dict[str, Any]:
     return {name: float(values.mean()), f"{name}_interval": draws.interval(draws.means(values))}
-
-
-def _balanced(agreed: np.ndarray, majority: np.ndarray, draws: Draws) -> dict[str, Any]:
-    value, resampled = balanced_accuracy(agreed, majority, draws)
-    if np.isnan(value):
-        return {"balanced": None, "balanced_interval": None}
-    return {"balanced": value, "balanced_interval": draws.interval(resampled)}
 
 
 def _pairwise(votes: np.ndarray) -> np.ndarray:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.probe.files import read_questions, read_shots
+from text_metrics.commands.probe.files import messages, read_questions, read_shots
 from text_metrics.commands.probe.local import Sampler, Sampling, check
-from text_metrics.commands.probe.prompts import messages
 from text_metrics.commands.shared.chat import Chat, Journal, Outcome, Request, add_arguments, journal_files
 from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.files import write_jsonl

@@ -119,8 +119,9 @@ def _table(table: Table) -> str:
         for head, left in zip(table.heads, words, strict=True)
     )
     rows = "".join(
-        f'<tr><th scope="row">{_row_name(row[0])}{_below(row[0].below)}</th>{"".join(map(_cell, row[1:]))}</tr>'
-        for row in table.rows
+        f'<tr><th scope="row">{_text(head.text) if head.words else _named(head.text, head.system)}'
+        f"{_below(head.below)}</th>{''.join(map(_cell, cells))}</tr>"
+        for head, *cells in table.rows
     )
     label = f"caption-{escape(table.name)}"
     tall = " tall" if len(table.rows) > _TALL else ""
@@ -130,10 +131,6 @@ def _table(table: Table) -> str:
         f'<div class="wide{tall}" tabindex="0" role="region" {named}><table {named}>'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
-
-
-def _row_name(cell: Cell) -> str:
-    return _text(cell.text) if cell.words else _named(cell.text, cell.system)
 
 
 def _cell(cell: Cell) -> str:

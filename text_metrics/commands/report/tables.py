@@ -89,16 +89,13 @@ def scores_table(report: Report, section: str) -> Table | None:
 def matrix_of_tests(report: Report, metric: dict[str, Any]) -> Table | None:
     """Return the matrix of the paired tests of a metric; None for one system."""
     n, alpha = len(report["systems"]), 1 - report["confidence"]
-    if n == 1 or not metric["tests"]:
+    if n == 1:
         return None
     digits = decimals((test["difference"], test["interval"]) for test in metric["tests"])
     cells = {(i, i): Cell("") for i in range(n)}
     for pair in combinations(range(n), 2):
         for i, j in (pair, pair[::-1]):
             test = comparison(metric, i, j)
-            if test is None:
-                cells[i, j] = Cell("–")
-                continue
             p = test["p_holm"]
             cells[i, j] = Cell(
                 number(test["difference"], digits, signed=True),

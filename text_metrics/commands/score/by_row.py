@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from text_metrics.commands.jobs.batches import Batch, Job, open_reader
-from text_metrics.commands.jobs.engine import Engine
+from text_metrics.commands.jobs.batches import Batch, Engine, Job, open_reader
 from text_metrics.commands.jobs.grouping import Reader
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.jobs.rows import Source

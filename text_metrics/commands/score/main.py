@@ -65,8 +65,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
-from text_metrics.commands.jobs.batches import read_items
-from text_metrics.commands.jobs.engine import Engine, OneProcess
+from text_metrics.commands.jobs.batches import Engine, OneProcess, read_items
 from text_metrics.commands.jobs.job_files import Files
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.jobs.progress import (

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.jobs.batches import Batch, Job, open_reader
-from text_metrics.commands.jobs.engine import Engine
+from text_metrics.commands.jobs.batches import Batch, Engine, Job, open_reader
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.options import Command, UsageError, as_usage
 from text_metrics.commands.jobs.rows import Source

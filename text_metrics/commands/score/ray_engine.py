@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 import text_metrics
-from text_metrics.commands.jobs.engine import OpenWork
+from text_metrics.commands.jobs.batches import OpenWork
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.shared.command import install
 
