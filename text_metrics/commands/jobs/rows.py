@@ -219,7 +219,12 @@ class Source:
     def _csv_rows(self, piece: Piece, start: int) -> Iterator[Row]:
         # Bounds what an unclosed quote can swallow.
         csv.field_size_limit(_CSV_FIELD)
-        reader = csv.reader(self._csv_lines(piece), delimiter=self.delimiter, strict=True)
+        lines = (
+            # Invalid UTF-8 becomes unpaired surrogates, with which a row is set aside.
+            line.decode("utf-8-sig" if i == 0 else "utf-8", errors="surrogateescape")
+            for i, line in enumerate(self._lines(piece))
+        )
+        reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
             names = next(reader, None)
         except csv.Error as error:
@@ -254,11 +259,6 @@ class Source:
                 yield Row(number, None, problem, _show(",".join(fields)))
             else:
                 yield Row(number, dict(zip(names, fields, strict=True)), "", "")
-
-    def _csv_lines(self, piece: Piece) -> Iterator[str]:
-        for i, line in enumerate(self._lines(piece)):
-            # Invalid UTF-8 becomes unpaired surrogates, with which a row is set aside.
-            yield line.decode("utf-8-sig" if i == 0 else "utf-8", errors="surrogateescape")
 
     def _parquet_rows(self, piece: Piece, start: int) -> Iterator[Row]:
         start = max(start, piece.first)

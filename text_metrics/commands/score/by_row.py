@@ -74,10 +74,9 @@ def open_rows(job: Job) -> Callable[[Any], Iterator[Batch]]:
 
 def _keys(command: Command, scorer: Scorer) -> dict[str, str]:
     """Name the columns of the results."""
-    keys = {"scores": command.score_key or scorer.metric.name}
-    for result in scorer.results:
-        keys[result.name] = f"{command.score_key}_{result.name}" if command.score_key else result.name
-    return keys
+    prefix = f"{command.score_key}_" if command.score_key else ""
+    others = {result.name: f"{prefix}{result.name}" for result in scorer.results}
+    return {"scores": command.score_key or scorer.metric.name, **others}
 
 
 def _with_intervals(scorer: Scorer) -> list[ItemResult]:

@@ -61,7 +61,7 @@ invalid, or no cluster answers; 130 interrupted; 1 an internal error.
 
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -112,9 +112,10 @@ def run(command: Command) -> int:
     if command.engine == "local":
         scorer.check_found()
     store, state = files.open(task.schema, command, source)
-    with _engine(command) as engine:
+    on_ray = command.engine == "ray"
+    with OnRay(command.address, command.workers, command.quiet) if on_ray else nullcontext(OneProcess()) as engine:
         alone = _reads_alone(command, source, engine)
-        if alone and command.engine == "ray":
+        if alone and on_ray:
             print(f"One process reads {command.data} for all workers: {alone}.", file=sys.stderr)
         shared = engine.reads(store.lock_file.resolve())
         rows = store.rows._replace(folder=store.folder.resolve()) if shared else None
@@ -161,12 +162,6 @@ def _reads_alone(command: Command, source: Source, engine: Engine) -> str:
     if not source.is_divisible:
         return "only JSON Lines that are not compressed, Parquet and folders of `datasets` can be read in pieces"
     return "" if engine.reads(source.path.resolve()) else "not all machines of the cluster see this file"
-
-
-def _engine(command: Command) -> AbstractContextManager[Engine]:
-    if command.engine == "ray":
-        return OnRay(command.address, command.workers, command.quiet)
-    return nullcontext(OneProcess())
 
 
 def main(words: Sequence[str] | None = None) -> int:
