@@ -131,13 +131,8 @@ class Scorer:
             if not self._computed:
                 raise
             raise ValueError(name_columns(str(error), self._computed)) from error
-        columns = {name: self._by_unit(result[name], units) for name in self.names}
-        return rows_of(columns), result
-
-    @property
-    def names(self) -> list[str]:
-        """The results with an entry for each item."""
-        return ["scores", *(result.name for result in self.results)]
+        names = ["scores", *(other.name for other in self.results)]
+        return rows_of({name: self._by_unit(result[name], units) for name in names}), result
 
     def _by_unit(self, values: list[Any], units: Sequence[Unit]) -> list[Any]:
         if self.items != TEXTS:
