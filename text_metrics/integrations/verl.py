@@ -17,8 +17,8 @@ def for_verl(reward: RewardFunction, key: str = "uid") -> Callable[..., list[flo
 
     Returns
     -------
-    The function that verl's `BatchRewardManager` calls, with keywords; it returns a score for each response. It raises a
-    ValueError if a response lacks the key, the responses with one value are not `set_size`, or a response has no
+    The function that verl's `BatchRewardManager` calls, with keywords: it returns a score for each response. It raises
+    a ValueError if a response lacks the key, the responses with one value are not `set_size`, or a response has no
     rating.
     """
 
