@@ -13,7 +13,7 @@ import pyarrow as pa
 from text_metrics.commands.jobs.batches import Batch
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.row_files import RowFiles
-from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.files import written_whole
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ class Store:
     def append(self, state: State) -> None:
         """Keep the state after a batch, whose rows are kept already."""
         path = self.folder / f"part-{len(self.parts):08d}"
-        write_text(path, json.dumps(vars(state), ensure_ascii=False))
+        with written_whole(path) as temporary:
+            temporary.write_text(json.dumps(vars(state), ensure_ascii=False), encoding="utf-8")
         self.parts.append(path)
 
     def states(self) -> Iterator[State]:

@@ -61,7 +61,7 @@ invalid, or no cluster answers; 130 interrupted; 1 an internal error.
 
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -113,7 +113,10 @@ def run(command: Command) -> int:
         scorer.check_found()
     store, state = files.open(task.schema, command, source)
     on_ray = command.engine == "ray"
-    with OnRay(command.address, command.workers, command.quiet) if on_ray else nullcontext(OneProcess()) as engine:
+    place: AbstractContextManager[Engine] = nullcontext(OneProcess())
+    if on_ray:
+        place = OnRay(command.address, command.workers, command.quiet)
+    with place as engine:
         alone = _reads_alone(command, source, engine)
         if alone and on_ray:
             print(f"One process reads {command.data} for all workers: {alone}.", file=sys.stderr)
