@@ -14,6 +14,7 @@ from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State
 from text_metrics.commands.shared.command import describe_os_error
 
+EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
 # A job ends if this many rows are bad before the first good one, however they fall into batches.
 _HOPELESS_ROWS = 1000
 
@@ -79,9 +80,6 @@ def _nothing_good(rows: str, held: list[tuple[int, str]], report: Callable[[], N
     if len(causes) > 1:
         report()
     return NothingGoodError(f"{rows} can be scored: {causes[0]}")
-
-
-EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
 
 
 def show(summary: Mapping[str, Any]) -> int:

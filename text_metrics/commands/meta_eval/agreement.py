@@ -8,6 +8,14 @@ import numpy as np
 from text_metrics.commands.meta_eval.pairs import NONSENSE, Pairs, People
 from text_metrics.commands.shared.statistics import randomization_p
 
+JUDGE = "the judge"
+PERSON = "a person, with the other people"
+# Scores this close to each other differ by rounding alone.
+_TIE = 1e-9
+
+FIRST_RULE = "rule: set 1"
+NONSENSE_RULE = "rule: nonsense wins"
+
 LEVEL = 0.95
 _RESAMPLES = 1000
 _SEED = 0
@@ -54,14 +62,6 @@ class Draws:
         if self.weights.shape[1] < 2 or not known.size:
             return None
         return percentile_interval(known)
-
-
-JUDGE = "the judge"
-# Scores this close to each other differ by rounding alone.
-_TIE = 1e-9
-
-FIRST_RULE = "rule: set 1"
-NONSENSE_RULE = "rule: nonsense wins"
 
 
 class Row(NamedTuple):
@@ -241,9 +241,6 @@ def _kappa_resampled(first: np.ndarray, second: np.ndarray, draws: Draws) -> np.
         shares = [weights @ draws.sums((verdicts == verdict).astype(float)) / total for verdicts in (first, second)]
         expected += shares[0] * shares[1]
     return divide(observed - expected, 1 - expected)
-
-
-PERSON = "a person, with the other people"
 
 
 def people_agreement(people: People, rows: list[Row]) -> list[dict[str, Any]]:

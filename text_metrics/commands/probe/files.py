@@ -13,6 +13,11 @@ from text_metrics.metrics._core.core_numbers import parse_count
 from text_metrics.metrics.probeval.probeval_formats import parse_reference
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers
 
+INSTRUCTIONS = (
+    "Answer each question as a person in a survey would: with the first answer that comes to mind, in a few words. "
+    "Give one answer and nothing else."
+)
+
 
 class Asked(NamedTuple):
     """A question to ask a model."""
@@ -157,12 +162,6 @@ def clean_counts(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Counter[s
 
 def _pair(answer: Any) -> tuple[Any, Any]:
     return (answer.get("text"), answer.get("count", 1)) if isinstance(answer, dict) else (answer, 1)
-
-
-INSTRUCTIONS = (
-    "Answer each question as a person in a survey would: with the first answer that comes to mind, in a few words. "
-    "Give one answer and nothing else."
-)
 
 
 def messages(question: Asked, shots: list[Shot]) -> list[dict[str, str]]:

@@ -14,6 +14,8 @@ from text_metrics.commands.shared.causal import CausalModel, example_turns, load
 from text_metrics.metrics._core.core_encoder import progress_bar
 from text_metrics.metrics._core.core_tokens import token_batches
 
+# The most probable tokens to request. Some services allow no more.
+TOP = 5
 # What a chat template is rendered with in place of the text.
 _TEXT = "\ue000"
 
@@ -122,10 +124,6 @@ class AskedModel:
             ).logits[torch.arange(len(ids)), column]
         shares = torch.softmax(logits[:, self._answers].double(), dim=1).cpu().numpy()
         return shares @ self._values
-
-
-# The most probable tokens to request. Some services allow no more.
-TOP = 5
 
 
 class Rated(NamedTuple):

@@ -1,4 +1,4 @@
-"""How alike systems are: mean cosines of their texts, and how many different systems there are in effect."""
+"""How alike systems are: mean cosines, and how many different systems there are, of texts drawn by content alone."""
 
 import hashlib
 import math
