@@ -23,9 +23,10 @@ class UsageError(Exception):
 @contextmanager
 def as_usage(*errors: type[Exception], prefix: str = "") -> Iterator[None]:
     """Raise a UsageError for a ValueError, or for one of other errors; its message begins with the prefix."""
+    kinds: tuple[type[Exception], ...] = (ValueError, *errors)
     try:
         yield
-    except (ValueError, *errors) as error:
+    except kinds as error:
         raise UsageError(f"{prefix}{error}") from None
 
 

@@ -34,6 +34,10 @@ class ScoredRows(NamedTuple):
     sums: list[np.ndarray]
     labels: list[Any]
 
+    def n_items_of(self, _: Mapping[str, Any], name: str) -> int:
+        """Return how many items a mean is over."""
+        return self.n_items[name]
+
 
 def open_rows(job: Job) -> Callable[[Any], Iterator[Batch]]:
     """Load the metric, once in a process; returns the function that makes and writes the rows of batches."""
@@ -136,7 +140,7 @@ class ByRow:
             merged, scored = MergedResult(state.merged), batch.result
             if scored is not None:
                 try:
-                    merged.add(scored.numbers, lambda _, name, n_items=scored.n_items: n_items[name])
+                    merged.add(scored.numbers, scored.n_items_of)
                 except ValueError as error:
                     raise UsageError(f"{error} Pass the setting that differs with --setting.") from None
             state = state.after(batch, merged.state if merged.state["n_parts"] else None)
