@@ -28,8 +28,7 @@ from scripts.reports.benchmark.measure import machine
 from scripts.reports.encoders.peak import peak_table
 from scripts.reports.encoders.recipes import ENCODERS
 from text_metrics import load
-from text_metrics.commands.meta_eval.agreement import balanced_accuracy, compare
-from text_metrics.commands.meta_eval.bootstrap import Draws
+from text_metrics.commands.meta_eval.agreement import Draws, balanced_accuracy, compare
 from text_metrics.commands.meta_eval.pairs import read_verdict, read_votes
 from text_metrics.commands.meta_eval.rows import rule_rows
 from text_metrics.commands.shared.command import command, make_parser
