@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import gradio as gr
 from _kit import inputs, metric, sets
-from _kit.page import Picture, Result, Space, build, launch
+from _kit.page import Picture, Result, build, launch
 from _kit.show import panels, plots
 from words import compared, facts_of, is_unspaced, meaning, two_sets, variants
 
@@ -258,7 +258,6 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
             panels.Card(
                 sets.set_name(texts, i),
                 value,
-                f"{value:.2f}",
                 measure,
                 f"{say(value)} Shuffled: {baseline:.2f}.",
                 value,
@@ -273,11 +272,10 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
         of = f"On average over {n_scored} sets. " if n_scored > 1 else ""
         value, baseline = result["self_bleu"], shuffled["self_bleu"]
         cards = [
-            panels.Card("As written", value, f"{value:.2f}", measure, of + say(value), value, ends, 0),
+            panels.Card("As written", value, measure, of + say(value), value, ends, 0),
             panels.Card(
                 f"{unit.capitalize()}s shuffled",
                 baseline,
-                f"{baseline:.2f}",
                 measure,
                 "In random order.",
                 baseline,
@@ -319,19 +317,11 @@ def api(
     return score_sets(texts, max_order, tokenizer, aggregate, smoothing)
 
 
-SPACE = Space(
+SPACE = sets.describe_space(
     name="self_bleu",
     title="How much do these texts repeat each other?",
     lead="Self-BLEU, Distinct-n and Entropy-n count repeated words and phrases. They are fast and widely reported, "
     "and they ignore meaning.",
-    limits=sets.LIMITS,
-    boxes=(sets.BOX,),
-    roles=sets.ROLES,
-    from_boxes=inputs.sets_from_text,
-    from_rows=inputs.sets_from_rows,
-    to_rows=sets.to_rows,
-    preview=sets.preview,
-    examples=sets.EXAMPLES,
     settings={
         "max_order": gr.Slider(
             1, MOST_ORDERS, 4, step=1, label="Longest phrase, in words", info="The order of the n-grams.", render=False
@@ -358,7 +348,6 @@ SPACE = Space(
     ),
     score=score,
     api=api,
-    steps=sets.STEPS,
 )
 
 demo = build(SPACE)
