@@ -60,7 +60,9 @@ def score_components(
         names = {"precision": "focus_precision"}
         signed |= {names.get(name, name): value for name, value in encoded.signed.items()}
     elif mover is not None:
-        components["focus"] = focus_by_word_mover(sentences, mover, settings.threshold, parity)
+        components["focus"] = _focus(
+            [mover.breaks(members, settings.threshold, parity) for members in sentences.by_text]
+        )
         signed["vectors"] = mover.identity
     if isinstance(judge, OrderBackbone) and "coherence" in settings.scored:
         components["coherence"] = coherence(judge, sentences)
@@ -140,12 +142,9 @@ def focus_by_embedding(sentences: Sentences, rows: np.ndarray, embeddings: np.nd
     )
 
 
-def focus_by_word_mover(sentences: Sentences, mover: WordMover, threshold: float, parity: bool) -> Component:
-    """Take 0.1 off each text in which adjacent sentences lose the focus, by Word Mover's similarity."""
-    return _focus([mover.breaks(members, threshold, parity) for members in sentences.by_text])
-
-
 def _focus(breaks: list[list[FocusBreak]]) -> Component:
+    """Take 0.1 off each text with a break, by the breaks of each."""
+
     def details(text: int) -> dict[str, Any]:
         return {
             "focus_breaks": [
