@@ -72,7 +72,7 @@ def test_decimals_within_decimals_equal_the_reference(first, second):
 
 @pytest.mark.parametrize("example", EXAMPLES["read"], ids=lambda example: example["text"][:20])
 def test_words_are_read_as_they_are(example):
-    assert gruen_text.split_texts([example["text"]], parity=False) == [example["sentences"]]
+    assert gruen_text.split_texts([example["text"]]) == [example["sentences"]]
 
 
 @settings(max_examples=200)

@@ -98,39 +98,25 @@ class _Subsets(NamedTuple):
     complete: bool
 
 
-def chance_of_none(holders: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:
-    """Probability that a subset of k texts holds none of some texts: C(n - h, k) / C(n, k).
-
-    Parameters
-    ----------
-    holders : ndarray of shape (c,), h: the number of these texts in the set
-    sizes : ndarray of shape (c,), n: the number of texts of the set, >= k
-
-    Returns
-    -------
-    ndarray of shape (c,), in [0, 1]
-    """
-    chance = np.ones(len(holders))
-    for i in range(k if len(holders) else 0):
-        chance *= np.maximum(sizes - holders - i, 0) / (sizes - i)
-    return chance
-
-
 def expected_distinct(holders: np.ndarray, owners: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:
     """Compute the expected number of classes in a subset of k texts (Hurlbert 1971).
 
+    The probability that none of the h texts of a class is among k of n texts is C(n - h, k) / C(n, k).
+
     Parameters
     ----------
-    holders : ndarray of shape (c,), the number of texts in each class, or that hold each n-gram
+    holders : ndarray of shape (c,), h: the number of texts in each class, or that hold each n-gram
     owners : ndarray of shape (c,), the set of each class
-    sizes : ndarray of shape (m,), the number of texts of each set, >= k
+    sizes : ndarray of shape (m,), n: the number of texts of each set, >= k
 
     Returns
     -------
     ndarray of shape (m,)
     """
-    chances = 1 - chance_of_none(holders, sizes[owners], k)
-    return np.bincount(owners, weights=chances, minlength=len(sizes))
+    n, none = sizes[owners], np.ones(len(holders))
+    for i in range(k if len(holders) else 0):
+        none *= np.maximum(n - holders - i, 0) / (n - i)
+    return np.bincount(owners, weights=1 - none, minlength=len(sizes))
 
 
 def nearest_chances(n: int, k: int) -> np.ndarray:

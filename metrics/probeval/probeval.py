@@ -261,7 +261,7 @@ class Probeval(TextMetric, evaluate.Metric):
         sizes = [int(question.counts.sum()) for question in questions]
         result = summarize([question.scored for question in scored], sizes)
         if "skip" in (settings.unknown, settings.missing):
-            result["skipped"] = skipped._asdict()
+            result["skipped"] = skipped
         if settings.confidence is not None:
             bounds, scores = self.bounds_under(settings), np.array(result["scores"])
             result["confidence_interval"] = confidence_interval(settings.confidence, scores, units, bounds)

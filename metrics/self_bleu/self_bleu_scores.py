@@ -120,11 +120,7 @@ def estimate_score(scored: Scored, units: np.ndarray, settings: SelfBleuSettings
     estimate, score = mean_estimate(scored.columns[name], units), scored.means[name]
     if scored.statistics is None or score is None or estimate.n < 2:
         return estimate
-    return _corpus_estimate(score, scored.statistics, settings.smoothed_by, units)
-
-
-def _corpus_estimate(score: float, of_sets: BleuStatistics, smoothing: str, units: np.ndarray) -> Estimate:
-    """Estimate the score of all sets pooled, which is not a mean, from that without the sets of each unit."""
+    # The score of all sets pooled is not a mean: it is estimated from that without the sets of each unit.
     index = np.unique(units, return_inverse=True)[1]
 
     def without(statistics: np.ndarray) -> np.ndarray:
@@ -132,7 +128,8 @@ def _corpus_estimate(score: float, of_sets: BleuStatistics, smoothing: str, unit
         of_units = np.stack([np.bincount(index, row) for row in rows])
         return (of_units.sum(axis=1, keepdims=True) - of_units).reshape(*statistics.shape[:-1], -1)
 
-    return jackknife_estimate(score, bleu(BleuStatistics(*map(without, of_sets)), smoothing)[-1])
+    left_out = BleuStatistics(*map(without, scored.statistics))
+    return jackknife_estimate(score, bleu(left_out, settings.smoothed_by)[-1])
 
 
 def describe_sets(scored: Scored, sizes: np.ndarray) -> list[dict[str, Any]]:

@@ -100,29 +100,21 @@ class Partition(NamedTuple):
         return float(self.chi.mean() - self.expected.mean()) / possible if possible > _ROUNDING else None
 
 
-def parse_groups(groups: Any, sets: TextSets) -> np.ndarray:
-    """Read the group of each text, shaped like the predictions: ndarray of shape (n,), numbered within its set.
-
-    Raises
-    ------
-    TypeError
-        If it is not a list, or a label is neither a string nor an integer.
-    ValueError
-        If its shape is not that of the predictions, or no set has two groups.
-    """
-    labels = parse_classes(groups, sets, "groups")
-    if labels.counts.max() < 2:
-        raise ValueError("groups must have two different labels in at least one set: there is nothing to compare.")
-    return labels.of_text
-
-
 def score_groups(
     kernel: Kernel, sets: TextSets, weighting: Weighting, similarities: Similarities | None, settings: VendiSettings
 ) -> Partition:
-    """Partition the diversity of the sets of a call with `groups`."""
-    labels = parse_groups(settings.groups, sets)
+    """Partition the diversity of the sets of a call with `groups`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `groups` is not a label for each text, a string or an integer, or no set has two groups.
+    """
+    labels = parse_classes(settings.groups, sets, "groups")
+    if labels.counts.max() < 2:
+        raise ValueError("groups must have two different labels in at least one set: there is nothing to compare.")
     contents = source_keys(sets, similarities, settings.embeddings, weighting.given)
-    return partition(kernel, Grouped(labels, contents, weighting.given), settings.permutations)
+    return partition(kernel, Grouped(labels.of_text, contents, weighting.given), settings.permutations)
 
 
 def group_results(parts: Partition, summary: ScoreSummary) -> dict[str, Any]:

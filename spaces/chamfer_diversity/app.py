@@ -137,23 +137,18 @@ def meaning(value: float) -> str:
     return "" if sets.unjudged() else next(words for least, words in WORDS if value >= least)
 
 
-def meter(value: float) -> float | None:
-    """Return the position of a score between its ends; None without a verdict."""
-    return None if sets.unjudged() else value
-
-
 def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
     """Return the answer: the scores of one or two sets, or the mean of more."""
     scored = [(i, value) for i, value in enumerate(result["scores"]) if value is not None]
     mean, n_sets = result["chamfer_diversity"], len(texts)
-    ends = ("0: duplicates", "1: unrelated")
+    ends, is_judged = ("0: duplicates", "1: unrelated"), not sets.unjudged()
     notes = []
     if len(scored) < n_sets:
         notes.append(f"{n_sets - len(scored)} of {n_sets} sets contain a single text: not scored.")
     if len(scored) > 2:
         pairs = [(f"{result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
         unit = f"on average over {len(scored)} sets"
-        cards = [panels.Card("", mean, unit, meaning(mean), meter(mean), ends, facts=pairs)]
+        cards = [panels.Card("", mean, unit, meaning(mean), mean if is_judged else None, ends, facts=pairs)]
     else:
         cards = [
             panels.Card(
@@ -161,7 +156,7 @@ def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
                 value,
                 "apart",
                 meaning(value),
-                meter(value),
+                value if is_judged else None,
                 ends,
                 place,
                 facts_of(result["details"][i]),

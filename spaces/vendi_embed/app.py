@@ -77,7 +77,12 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
             if bars
             else None,
             (
-                draw_curves(spectra),
+                plots.curves(
+                    {name: (CURVE, by_order(values)) for name, values in spectra.items()},
+                    "order q",
+                    "Vendi score",
+                    "order %{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
+                ),
                 "A larger order gives more weight to common meanings, and less to rare ones.",
             ),
             sets.map_of_texts(
@@ -117,16 +122,6 @@ def similarity_maps(
         caption = (f"{name}. " if name else "") + alike(matrix) + sets.first_of(n_drawn, len(matrix))
         maps.append((plots.heat_map(matrix[:n_drawn, :n_drawn], texts[i][:n_drawn], place), caption))
     return maps + [None] * (2 - len(maps))
-
-
-def draw_curves(spectra: dict[str, list[float]]) -> Any:
-    """Draw the score of each set at each order."""
-    return plots.curves(
-        {name: (CURVE, by_order(values)) for name, values in spectra.items()},
-        "order q",
-        "Vendi score",
-        "order %{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
-    )
 
 
 def find_groups(matrix: np.ndarray) -> list[int]:

@@ -58,6 +58,9 @@ class Case(NamedTuple):
     warm_up: int | None = 500
 
 
+_VENDI = partial(implementations.scores_of_metric, name="vendi_embed")
+_CLASSES = partial(_VENDI, kernel="classes", same=implementations.SAME, q=0)
+_CHAMFER = partial(implementations.scores_of_metric, name="chamfer_diversity")
 CASES = {
     "self_bleu_core": Case(
         "Self-BLEU-3 of each of n tokenized captions in one set: core only",
@@ -78,7 +81,7 @@ CASES = {
     "vendi_sets": Case(
         "Vendi scores of n sets of 4 × 384, float32: the whole `compute`",
         inputs.sets_of_four,
-        implementations.vendi_compute,
+        _VENDI,
         Peer("vendi-score score_X in a loop", "vendi_score", implementations.vendi_loop),
         (Size(2_000), Size(20_000, ratio=6)),
         Values(1e-4),
@@ -86,7 +89,7 @@ CASES = {
     "vendi_float64": Case(
         "Vendi score of one set of n × 384, float64: the whole `compute`",
         partial(inputs.one_set, dtype=np.float64),
-        implementations.vendi_compute,
+        _VENDI,
         Peer("vendi-score score_dual", "vendi_score", implementations.vendi_dual),
         (Size(2_000), Size(20_000, ratio=1)),
         Values(1e-8),
@@ -94,7 +97,7 @@ CASES = {
     "vendi_float32": Case(
         "Vendi score of one set of n × 384, float32: multiplied in float64, by the peer in float32",
         inputs.one_set,
-        implementations.vendi_compute,
+        _VENDI,
         Peer("vendi-score score_dual", "vendi_score", implementations.vendi_dual),
         (Size(2_000), Size(20_000), Size(1_000_000, megabytes=500, alone=True, long=True)),
         Values(1e-4),
@@ -102,7 +105,7 @@ CASES = {
     "classes_sets": Case(
         "Number of classes of n sets of 4 × 384: the whole `compute`",
         inputs.restated_sets,
-        implementations.classes_compute,
+        _CLASSES,
         Peer("plain loop", "numpy", implementations.classes_loop),
         (Size(2_000), Size(20_000, ratio=1)),
         Values(0),
@@ -110,7 +113,7 @@ CASES = {
     "classes_set": Case(
         "Number of classes of one set of n × 384: the whole `compute`",
         inputs.restated_set,
-        implementations.classes_compute,
+        _CLASSES,
         Peer("plain loop", "numpy", implementations.classes_loop),
         (Size(1_000), Size(5_000, ratio=1, megabytes=500)),
         Values(0),
@@ -146,7 +149,7 @@ CASES = {
     "chamfer": Case(
         "Chamfer diversity of one set of n × 384, float32: the whole `compute`",
         inputs.one_set,
-        implementations.chamfer_compute,
+        _CHAMFER,
         Peer("full matrix, scikit-learn", "sklearn", implementations.chamfer_paper),
         (Size(5_000), Size(20_000, ratio=3), Size(200_000, megabytes=1_500, alone=True, long=True)),
         Values(1e-5),
@@ -154,7 +157,7 @@ CASES = {
     "chamfer_lean": Case(
         "Chamfer diversity of one set of n × 384, against the fewest passes over a full matrix",
         inputs.one_set,
-        implementations.chamfer_compute,
+        _CHAMFER,
         Peer("full matrix, numpy", "numpy", implementations.chamfer_full_matrix),
         (Size(5_000), Size(20_000)),
         Values(1e-5),
@@ -204,8 +207,9 @@ CASES = {
     "probeval": Case(
         "ProbEval of n questions with 100 answers, word vectors given: the whole `compute`",
         inputs.asked_questions,
-        implementations.probeval_compute,
-        Peer("-", "numpy", implementations.probeval_compute),
+        partial(implementations.scores_of_metric, name="probeval"),
+        # All sizes are measured alone.
+        Peer("-", "numpy", implementations.scores_of_metric),
         (Size(100, alone=True), Size(1_000, alone=True)),
         Values(0),
         warm_up=2,

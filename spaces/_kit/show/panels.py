@@ -124,10 +124,10 @@ def _strength(strength: float) -> str:
     return f"--tm-strength:{8 + 47 * min(max(strength, 0.0), 1.0):.0f}%"
 
 
-def texts(lines: Sequence[str], key: Sequence[tuple[str, float]] = (), series: int = 0) -> str:
+def texts(lines: Sequence[str], key: Sequence[tuple[str, float]] = ()) -> str:
     """Return a numbered list of highlighted texts, with a legend."""
     items = "".join(f'<li><b>{i}</b><span dir="auto">{line}</span></li>' for i, line in enumerate(lines, 1))
-    return f'<ol class="tm-texts">{items}</ol>{_key(key, series)}'
+    return f'<ol class="tm-texts">{items}</ol>{_key(key, 0)}'
 
 
 def _key(key: Sequence[tuple[str, float]], series: int) -> str:
