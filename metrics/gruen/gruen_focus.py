@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import json
 import math
 import os
 from collections import Counter
@@ -286,8 +287,9 @@ def _read_spacy(folder: Path) -> tuple[Any, str]:
     with registry.lock:
         if key not in registry.models:
             try:
+                described = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
                 # What comes after the tokenizer costs time, and gives no vectors.
-                pipeline = spacy.load(folder, exclude=_components(folder))
+                pipeline = spacy.load(folder, exclude=described.get("pipeline", []))
             except (OSError, ValueError, KeyError) as error:
                 raise ValueError(f"vectors: {os.fspath(folder)!r} could not be read by spaCy: {error}") from error
             if not len(pipeline.vocab.vectors):
@@ -297,12 +299,6 @@ def _read_spacy(folder: Path) -> tuple[Any, str]:
                 digest.update(path.read_bytes())
             registry.models[key] = (pipeline, f"{folder.name}@{digest.hexdigest()[:12]}")
         return registry.models[key]
-
-
-def _components(folder: Path) -> list[str]:
-    import json
-
-    return json.loads((folder / "meta.json").read_text(encoding="utf-8")).get("pipeline", [])
 
 
 def refuse_vectors(vectors: Any, focus: str | None) -> None:

@@ -177,10 +177,11 @@ def first_tokens(texts: list[str], tokenizer: str) -> Iterator[tuple[list[str], 
 
 def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenizer: str, order: int) -> tuple[str, str]:
     """Return the texts with repeated phrases highlighted, and a remark if not all is shown."""
-    lines, is_any_cut = [], False
+    lines, n_shown, is_any_cut = [], 0, False
     unit = UNITS[tokenizer]
     for i, (tokens, is_cut) in enumerate(first_tokens(texts, tokenizer)):
-        pieces, at, is_any_cut = [], 0, is_cut
+        pieces, at = [], 0
+        n_shown, is_any_cut = n_shown + len(tokens), is_cut
         while at < len(tokens):
             for n in range(min(order, len(tokens) - at), 0, -1):
                 phrase = tuple(tokens[at : at + n])
@@ -194,11 +195,7 @@ def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenize
             at += n
         lines.append(" ".join([*pieces, "…"] if is_cut else pieces))
     key = [(f"{n} {unit}{'s' if n > 1 else ''}", n / order) for n in range(1, order + 1)]
-    if is_any_cut:
-        n_shown = sum(len(line_tokens) for line_tokens, _ in first_tokens(texts, tokenizer))
-        remark = f" Only the first {n_shown:,} {unit}s are shown."
-    else:
-        remark = sets.first_of(len(lines), len(texts))
+    remark = f" Only the first {n_shown:,} {unit}s are shown." if is_any_cut else sets.first_of(len(lines), len(texts))
     return panels.texts(lines, key), remark
 
 
