@@ -61,6 +61,7 @@ class Case(NamedTuple):
 _VENDI = partial(implementations.scores_of_metric, name="vendi_embed")
 _CLASSES = partial(_VENDI, kernel="classes", same=implementations.SAME, q=0)
 _CHAMFER = partial(implementations.scores_of_metric, name="chamfer_diversity")
+_PROBEVAL = partial(implementations.scores_of_metric, name="probeval")
 CASES = {
     "self_bleu_core": Case(
         "Self-BLEU-3 of each of n tokenized captions in one set: core only",
@@ -207,9 +208,8 @@ CASES = {
     "probeval": Case(
         "ProbEval of n questions with 100 answers, word vectors given: the whole `compute`",
         inputs.asked_questions,
-        partial(implementations.scores_of_metric, name="probeval"),
-        # All sizes are measured alone.
-        Peer("-", "numpy", implementations.scores_of_metric),
+        _PROBEVAL,
+        Peer("-", "numpy", _PROBEVAL),
         (Size(100, alone=True), Size(1_000, alone=True)),
         Values(0),
         warm_up=2,
