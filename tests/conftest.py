@@ -15,7 +15,14 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from text_metrics.metrics._core import core_encoder
+from text_metrics.metrics._core import (
+    core_classes,
+    core_contributions,
+    core_distances,
+    core_encoder,
+    core_leave_one_out,
+    core_spectra,
+)
 
 # Processes of pytest-xdist send each other warnings by the names of their classes, some of which loaded metrics define.
 evaluate.loading.init_dynamic_modules()
@@ -102,6 +109,18 @@ def examples():
 @pytest.fixture
 def rng():
     return np.random.default_rng(7)
+
+
+@pytest.fixture
+def set_block_rows(monkeypatch):
+    """Return a function that sets how many rows the core holds at a time."""
+    modules = (core_classes, core_contributions, core_distances, core_leave_one_out, core_spectra)
+
+    def set_rows(n):
+        for module in modules:
+            monkeypatch.setattr(module, "BLOCK_ROWS", n)
+
+    return set_rows
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from scripts.reports import evidence
-from scripts.tooling import blocks, fill_evidence
+from scripts.tooling import fill_evidence
 from tests.conftest import METRICS, ROOT
 from text_metrics import __main__ as cli
 from text_metrics.commands.meta_eval import (
@@ -496,7 +496,7 @@ def test_blocks_are_copied_and_differences_found(tmp_path, monkeypatch, capsys):
         return code, "".join(capsys.readouterr())
 
     table = "| a | b |\n|---|---|\n| 1 | 2 |"
-    (tmp_path / "EVIDENCE.md").write_text(f"# E\n\n{blocks.wrap('people', table)}\n", encoding="utf-8")
+    (tmp_path / "EVIDENCE.md").write_text(f"# E\n\n{fill_evidence.wrap('people', table)}\n", encoding="utf-8")
     card = tmp_path / "metrics/one/README.md"
     card.parent.mkdir(parents=True)
     card.write_text("no block\n", encoding="utf-8")
