@@ -1,5 +1,6 @@
 """What the tests share: the loaded metrics, the real data where it is, and tiny models."""
 
+import gc
 import hashlib
 import json
 import os
@@ -37,11 +38,18 @@ def pytest_configure(config):
         # send it warnings by the names of their classes, some of which loaded metrics define.
         sys.path.append(os.environ.get("HF_MODULES_CACHE", f"{HF_HOME}/modules"))
         return
+    # Imports make many objects that stay: the search for garbage among them would take a third of the collection.
+    gc.disable()
     import hypothesis
 
     # A deadline would fail tests on a busy machine.
     hypothesis.settings.register_profile("no deadline", deadline=None)
     hypothesis.settings.load_profile("no deadline")
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 # What takes longest comes first, so that no process is left alone with it at the end: demos and files of tests. By
