@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from text_metrics import METRICS, load
+from text_metrics import METRICS, load, without_garbage_collection
 from text_metrics.metrics._core.core_settings import suggest
 
 
@@ -16,7 +16,8 @@ def load_metric(name: str) -> Any:
     """
     if name in METRICS:
         return load(name)
-    import evaluate
+    with without_garbage_collection():
+        import evaluate
 
     try:
         return evaluate.load(name)
