@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import LargestTensor
+from tests.largest_tensor import LargestTensor
 from tests.references import classes as reference
 from tests.references import diversity
 from text_metrics.metrics._core import core_class_scores, core_classes, core_inputs, core_regrouping

@@ -8,7 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import SETS, LargestTensor
+from tests.conftest import SETS
+from tests.largest_tensor import LargestTensor
 from tests.references import classes as reference
 from tests.references import diversity
 from tests.test_vendi_classes import first_letter
