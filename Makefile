@@ -1,6 +1,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Installation compiles nothing, since a third of the modules is ever imported: each is compiled when it first is, even if
+# the environment forbids that.
+INSTALL := -m pip install --quiet --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-fast test-integrations test-lm-eval test-inspect lint vendor cards evidence benchmark encoders validate-probeval probe validate-gruen meta-eval reports attack clean chromium spaces screenshots
 
@@ -70,7 +74,7 @@ evidence: $(VENV)/.installed
 	$(BIN)/python -m scripts.tooling.fill_evidence
 
 benchmark: $(VENV)/.installed-dev
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[benchmark]"
+	$(BIN)/python $(INSTALL) --constraint constraints.txt --editable ".[benchmark]"
 	$(BIN)/python -m scripts.reports.benchmark --all --check
 
 validate-probeval: $(VENV)/.installed-dev
@@ -117,27 +121,27 @@ encoders: $(VENV)/.installed-dev
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip setuptools
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	$(BIN)/python $(INSTALL) --upgrade --constraint constraints.txt pip setuptools
+	$(BIN)/python $(INSTALL) --constraint constraints.txt --editable .
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python $(INSTALL) --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
-# What the tests of a harness need beside the checkout: nothing is compiled, since they import little of it.
-HARNESS := --quiet --no-compile --no-build-isolation --only-deps
+# What the tests of a harness need beside the checkout.
+HARNESS := $(INSTALL) --no-build-isolation --only-deps
 
 $(VENV)/.installed-lm-eval: $(VENV)/.installed-dev
-	$(BIN)/python -m pip install $(HARNESS) --constraint constraints.txt ".[lm-eval]"
+	$(BIN)/python $(HARNESS) --constraint constraints.txt ".[lm-eval]"
 	touch $@
 
 # Inspect and lighteval need other versions of some libraries.
 build/venv-inspect/.installed: pyproject.toml constraints-inspect.txt
 	$(PYTHON) -m venv build/venv-inspect
-	build/venv-inspect/bin/python -m pip install --quiet --upgrade --constraint constraints-inspect.txt pip setuptools
-	build/venv-inspect/bin/python -m pip install $(HARNESS) --constraint constraints-inspect.txt ".[inspect]"
-	build/venv-inspect/bin/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	build/venv-inspect/bin/python $(INSTALL) --upgrade --constraint constraints-inspect.txt pip setuptools
+	build/venv-inspect/bin/python $(HARNESS) --constraint constraints-inspect.txt ".[inspect]"
+	build/venv-inspect/bin/python $(INSTALL) --no-build-isolation --no-deps --editable .
 	touch $@
 
 clean:

@@ -1,27 +1,17 @@
 """What the tests share: the loaded metrics, the real data where it is, and tiny models."""
 
+import gc
 import hashlib
 import json
 import os
 import re
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import evaluate
-import hypothesis
-import numpy as np
 import pytest
-import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-
-from text_metrics.metrics._core import core_encoder
-
-# Processes of pytest-xdist send each other warnings by the names of their classes, some of which loaded metrics define.
-evaluate.loading.init_dynamic_modules()
-# A deadline would fail tests on a busy machine.
-hypothesis.settings.register_profile("no deadline", deadline=None)
-hypothesis.settings.load_profile("no deadline")
+from huggingface_hub.constants import HF_HOME
 
 ROOT = Path(__file__).resolve().parents[1]
 METRICS = ROOT / "metrics"
@@ -42,8 +32,43 @@ SETS = [
 ]
 
 
-# What takes longest comes first, so that no process is left alone with it at the end: demos and files of tests.
-LONGEST = ("tests/test_ray.py", "chamfer_diversity", "probeval", "vendi_embed", "self_bleu", "gruen")
+def pytest_configure(config):
+    if config.getoption("dist", "no") != "no":
+        # This process shares the tests out to others and runs none, so that it needs none of their imports. The others
+        # send it warnings by the names of their classes, some of which loaded metrics define.
+        sys.path.append(os.environ.get("HF_MODULES_CACHE", f"{HF_HOME}/modules"))
+        return
+    # Imports make many objects that stay: the search for garbage among them would take a third of the collection.
+    gc.disable()
+    import hypothesis
+
+    # A deadline would fail tests on a busy machine.
+    hypothesis.settings.register_profile("no deadline", deadline=None)
+    hypothesis.settings.load_profile("no deadline")
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
+
+
+# What takes longest comes first, so that no process is left alone with it at the end: demos and files of tests. By
+# itself, pytest-xdist starts with the files of the most tests.
+LONGEST = (
+    "tests/test_ray.py",
+    "chamfer_diversity",
+    "probeval",
+    "vendi_embed",
+    "self_bleu",
+    "gruen",
+    "tests/test_hosts.py",
+    "tests/test_report_page.py",
+    "tests/test_package.py",
+    "tests/test_reliability.py",
+    "tests/test_gruen_training.py",
+    "tests/test_benchmark.py",
+    "tests/test_examples.py",
+)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -68,12 +93,16 @@ def pytest_xdist_make_scheduler(config, log):
 
 def encode(texts, *args, **settings):
     """Encode texts by the core, with the settings of the encoder as arguments."""
+    from text_metrics.metrics._core import core_encoder
+
     return core_encoder.encode(texts, core_encoder.EncoderSettings(*args, **settings))
 
 
 @pytest.fixture(scope="session")
 def load():
     """Load a metric by path, once in a session."""
+    import evaluate
+
     loaded = {}
 
     def load_once(name):
@@ -101,7 +130,29 @@ def examples():
 
 @pytest.fixture
 def rng():
+    import numpy as np
+
     return np.random.default_rng(7)
+
+
+@pytest.fixture
+def set_block_rows(monkeypatch):
+    """Return a function that sets how many rows the core holds at a time."""
+    from text_metrics.metrics._core import (
+        core_classes,
+        core_contributions,
+        core_distances,
+        core_leave_one_out,
+        core_spectra,
+    )
+
+    modules = (core_classes, core_contributions, core_distances, core_leave_one_out, core_spectra)
+
+    def set_rows(n):
+        for module in modules:
+            monkeypatch.setattr(module, "BLOCK_ROWS", n)
+
+    return set_rows
 
 
 @pytest.fixture(scope="session")
@@ -295,16 +346,3 @@ def hub_server():
     yield start
     for server in servers:
         server.shutdown()
-
-
-class LargestTensor(TorchDispatchMode):
-    """The entries of the largest tensor that is made, and the eigenvalue problems that are solved."""
-
-    entries = decompositions = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        found = function(*args, **(kwargs or {}))
-        for own in found if isinstance(found, (tuple, list)) else [found]:
-            self.entries = max(self.entries, own.numel() if isinstance(own, torch.Tensor) else 0)
-        self.decompositions += "eigh" in str(function)
-        return found

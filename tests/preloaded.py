@@ -6,6 +6,7 @@ Hugging Face, are not among them: a program imports them in its own environment.
 
 import atexit
 import functools
+import gc
 import importlib
 import json
 import os
@@ -71,8 +72,12 @@ def _serve():
     """Read lines: of a folder with a request, which starts it, or of a process, which waits for it."""
     # The folder of this file.
     del sys.path[0]
+    # What is imported stays: the search for garbage leaves it out, here and in each program.
+    gc.disable()
     for name in LIBRARIES:
         importlib.import_module(name)
+    gc.freeze()
+    gc.enable()
     for line in iter(sys.stdin.readline, ""):
         words = line.strip()
         if words.isdigit():

@@ -33,7 +33,7 @@ def made_report(ours=1.0, peer=2.0, power=1.0):
                 row |= {"peer": figures(peer * size.n**power), "ratio": peer / ours}
             rows.append(row)
         cases.append(
-            {"name": name, "title": case.title, "peer": case.peer_name, "bound": str(case.agreement), "rows": rows}
+            {"name": name, "title": case.title, "peer": case.peer.name, "bound": str(case.agreement), "rows": rows}
         )
     machine = {"Processor": "Abacus <1>, 2 cores; beads", "Memory": "1 GiB", "Date": "2026-01-01"}
     return {"machine": machine, "run": "1 second", "settings": {"turns": 7, "seconds": 10, "scale": 1}, "cases": cases}
@@ -107,7 +107,8 @@ def test_a_case_that_cannot_run_says_why(monkeypatch, tmp_path, capsys):
 
 
 def test_a_peer_that_is_not_installed_is_named(monkeypatch):
-    monkeypatch.setitem(CASES, FAST, CASES[FAST]._replace(package="no_such_package", peer_name="no peer"))
+    peer = CASES[FAST].peer._replace(package="no_such_package", name="no peer")
+    monkeypatch.setitem(CASES, FAST, CASES[FAST]._replace(peer=peer))
     row = benchmark.run(FAST, CASES[FAST].sizes[0]._replace(n=5), 0.01)
     assert row["unmeasured"] == ["no peer is not installed"]
     assert row["ours"]["seconds"] > 0

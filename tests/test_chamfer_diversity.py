@@ -35,24 +35,27 @@ def test_equals_the_plain_definition(vectors):
 
 
 @pytest.mark.parametrize("n", [769, 1500])
-def test_tiles_of_a_large_set_equal_the_plain_definition(rng, monkeypatch, n):
+def test_tiles_of_a_large_set_equal_the_plain_definition(rng, monkeypatch, set_block_rows, n):
+    set_block_rows(100)
     vectors = rng.standard_normal((n, 6))
     vectors[n // 2] = 3 * vectors[7]
     sizes = np.array([n])
     for tile in (64, 768):
         monkeypatch.setattr(core_distances, "_TILE_ROWS", tile)
-        distances, neighbours = core_distances.nearest_neighbours(vectors, sizes, block_rows=100)
+        distances, neighbours = core_distances.nearest_neighbours(vectors, sizes)
         np.testing.assert_allclose(distances, reference.nearest_distances(vectors), atol=1e-12)
         assert neighbours[7] == n // 2
         assert neighbours[n // 2] == 7
 
 
 @pytest.mark.parametrize("spread", [1e-1, 1e-3, 1e-4])
-def test_tiles_tell_texts_apart_that_are_nearly_alike(rng, spread):
+def test_tiles_tell_texts_apart_that_are_nearly_alike(rng, set_block_rows, spread):
     vectors = rng.standard_normal(48) + spread * rng.standard_normal((600, 48))
     sizes = np.array([len(vectors)])
-    distances, neighbours = core_distances.nearest_neighbours(vectors, sizes, block_rows=100)
-    whole, right = core_distances.nearest_neighbours(vectors, sizes, block_rows=1000)
+    set_block_rows(100)
+    distances, neighbours = core_distances.nearest_neighbours(vectors, sizes)
+    set_block_rows(1000)
+    whole, right = core_distances.nearest_neighbours(vectors, sizes)
     np.testing.assert_allclose(distances, whole, atol=1e-14)
     assert (neighbours == right).mean() > 0.99
 
@@ -65,11 +68,12 @@ def test_float32_is_as_good_as_float64(load, rng, n):
         assert single[key] == pytest.approx(double[key], abs=1e-6)
 
 
-def test_sets_of_many_sizes_in_small_blocks(rng):
+def test_sets_of_many_sizes_in_small_blocks(rng, set_block_rows):
+    set_block_rows(64)
     sizes = np.array([3, 200, 2, 3, 1200, 2])
     vectors = rng.standard_normal((sizes.sum(), 5)).astype(np.float32)
-    distances, _ = core_distances.nearest_neighbours(vectors, sizes, block_rows=64)
-    means = core_distances.mean_pairwise_distances(vectors, sizes, block_rows=64)
+    distances, _ = core_distances.nearest_neighbours(vectors, sizes)
+    means = core_distances.mean_pairwise_distances(vectors, sizes)
     for part, own, mean in zip(
         np.split(vectors, np.cumsum(sizes)[:-1]), np.split(distances, np.cumsum(sizes)[:-1]), means, strict=True
     ):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import LargestTensor
+from tests.largest_tensor import LargestTensor
 from tests.references import classes as reference
 from tests.references import diversity
 from text_metrics.metrics._core import core_class_scores, core_classes, core_inputs, core_regrouping
@@ -147,10 +147,11 @@ def test_the_score_of_many_sets_is_that_of_each(rng):
 
 
 @pytest.mark.parametrize("block_rows", [4, 16, 2048])
-def test_similar_pairs_are_those_above_the_threshold(rng, block_rows):
+def test_similar_pairs_are_those_above_the_threshold(rng, set_block_rows, block_rows):
+    set_block_rows(block_rows)
     sizes = np.array([1, 5, 30, 5, 2])
     vectors = rng.standard_normal((sizes.sum(), 3))
-    pairs = listed(core_classes.similar_pairs(vectors, all_items(sizes), 0.6, block_rows=block_rows))
+    pairs = listed(core_classes.similar_pairs(vectors, all_items(sizes), 0.6))
     set_of = np.repeat(np.arange(len(sizes)), sizes)
     expected = (diversity.cosines(vectors) >= 0.6) & (set_of[:, None] == set_of)
     found = np.zeros_like(expected)
@@ -159,11 +160,12 @@ def test_similar_pairs_are_those_above_the_threshold(rng, block_rows):
     np.testing.assert_array_equal(found | found.T | np.eye(len(vectors), dtype=bool), expected)
 
 
-def test_blocks_of_a_large_set(rng, monkeypatch):
+def test_blocks_of_a_large_set(rng, monkeypatch, set_block_rows):
     vectors = rng.standard_normal((50, 3))
     whole = listed(core_classes.similar_pairs(vectors, all_items(np.array([50])), 0.5))
     monkeypatch.setattr(core_classes, "_ENTRIES", 350)
-    parts = listed(core_classes.similar_pairs(vectors, all_items(np.array([50])), 0.5, block_rows=20))
+    set_block_rows(20)
+    parts = listed(core_classes.similar_pairs(vectors, all_items(np.array([50])), 0.5))
     assert sorted(map(tuple, parts.tolist())) == sorted(map(tuple, whole.tolist()))
 
 

@@ -8,7 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import SETS, LargestTensor
+from tests.conftest import SETS
+from tests.largest_tensor import LargestTensor
 from tests.references import classes as reference
 from tests.references import diversity
 from tests.test_vendi_classes import first_letter
@@ -44,14 +45,15 @@ def kernels(vectors, sizes):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("q", ORDERS)
-def test_vendi_without_each_text(rng, q, weighted):
+def test_vendi_without_each_text(rng, set_block_rows, q, weighted):
     # Sets below, at and above the number of dimensions, in blocks and whole.
     sizes = np.array([1, 2, 5, 5, 6, 7, 20, 2])
     vectors = rng.standard_normal((sizes.sum(), 6))
     weights = np.concatenate([rng.dirichlet(np.ones(size)) for size in sizes]) if weighted else None
     expected = plain_without(sizes, lambda rest: diversity.vendi(vectors[rest], q, renormalized(weights, rest)))
     for block_rows in (5, 2048):
-        found = core_contributions.embedding_without(vectors, sizes, q, weights, block_rows=block_rows)
+        set_block_rows(block_rows)
+        found = core_contributions.embedding_without(vectors, sizes, q, weights)
         np.testing.assert_allclose(found, expected, rtol=1e-9)
     found = core_contributions.kernel_without(kernels(vectors, sizes), sizes, q, weights)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
@@ -175,7 +177,7 @@ def test_a_repeated_text_may_be_taken_out_of_mostly_one(n, d, seed):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_chamfer_without_each_text(rng, weighted):
+def test_chamfer_without_each_text(rng, set_block_rows, weighted):
     sizes = np.array([1, 2, 3, 3, 9, 40])
     vectors = rng.standard_normal((sizes.sum(), 4))
     vectors[8:11] = vectors[8]  # nearest neighbours that are tied
@@ -184,15 +186,17 @@ def test_chamfer_without_each_text(rng, weighted):
         sizes, lambda rest: reference.chamfer(vectors[rest], None if factors is None else factors[rest]), least=2
     )
     for block_rows in (10, 2048):
-        found = core_leave_one_out.nearest_without(vectors, sizes, factors, block_rows=block_rows)
+        set_block_rows(block_rows)
+        found = core_leave_one_out.nearest_without(vectors, sizes, factors)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_chamfer_of_a_large_set_in_blocks(rng, monkeypatch):
+def test_chamfer_of_a_large_set_in_blocks(rng, monkeypatch, set_block_rows):
     vectors = rng.standard_normal((60, 5))
     whole = core_leave_one_out.nearest_without(vectors, np.array([60]))
     monkeypatch.setattr(core_leave_one_out, "_ENTRIES", 420)
-    blocks = core_leave_one_out.nearest_without(vectors, np.array([60]), block_rows=30)
+    set_block_rows(30)
+    blocks = core_leave_one_out.nearest_without(vectors, np.array([60]))
     np.testing.assert_allclose(blocks, whole, rtol=1e-12)
 
 

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import sys
+from argparse import Namespace
 
 import numpy as np
 import pyarrow as pa
@@ -143,7 +144,8 @@ def compare_with_itself(path):
         source = Source(path, None, any_value=True)
     except UsageError as error:
         raise ValueError(str(error)) from None
-    return compare.pair_up(source, source, None, compare.Pairing("t", "id"))
+    options = Namespace(text_key="t", id_key="id", group_key=None, by_line=False)
+    return compare.pair_up(source, source, None, options)
 
 
 SENTENCES = [{"src": "x", "sentences": ["a", "b"]}, {"src": "y", "sentences": ["c", "d"]}]

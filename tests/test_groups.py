@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import SETS, LargestTensor, encode
+from tests.conftest import SETS, encode
+from tests.largest_tensor import LargestTensor
 from tests.references import groups as reference
 from text_metrics.metrics._core.core_rarefaction import content_keys
 from text_metrics.metrics.vendi_embed import vendi_embed_groups

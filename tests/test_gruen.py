@@ -72,7 +72,7 @@ def test_decimals_within_decimals_equal_the_reference(first, second):
 
 @pytest.mark.parametrize("example", EXAMPLES["read"], ids=lambda example: example["text"][:20])
 def test_words_are_read_as_they_are(example):
-    assert gruen_text.split_texts([example["text"]], parity=False) == [example["sentences"]]
+    assert gruen_text.split_texts([example["text"]]) == [example["sentences"]]
 
 
 @settings(max_examples=200)
@@ -225,7 +225,7 @@ def test_a_digression_loses_focus(load, sentences):
     assert result["details"][1]["focus_breaks"] == []
 
 
-def test_all_evidence_of_focus():
+def test_all_evidence_of_focus(monkeypatch):
     def at(*degrees):
         return np.array([[math.cos(math.radians(angle)), math.sin(math.radians(angle))] for angle in degrees])
 
@@ -239,7 +239,9 @@ def test_all_evidence_of_focus():
     assert found.similarity == pytest.approx(math.cos(math.radians(87)))
     # A middle that is 60 degrees off twins: 0.5 - 1 is far below the threshold.
     assert places(at(0, 60, 0)) == [0, 1]
-    assert places(at(0, 60, 0), rule=gruen_focus.FocusRule(digression=-0.9)) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(gruen_focus, "FOCUS_RULE", gruen_focus.FocusRule(digression=-0.9))
+        assert places(at(0, 60, 0)) == []
     # No sentence is a stranger to its half, and both halves are to each other.
     assert places(at(0, 10, 0, 10, 80, 90, 80, 90)) == [3]
     assert places(np.zeros((2, 3))) != []

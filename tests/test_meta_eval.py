@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from scripts.reports import evidence
-from scripts.tooling import blocks, fill_evidence
+from scripts.tooling import fill_evidence
 from tests.conftest import METRICS, ROOT
 from text_metrics import __main__ as cli
 from text_metrics.commands.meta_eval import (
@@ -25,7 +25,6 @@ from text_metrics.commands.meta_eval import (
     evaluation,
     generated_sets,
     pages,
-    people,
     pooling,
     raters,
     rows,
@@ -317,14 +316,14 @@ def test_agreement_with_people_by_hand():
     """Four pairs, three people; the metric follows set 2 throughout."""
     votes = np.array([[0, 0, 1], [1, 1, 1], [0, 1, 1], [0, 0, 0]])
     judged = People(np.zeros(4, int), np.ones(4, int), votes, np.array([0.0, 1, 0.5, 0]), np.arange(4))
-    found = {own["name"]: own for own in people.people_agreement(judged, [row([0, 1])])}
+    found = {own["name"]: own for own in agreement.people_agreement(judged, [row([0, 1])])}
     assert (found["m"]["majority"], found["m"]["balanced"]) == (0.5, 0.5)
     assert found["m"]["person"] == pytest.approx((1 + 3 + 2 + 0) / 12)
     assert found["the judge"]["majority"] == 3.5 / 4
     assert found[agreement.FIRST_RULE]["majority"] == 0.5
     # Each person against the other two, where a tie counts half: (.5 + .5 + 0), 3, (0 + .5 + .5), 3.
-    assert found[people.PERSON]["majority"] == pytest.approx((1 + 3 + 1 + 3) / 12)
-    assert found[people.PERSON]["person"] == pytest.approx((1 / 3 + 1 + 1 / 3 + 1) / 4)
+    assert found[agreement.PERSON]["majority"] == pytest.approx((1 + 3 + 1 + 3) / 12)
+    assert found[agreement.PERSON]["person"] == pytest.approx((1 / 3 + 1 + 1 / 3 + 1) / 4)
 
 
 @pytest.mark.parametrize(
@@ -497,7 +496,7 @@ def test_blocks_are_copied_and_differences_found(tmp_path, monkeypatch, capsys):
         return code, "".join(capsys.readouterr())
 
     table = "| a | b |\n|---|---|\n| 1 | 2 |"
-    (tmp_path / "EVIDENCE.md").write_text(f"# E\n\n{blocks.wrap('people', table)}\n", encoding="utf-8")
+    (tmp_path / "EVIDENCE.md").write_text(f"# E\n\n{fill_evidence.wrap('people', table)}\n", encoding="utf-8")
     card = tmp_path / "metrics/one/README.md"
     card.parent.mkdir(parents=True)
     card.write_text("no block\n", encoding="utf-8")
@@ -901,11 +900,11 @@ def test_people_agree_with_vendi_as_with_each_other(shared_data):
     judged = read_people([shared_data / "data/diversity_pairs/human_pairs.jsonl"], sets)
     texts = sets.texts()
     encoded = encode([text for members in texts for text in members])
-    found = people.people_agreement(judged, list(rows.embedding_rows(texts, encoded)))
+    found = agreement.people_agreement(judged, list(rows.embedding_rows(texts, encoded)))
     by_name = {own["name"]: own for own in found}
     assert by_name["VS-Embed-0.5"]["majority"] == pytest.approx(0.857, abs=0.015)
     assert by_name["VS-Embed-0.5"]["balanced"] == pytest.approx(0.795, abs=0.015)
     assert by_name["the judge"]["majority"] == pytest.approx(0.871, abs=0.001)
-    assert by_name[people.PERSON]["majority"] == pytest.approx(0.81, abs=0.005)
+    assert by_name[agreement.PERSON]["majority"] == pytest.approx(0.81, abs=0.005)
     low, high = by_name["VS-Embed-0.5"]["majority_interval"]
     assert 0.05 < (high - low) / 2 < 0.12

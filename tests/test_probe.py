@@ -25,7 +25,7 @@ from text_metrics.commands.probe.comparing import COMMONEST, PEOPLE, UNIFORM, Co
 from text_metrics.commands.probe.report import make_report
 from text_metrics.commands.probe.scoring import Scorer, draw, halve
 from text_metrics.commands.shared.chat import Journal
-from text_metrics.metrics.probeval.probeval_scores import kl_divergence
+from text_metrics.metrics.probeval.probeval_sampling import kl_divergence
 from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings
 
 DATA = ROOT / "tests" / "data"

@@ -19,7 +19,7 @@ from text_metrics.metrics.probeval import probeval_matching, probeval_wordnet
 from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings, gmeans, hac, xmeans
 from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, assign, gp_scores
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
-from text_metrics.metrics.probeval.probeval_scores import entropy, kl_divergence, smooth
+from text_metrics.metrics.probeval.probeval_sampling import entropy, kl_divergence, smooth
 
 DATA = ROOT / "tests" / "data"
 TARGETS, PREDICTIONS = DATA / "probeval_cfc_targets.jsonl", DATA / "probeval_cfc_predictions.json"

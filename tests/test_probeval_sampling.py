@@ -21,9 +21,10 @@ from text_metrics.metrics.probeval.probeval_sampling import (
     divergences,
     drawn_down,
     jackknife_bias,
+    kl_divergence,
     sides,
+    smooth,
 )
-from text_metrics.metrics.probeval.probeval_scores import kl_divergence, smooth
 
 SIZES = (20, 100, 500)
 PEOPLE = {"kettle": 9, "pot": 5, "cup": 2}

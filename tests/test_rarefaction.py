@@ -47,15 +47,14 @@ def test_chances_of_the_nearest(n):
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_expected_chamfer(rng, k, weighted):
+def test_expected_chamfer(rng, set_block_rows, k, weighted):
     sizes = np.array([5, 8, 5, 7])
     vectors = rng.standard_normal((sizes.sum(), 4))
     vectors[1] = vectors[0]
     factors = rng.random(sizes.sum()) if weighted else np.ones(sizes.sum())
     for block_rows in (6, 2048):
-        found = core_inputs.mean_by_set(
-            factors * core_leave_one_out.expected_nearest(vectors, sizes, k, block_rows=block_rows), sizes
-        )
+        set_block_rows(block_rows)
+        found = core_inputs.mean_by_set(factors * core_leave_one_out.expected_nearest(vectors, sizes, k), sizes)
         for start, size, score in zip(np.cumsum(sizes) - sizes, sizes, found, strict=True):
 
             def chamfer(places, start=start):

@@ -10,10 +10,8 @@ import pytest
 from tests.chat_server import serve
 from tests.conftest import TAUGHT
 from text_metrics.commands.rate_quality import main as rate_quality
-from text_metrics.commands.rate_quality.asking import SENSE, AskedModel, Question
-from text_metrics.commands.rate_quality.likelihood import LanguageModel, Likelihood
-from text_metrics.commands.rate_quality.rating import Reference, per_token
-from text_metrics.commands.rate_quality.service import read_answer
+from text_metrics.commands.rate_quality.asking import SENSE, AskedModel, Question, read_answer
+from text_metrics.commands.rate_quality.likelihood import LanguageModel, Likelihood, Reference, per_token
 
 
 @pytest.fixture

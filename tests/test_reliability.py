@@ -23,8 +23,7 @@ from tests.conftest import METRICS, SETS
 from tests.fuzzing import bounded
 from tests.trainer_run import build_tokenizer
 from text_metrics.metrics._core import core_models, core_numbers, core_vectors
-from text_metrics.metrics.probeval.probeval_clusters import LINKAGES, hac
-from text_metrics.metrics.probeval.probeval_linkage import WEIGHTED, weighted_linkage
+from text_metrics.metrics.probeval.probeval_clusters import LINKAGES, WEIGHTED, hac, weighted_linkage
 
 FLAT = SETS[0]
 PEOPLE = [["a kettle"] * 3 + ["a pot"] * 2 + ["a cup"]]

@@ -17,8 +17,8 @@ from tests.files import read_jsonl, write_jsonl
 from text_metrics.__main__ import main
 from text_metrics.commands.report import embedding, people
 from text_metrics.commands.report.command import NamedFile, ReportCommand
+from text_metrics.commands.report.likeness import MOST_TEXTS, equal_numbers, shuffled
 from text_metrics.commands.report.people import draw, overlap
-from text_metrics.commands.report.sampling import MOST_TEXTS, equal_numbers, shuffled
 from text_metrics.commands.report.scores import count_words
 from text_metrics.commands.report.systems import pair, read_systems
 from text_metrics.commands.shared.statistics import holm, mean_p, smallest_difference
@@ -451,9 +451,9 @@ def test_formats_are_those_of_score(tmp_path, capsys):
         NamedFile(name, tmp_path / path)
         for name, path in zip("abcd", ("a.parquet", "b.csv", "c.csv", "d.json"), strict=True)
     ]
-    reading = read_systems(ReportCommand(tuple(files), "texts", "prompt", quality=None, quality_key="reward"))
-    prompts = pair(reading.systems)
-    assert reading.bad == []
+    systems, bad, _ = read_systems(ReportCommand(tuple(files), "texts", "prompt", quality=None, quality_key="reward"))
+    prompts = pair(systems)
+    assert bad == []
     first, *others = prompts.sets
     assert all(sets == first for sets in (others[0], others[2]))
     # The rows of a prompt are in order of content.

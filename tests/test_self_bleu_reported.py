@@ -12,7 +12,7 @@ from tests.conftest import SETS
 from tests.files import write_jsonl
 from tests.test_ray import one_set
 from text_metrics.commands.score import main as score
-from text_metrics.metrics.self_bleu.self_bleu_adjusted import adjusted_distinct
+from text_metrics.metrics.self_bleu.self_bleu_scores import adjusted_distinct
 
 # The example in the card of the authors' module lsy641/distinct, with the values that it shows.
 EXAMPLE = ["Hi.", "I am sorry to hear that", "I don't know", "Do you know who that person is?"]

@@ -7,7 +7,7 @@ import pytest
 
 from scripts.tooling import cards
 from text_metrics import METRICS
-from text_metrics.commands.score.command import UsageError
+from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.score.scoring import _OPTIONS, Scorer
 from text_metrics.metrics._core.core_settings import CALL
 from text_metrics.metrics.self_bleu.self_bleu_settings import SelfBleuSettings

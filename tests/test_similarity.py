@@ -93,13 +93,14 @@ def test_chamfer_equals_a_plain_loop(load, rng):
         assert detail["mean_pairwise_distance"] == pytest.approx(sum(pairs) / len(pairs), abs=1e-12)
 
 
-def test_a_large_set_is_compared_in_blocks(rng, monkeypatch):
+def test_a_large_set_is_compared_in_blocks(rng, monkeypatch, set_block_rows):
     kernel = reference.cosines(rng.standard_normal((60, 5)))
     similarities = parse_similarity(kernel, parse_sets(["x"] * 60))
     whole = core_leave_one_out.nearest_by_similarity(similarities)
     np.testing.assert_allclose(whole[0], (1 - kernel + 3 * np.eye(60)).min(axis=1), atol=1e-12)
     monkeypatch.setattr(core_leave_one_out, "_ENTRIES", 60 * 7)
-    blocks = core_leave_one_out.nearest_by_similarity(similarities, block_rows=10)
+    set_block_rows(10)
+    blocks = core_leave_one_out.nearest_by_similarity(similarities)
     np.testing.assert_array_equal(blocks[0], whole[0])
     np.testing.assert_array_equal(blocks[1], whole[1])
 

@@ -218,7 +218,7 @@ def test_labels_hold_no_markup(text):
 
 def test_every_panel_escapes():
     evil = "<img src=x onerror=alert(1)>{{x}}${x}"
-    card = panels.Card(evil, 1.0, evil, evil, evil, 0.5, (evil, evil), facts=[(evil, evil, evil)])
+    card = panels.Card(evil, 1.0, evil, evil, 0.5, (evil, evil), facts=[(evil, evil, evil)])
     made = [
         panels.answer([card], evil, [evil], evil, panels.tiles([(evil, evil, evil)])),
         panels.error(evil),

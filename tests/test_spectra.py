@@ -9,7 +9,7 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import LargestTensor
+from tests.largest_tensor import LargestTensor
 from text_metrics.metrics._core import core_spectra
 from text_metrics.metrics._core.core_similarity import check_kernels, repair_kernels
 

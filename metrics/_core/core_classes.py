@@ -108,14 +108,7 @@ def distinct_items(ranks: np.ndarray, sizes: np.ndarray, grouping: str = "comple
     return Items(of_text, first, np.bincount(set_of[first], minlength=len(sizes)))
 
 
-def similar_pairs(
-    compared: np.ndarray | Similarities,
-    items: Items,
-    threshold: float,
-    *,
-    device: str = "cpu",
-    block_rows: int = BLOCK_ROWS,
-) -> Pairs:
+def similar_pairs(compared: np.ndarray | Similarities, items: Items, threshold: float, *, device: str = "cpu") -> Pairs:
     """Find the pairs of items of one set whose similarity is at least a threshold.
 
     Parameters
@@ -124,9 +117,9 @@ def similar_pairs(
 
     """
     orders, counts, earlier, n_before = [], [], [np.empty(0, dtype=np.int32)], 0
-    for _, rows in batches_by_size(items.sizes, block_rows):
+    for _, rows in batches_by_size(items.sizes, BLOCK_ROWS):
         b, k = rows.shape
-        step = k if rows.size <= block_rows else max(1, _ENTRIES // k)
+        step = k if rows.size <= BLOCK_ROWS else max(1, _ENTRIES // k)
         compare = comparison(compared, items.first[rows], device)
         for start in range(0, k, step):
             # Only rows up to the last of this part, so that each pair is compared once.
@@ -191,7 +184,7 @@ def link(pairs: Pairs) -> Components:
     return Components(pairs.order[place], sizes, starts, earlier)
 
 
-def same_matrices(components: Components, max_rows: int = BLOCK_ROWS) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def same_matrices(components: Components) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Make a matrix for each component that is not large of which items are the same.
 
     Yields
@@ -200,7 +193,7 @@ def same_matrices(components: Components, max_rows: int = BLOCK_ROWS) -> Iterato
     same : ndarray of shape (b, k, k), bool, symmetric with a diagonal of ones
     """
     counts = np.diff(components.starts)
-    for _, rows in batches_by_size(components.sizes, max_rows):
+    for _, rows in batches_by_size(components.sizes, BLOCK_ROWS):
         b, k = rows.shape
         if k > LARGE:
             return

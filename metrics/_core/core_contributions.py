@@ -34,7 +34,6 @@ def embedding_without(
     weights: np.ndarray | None = None,
     *,
     device: str = "cpu",
-    block_rows: int = BLOCK_ROWS,
     error: float = ROW_ERROR,
 ) -> np.ndarray:
     """Vendi score of each set without each of its texts, with the cosine kernel.
@@ -53,7 +52,7 @@ def embedding_without(
         the others in proportion; NaN where nothing is left
     """
     scores = np.full(len(embeddings), np.nan)
-    for _, rows in batches_by_size(sizes, block_rows):
+    for _, rows in batches_by_size(sizes, BLOCK_ROWS):
         size = rows.shape[1]
         if size == 1:
             continue
@@ -63,7 +62,7 @@ def embedding_without(
             continue
         for row in rows:
             set_embeddings, shares = embeddings[row[0] : row[-1] + 1], _shares(weights, row)
-            scores[row] = _without_in_embeddings(set_embeddings, shares, order, device, block_rows, error)
+            scores[row] = _without_in_embeddings(set_embeddings, shares, order, device, error)
             for i in np.flatnonzero(shares > _MOST).tolist():
                 (rest,), (total,) = _renormalized(np.delete(shares, i)[None])
                 matrices = embedding_matrices(
@@ -71,7 +70,6 @@ def embedding_without(
                     np.array([size - 1]),
                     rest,
                     device=device,
-                    block_rows=block_rows,
                     error=error,
                 )
                 scores[row[i]] = vendi_scores(matrices, 1, [order])[0, 0] if total > 0 else np.nan
@@ -122,7 +120,7 @@ def _without_in_kernel(kernel: torch.Tensor, shares: np.ndarray, order: float, e
 
 
 def _without_in_embeddings(
-    embeddings: np.ndarray, shares: np.ndarray, order: float, device: str, block_rows: int, error: float
+    embeddings: np.ndarray, shares: np.ndarray, order: float, device: str, error: float
 ) -> np.ndarray:
     """Score one large set with the cosine kernel without each text: embeddings (k, d) and shares (k,) to (k,)."""
     size = len(embeddings)
@@ -130,7 +128,7 @@ def _without_in_embeddings(
     if size <= embeddings.shape[1]:
         vectors = unit_rows(embeddings, rows, device)[0]
         return _without_in_kernel(vectors @ vectors.mT, shares, order, error)
-    moments = second_moments(embeddings, rows, shares, device, block_rows)[0]
+    moments = second_moments(embeddings, rows, shares, device)[0]
     eigenvalues, axes = torch.linalg.eigh(moments)
     # Of the kernel, these are the eigenvalues that are not 0; a text's entries in its eigenvectors follow from them.
     is_positive = eigenvalues > size * torch.finfo(eigenvalues.dtype).eps * eigenvalues[-1]
@@ -203,19 +201,18 @@ def function_without(
     weights: np.ndarray | None = None,
     *,
     device: str = "cpu",
-    block_rows: int = BLOCK_ROWS,
 ) -> np.ndarray:
     """Vendi score of each set without each of its texts, with a caller's kernel: as `embedding_without`.
 
     The function is called again on each set without a text, since its similarities may depend on the whole set.
     """
     scores = np.full(len(embeddings), np.nan)
-    for _, rows in batches_by_size(sizes, block_rows):
+    for _, rows in batches_by_size(sizes, BLOCK_ROWS):
         size = rows.shape[1]
         for i in range(size if size > 1 else 0):
             remaining = np.delete(rows, i, axis=1)
             rest_sizes = np.full(len(rows), size - 1)
-            parts = kernels_from_function(function, embeddings[remaining.ravel()], rest_sizes, block_rows)
+            parts = kernels_from_function(function, embeddings[remaining.ravel()], rest_sizes)
             kernels = to_tensor(np.concatenate([kernel for _, kernel in parts]), device)
             shares = np.delete(_shares(weights, rows), i, axis=1)
             scores[rows[:, i]] = _score_kernels(kernels, shares, order, ROW_ERROR)

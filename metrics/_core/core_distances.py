@@ -37,7 +37,7 @@ def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> torch.Te
 
 
 def nearest_neighbours(
-    embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu", block_rows: int = BLOCK_ROWS
+    embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find the nearest other text of the same set, by cosine.
 
@@ -53,9 +53,9 @@ def nearest_neighbours(
     """
     distances = np.empty(len(embeddings))
     neighbours = np.empty(len(embeddings), dtype=np.int64)
-    for _, rows in batches_by_size(sizes, block_rows):
-        if rows.size > block_rows:
-            similarity, nearest = _nearest_in_large_set(embeddings, rows[0], device, block_rows)
+    for _, rows in batches_by_size(sizes, BLOCK_ROWS):
+        if rows.size > BLOCK_ROWS:
+            similarity, nearest = _nearest_in_large_set(embeddings, rows[0], device)
         else:
             vectors = unit_rows(embeddings, rows, device)
             similarities = vectors @ vectors.mT
@@ -66,25 +66,18 @@ def nearest_neighbours(
     return distances, neighbours
 
 
-def _nearest_in_large_set(
-    embeddings: np.ndarray, rows: np.ndarray, device: str, block_rows: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _nearest_in_large_set(embeddings: np.ndarray, rows: np.ndarray, device: str) -> tuple[np.ndarray, np.ndarray]:
     """Find the largest similarity of each row to another row: (n,) similarities in float64, (n,) indices."""
-    blocks = [rows[None, start : start + block_rows] for start in range(0, len(rows), block_rows)]
+    blocks = [rows[None, start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS)]
     center = torch.stack([unit_rows(embeddings, part, device)[0].sum(0) for part in blocks]).sum(0) / len(rows)
-    shifted = _shifted_rows(embeddings, rows, center, device, block_rows)
+    shifted = _shifted_rows(embeddings, rows, center, device)
     tiles, _ = _best_tiles(shifted, shifted)
-    places = _best_rows(shifted, shifted, tiles, block_rows)
-    return _similarity_of_pairs(embeddings, rows, embeddings, rows[places], device, block_rows), places
+    places = _best_rows(shifted, shifted, tiles)
+    return _similarity_of_pairs(embeddings, rows, embeddings, rows[places], device), places
 
 
 def nearest_between(
-    left: np.ndarray,
-    right: np.ndarray | None,
-    center: np.ndarray,
-    *,
-    device: str = "cpu",
-    block_rows: int = BLOCK_ROWS,
+    left: np.ndarray, right: np.ndarray | None, center: np.ndarray, *, device: str = "cpu"
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find the largest cosine of each row of two parts of a set with the rows of the other part.
 
@@ -105,18 +98,16 @@ def nearest_between(
     rows = [np.arange(len(part)) for part in parts]
     if right is None and len(left) == 1:
         return np.full(1, -math.inf), np.full(1, -math.inf)
-    shifted = [_shifted_rows(part, rows[i], middle, device, block_rows) for i, part in enumerate(parts)]
+    shifted = [_shifted_rows(part, rows[i], middle, device) for i, part in enumerate(parts)]
     tiles = _best_tiles(shifted[0], shifted[-1])
     similarities = []
     for i, j in ((0, -1), (-1, 0))[: len(parts)]:
-        places = _best_rows(shifted[i], shifted[j], tiles[i], block_rows)
-        similarities.append(_similarity_of_pairs(parts[i], rows[i], parts[j], places, device, block_rows))
+        places = _best_rows(shifted[i], shifted[j], tiles[i])
+        similarities.append(_similarity_of_pairs(parts[i], rows[i], parts[j], places, device))
     return similarities[0], similarities[-1]
 
 
-def _shifted_rows(
-    embeddings: np.ndarray, rows: np.ndarray, center: torch.Tensor, device: str, block_rows: int
-) -> torch.Tensor:
+def _shifted_rows(embeddings: np.ndarray, rows: np.ndarray, center: torch.Tensor, device: str) -> torch.Tensor:
     """Shift unit vectors by the mean, in float32: (n, d + 2), of which `_turned` gives the other factor.
 
     The cosine of unit vectors u and v is 1 - |u - v|² / 2, which a shift of both by c, the mean, does not change:
@@ -125,8 +116,8 @@ def _shifted_rows(
     """
     d = embeddings.shape[1]
     augmented = torch.ones((len(rows), d + 2), dtype=torch.float32, device=device)
-    for start in range(0, len(rows), block_rows):
-        part = slice(start, start + block_rows)
+    for start in range(0, len(rows), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
         shifted = unit_rows(embeddings, rows[None, part], device)[0] - center
         augmented[part, :d] = shifted
         augmented[part, d + 1] = -shifted.square().sum(1) / 2
@@ -170,12 +161,12 @@ def _best_tiles(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, 
     return tiles_left, tiles_right
 
 
-def _best_rows(left: torch.Tensor, right: torch.Tensor, tiles: torch.Tensor, block_rows: int) -> np.ndarray:
+def _best_rows(left: torch.Tensor, right: torch.Tensor, tiles: torch.Tensor) -> np.ndarray:
     """Find the nearest row of `right` to each row of `left`, whose tile is known: (n,) indices."""
     nearest = torch.empty(len(left), dtype=torch.int64, device=left.device)
     for j, start in enumerate(range(0, len(right), _TILE_ROWS)):
         asking = torch.nonzero(tiles == j).squeeze(1)
-        for few in asking.split(block_rows):
+        for few in asking.split(BLOCK_ROWS):
             similarities = _turned(left[few]) @ right[start : start + _TILE_ROWS].T
             if left is right:
                 itself = (few >= start) & (few < start + _TILE_ROWS)
@@ -185,21 +176,19 @@ def _best_rows(left: torch.Tensor, right: torch.Tensor, tiles: torch.Tensor, blo
 
 
 def _similarity_of_pairs(
-    left: np.ndarray, left_rows: np.ndarray, right: np.ndarray, right_rows: np.ndarray, device: str, block_rows: int
+    left: np.ndarray, left_rows: np.ndarray, right: np.ndarray, right_rows: np.ndarray, device: str
 ) -> np.ndarray:
     """Cosine of each pair of rows, in float64: (n,)."""
     similarity = np.empty(len(left_rows))
-    for start in range(0, len(left_rows), block_rows):
-        part = slice(start, start + block_rows)
+    for start in range(0, len(left_rows), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
         left_vectors = unit_rows(left, left_rows[None, part], device)[0]
         right_vectors = unit_rows(right, right_rows[None, part], device)[0]
         similarity[part] = (left_vectors * right_vectors).sum(1).cpu().numpy()
     return similarity
 
 
-def mean_pairwise_distances(
-    embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu", block_rows: int = BLOCK_ROWS
-) -> np.ndarray:
+def mean_pairwise_distances(embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Mean cosine distance over all pairs of different texts of a set: 1 - self-CosSim, in linear time.
 
     The similarities of all pairs add up to the squared length of the sum of the unit vectors.
@@ -213,21 +202,21 @@ def mean_pairwise_distances(
     ndarray of shape (m,), in [0, 2]; higher is more diverse
     """
     means = np.empty(len(sizes))
-    for members, rows in batches_by_size(sizes, block_rows):
+    for members, rows in batches_by_size(sizes, BLOCK_ROWS):
         n = rows.shape[1]
         total = torch.zeros((len(rows), embeddings.shape[1]), dtype=torch.float64, device=device)
-        for start in range(0, n, block_rows):
-            total += unit_rows(embeddings, rows[:, start : start + block_rows], device).sum(1)
+        for start in range(0, n, BLOCK_ROWS):
+            total += unit_rows(embeddings, rows[:, start : start + BLOCK_ROWS], device).sum(1)
         similarity = (total.square().sum(1) - n) / (n * (n - 1))
         means[members] = (1.0 - similarity).clamp(0.0, 2.0).cpu().numpy()
     return means
 
 
-def unit_sum(embeddings: np.ndarray, *, device: str = "cpu", block_rows: int = BLOCK_ROWS) -> np.ndarray:
+def unit_sum(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Sum of the unit vectors of n texts: ndarray of shape (d,), float64; the sums of parts of a set add up."""
     rows = np.arange(len(embeddings))[None]
-    starts = range(0, len(embeddings), block_rows)
-    parts = [unit_rows(embeddings, rows[:, start : start + block_rows], device)[0].sum(0) for start in starts]
+    starts = range(0, len(embeddings), BLOCK_ROWS)
+    parts = [unit_rows(embeddings, rows[:, start : start + BLOCK_ROWS], device)[0].sum(0) for start in starts]
     return torch.stack(parts).sum(0).cpu().numpy()
 
 

@@ -82,9 +82,7 @@ def setting(default: Any, check: Check = _unchecked, **declared: Any) -> Any:
 # Checks.
 
 
-def flag(value: Any, name: str) -> bool:
-    """Read True or False, also as 1 and 0."""
-    return parse_flag(value, name)
+flag: Check = parse_flag
 
 
 def number(low: float, high: float) -> Check:

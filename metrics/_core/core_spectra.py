@@ -87,7 +87,6 @@ def embedding_matrices(
     weights: np.ndarray | None = None,
     *,
     device: str = "cpu",
-    block_rows: int = BLOCK_ROWS,
     error: float = ROW_ERROR,
 ) -> Iterator[Matrices]:
     """Make the matrices of the cosine kernel of each set.
@@ -102,10 +101,10 @@ def embedding_matrices(
     weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
     error : the error of the unit rows, as by `row_error`
     """
-    for members, rows in batches_by_size(sizes, block_rows):
+    for members, rows in batches_by_size(sizes, BLOCK_ROWS):
         size = rows.shape[1]
         if size > embeddings.shape[1]:
-            yield Matrices(members, size, second_moments(embeddings, rows, weights, device, block_rows), error)
+            yield Matrices(members, size, second_moments(embeddings, rows, weights, device), error)
         else:
             vectors = unit_rows(embeddings, rows, device)
             vectors *= _root_weights(weights, rows, device)
@@ -165,15 +164,13 @@ def _root_weights(weights: np.ndarray | None, rows: np.ndarray, device: str) -> 
     return to_tensor(weights[rows], device).sqrt().unsqueeze(-1)
 
 
-def second_moments(
-    embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, device: str, block_rows: int
-) -> torch.Tensor:
+def second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray | None, device: str) -> torch.Tensor:
     """Sum over texts of probability times the outer product of the unit vector with itself: (b, d, d), lower half."""
     d = embeddings.shape[1]
     moments = torch.zeros((len(rows), d, d), dtype=torch.float64, device=device)
     edges = np.linspace(0, d, min(_GRAM_STRIPS, d) + 1).astype(int)
-    for start in range(0, rows.shape[1], block_rows):
-        part = rows[:, start : start + block_rows]
+    for start in range(0, rows.shape[1], BLOCK_ROWS):
+        part = rows[:, start : start + BLOCK_ROWS]
         vectors = unit_rows(embeddings, part, device)
         if weights is not None:
             vectors *= _root_weights(weights, part, device)
@@ -182,7 +179,7 @@ def second_moments(
     return moments if weights is not None else moments / rows.shape[1]
 
 
-def gram_sums(embeddings: np.ndarray, *, device: str = "cpu", block_rows: int = BLOCK_ROWS) -> np.ndarray:
+def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Sum over texts of the outer product of the unit vector with itself; the sums of parts of a set add up.
 
     Parameters
@@ -194,7 +191,7 @@ def gram_sums(embeddings: np.ndarray, *, device: str = "cpu", block_rows: int = 
     ndarray of shape (d, d), float64; only the lower half is valid
     """
     rows = np.arange(len(embeddings))[None]
-    return second_moments(embeddings, rows, None, device, block_rows)[0].cpu().numpy() * len(embeddings)
+    return second_moments(embeddings, rows, None, device)[0].cpu().numpy() * len(embeddings)
 
 
 def vendi_from_sums(sums: np.ndarray, n: int, orders: list[float], error: float = ROW_ERROR) -> np.ndarray:
@@ -269,7 +266,7 @@ def _without_noise(eigenvalues: torch.Tensor, error: float, rank: int) -> torch.
 
 
 def kernels_from_function(
-    function: Any, embeddings: np.ndarray, sizes: np.ndarray, block_rows: int = BLOCK_ROWS
+    function: Any, embeddings: np.ndarray, sizes: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Call a caller's kernel on the embeddings of each set, and check that it returns a kernel.
 
@@ -285,7 +282,7 @@ def kernels_from_function(
     ValueError
         If the array is not of shape (k, k), finite, symmetric and positive semi-definite, with unit diagonal.
     """
-    for members, rows in batches_by_size(sizes, block_rows):
+    for members, rows in batches_by_size(sizes, BLOCK_ROWS):
         returned = [function(embeddings[row]) for row in rows]
         kernels = np.stack([_square(kernel, rows.shape[1], i) for i, kernel in zip(members, returned, strict=True)])
         even = check_kernels(kernels, [f"kernel (set {i})" for i in members])

@@ -14,9 +14,7 @@ from .core_similarity import Similarities, comparison
 _ENTRIES = 2**22
 
 
-def nearest_by_similarity(
-    similarities: Similarities, *, device: str = "cpu", block_rows: int = BLOCK_ROWS
-) -> tuple[np.ndarray, np.ndarray]:
+def nearest_by_similarity(similarities: Similarities, *, device: str = "cpu") -> tuple[np.ndarray, np.ndarray]:
     """Find the nearest other text of the same set, as `nearest_neighbours` does by cosine.
 
     Parameters
@@ -30,20 +28,15 @@ def nearest_by_similarity(
     """
     distances = np.empty(len(similarities))
     neighbours = np.empty(len(similarities), dtype=np.int64)
-    for _, rows in batches_by_size(similarities.sizes, block_rows):
-        for part, block in _similarities(similarities, rows, device, block_rows):
+    for _, rows in batches_by_size(similarities.sizes, BLOCK_ROWS):
+        for part, block in _similarities(similarities, rows, device):
             nearest, places = (values.cpu().numpy() for values in block.max(dim=-1))
             distances[part], neighbours[part] = np.clip(1.0 - nearest, 0.0, 2.0), places
     return distances, neighbours
 
 
 def nearest_without(
-    compared: np.ndarray | Similarities,
-    sizes: np.ndarray,
-    factors: np.ndarray | None = None,
-    *,
-    device: str = "cpu",
-    block_rows: int = BLOCK_ROWS,
+    compared: np.ndarray | Similarities, sizes: np.ndarray, factors: np.ndarray | None = None, *, device: str = "cpu"
 ) -> np.ndarray:
     """Chamfer diversity of each set without each of its texts.
 
@@ -60,11 +53,11 @@ def nearest_without(
     ndarray of shape (n,), in [0, 2]; NaN in a set of fewer than three texts
     """
     scores = np.full(len(compared), np.nan)
-    for _, rows in batches_by_size(sizes, block_rows):
+    for _, rows in batches_by_size(sizes, BLOCK_ROWS):
         size = rows.shape[1]
         if size < 3:
             continue
-        distances, neighbours = _two_nearest(compared, rows, device, block_rows)
+        distances, neighbours = _two_nearest(compared, rows, device)
         row_factors = np.ones(rows.shape) if factors is None else factors[rows]
         first, second = row_factors * distances[:, :, 0], row_factors * distances[:, :, 1]
         slots = neighbours + np.arange(len(rows))[:, None] * size
@@ -74,12 +67,7 @@ def nearest_without(
 
 
 def expected_nearest(
-    compared: np.ndarray | Similarities,
-    sizes: np.ndarray,
-    k: int,
-    *,
-    device: str = "cpu",
-    block_rows: int = BLOCK_ROWS,
+    compared: np.ndarray | Similarities, sizes: np.ndarray, k: int, *, device: str = "cpu"
 ) -> np.ndarray:
     """Find the expected distance of each text to its nearest neighbour, in the subsets of k texts that it is in.
 
@@ -96,21 +84,19 @@ def expected_nearest(
     ndarray of shape (n,), in [0, 2]
     """
     expected = np.empty(len(compared))
-    for _, rows in batches_by_size(sizes, block_rows):
+    for _, rows in batches_by_size(sizes, BLOCK_ROWS):
         chances = torch.from_numpy(nearest_chances(rows.shape[1], k)).to(device)
-        for part, similarities in _similarities(compared, rows, device, block_rows):
+        for part, similarities in _similarities(compared, rows, device):
             # A text comes last in its own row.
             nearest = similarities.sort(dim=-1, descending=True).values[..., :-1]
             expected[part] = ((1.0 - nearest).clamp(0.0, 2.0) @ chances).cpu().numpy()
     return expected
 
 
-def _two_nearest(
-    compared: np.ndarray | Similarities, rows: np.ndarray, device: str, block_rows: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _two_nearest(compared: np.ndarray | Similarities, rows: np.ndarray, device: str) -> tuple[np.ndarray, np.ndarray]:
     """Find the distances (b, k, 2) to the two nearest other texts of the set, and the index (b, k) of the nearest."""
     distances, neighbours = [], []
-    for _, similarities in _similarities(compared, rows, device, block_rows):
+    for _, similarities in _similarities(compared, rows, device):
         nearest, places = (part.cpu().numpy() for part in similarities.topk(2))
         distances.append(np.clip(1.0 - nearest, 0.0, 2.0))
         neighbours.append(places[..., 0])
@@ -118,7 +104,7 @@ def _two_nearest(
 
 
 def _similarities(
-    compared: np.ndarray | Similarities, rows: np.ndarray, device: str, block_rows: int
+    compared: np.ndarray | Similarities, rows: np.ndarray, device: str
 ) -> Iterator[tuple[np.ndarray, torch.Tensor]]:
     """Compare texts with all texts of their set, in blocks of rows of a large one.
 
@@ -128,7 +114,7 @@ def _similarities(
     similarities : tensor of shape (b, p, k); -inf for a text with itself
     """
     size = rows.shape[1]
-    step = size if rows.size <= block_rows else max(1, _ENTRIES // size)
+    step = size if rows.size <= BLOCK_ROWS else max(1, _ENTRIES // size)
     compare = comparison(compared, rows, device)
     for start in range(0, size, step):
         similarities = compare(slice(start, start + step), slice(None))

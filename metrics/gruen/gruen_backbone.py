@@ -1,7 +1,7 @@
 """What a backbone is, and what all backbones share: windows of long sentences, padding, batches."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -43,14 +43,6 @@ class Backbone(Protocol):
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
         """Combine mean likelihood and acceptability of texts, (m,), into a score in [0, 1]: (m,)."""
-
-
-@runtime_checkable
-class OrderBackbone(Backbone, Protocol):
-    """A backbone that also scores the component "coherence"."""
-
-    def score_order(self, pairs: list[tuple[str, str]]) -> np.ndarray:
-        """Return the probability that each pair of sentences is in its right order: (n,), in [0, 1]."""
 
 
 def run_batches(

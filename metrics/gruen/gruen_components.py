@@ -9,7 +9,8 @@ import numpy as np
 from .core_encoder import encode
 from .core_inputs import mean_by_set
 from .core_vectors import load_vectors
-from .gruen_backbone import Backbone, OrderBackbone, SentenceScores
+from .gruen_backbone import Backbone, SentenceScores
+from .gruen_bert import BertBackbone
 from .gruen_focus import FocusBreak, WordMover, embedding_breaks
 from .gruen_redundancy import find_redundancy
 from .gruen_repeats import find_repeats, shared_passages
@@ -61,9 +62,11 @@ def score_components(
         names = {"precision": "focus_precision"}
         signed |= {names.get(name, name): value for name, value in encoded.signed.items()}
     elif mover is not None:
-        components["focus"] = focus_by_word_mover(sentences, mover, settings.threshold, parity)
+        components["focus"] = _focus(
+            [mover.breaks(members, settings.threshold, parity) for members in sentences.by_text]
+        )
         signed["vectors"] = mover.identity
-    if isinstance(judge, OrderBackbone) and "coherence" in settings.scored:
+    if isinstance(judge, BertBackbone) and "coherence" in settings.scored:
         components["coherence"] = coherence(judge, sentences)
     if rater is not None:
         signed |= rater.identity
@@ -144,12 +147,9 @@ def focus_by_embedding(sentences: Sentences, rows: np.ndarray, embeddings: np.nd
     )
 
 
-def focus_by_word_mover(sentences: Sentences, mover: WordMover, threshold: float, parity: bool) -> Component:
-    """Take 0.1 off each text in which adjacent sentences lose the focus, by Word Mover's similarity."""
-    return _focus([mover.breaks(members, threshold, parity) for members in sentences.by_text])
-
-
 def _focus(breaks: list[list[FocusBreak]]) -> Component:
+    """Take 0.1 off each text with a break, by the breaks of each."""
+
     def details(text: int) -> dict[str, Any]:
         return {
             "focus_breaks": [
@@ -160,7 +160,7 @@ def _focus(breaks: list[list[FocusBreak]]) -> Component:
     return Component(np.array([-_PENALTY if text_breaks else 0.0 for text_breaks in breaks]), details)
 
 
-def coherence(judge: OrderBackbone, sentences: Sentences) -> Component:
+def coherence(judge: BertBackbone, sentences: Sentences) -> Component:
     """Take off up to 0.1, the more probable it is that adjacent sentences are in the wrong order.
 
     An order as probable as its reverse costs nothing, and one that is certainly wrong costs the whole 0.1.

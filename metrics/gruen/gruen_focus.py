@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import json
 import math
 import os
 from collections import Counter
@@ -79,10 +80,7 @@ _BLOCK_ROWS = 512
 
 
 def embedding_breaks(
-    embeddings: np.ndarray,
-    n_words: np.ndarray,
-    threshold: float = FOCUS_THRESHOLD,
-    rule: FocusRule = FOCUS_RULE,
+    embeddings: np.ndarray, n_words: np.ndarray, threshold: float = FOCUS_THRESHOLD
 ) -> list[FocusBreak]:
     """Find where a text loses focus.
 
@@ -103,7 +101,7 @@ def embedding_breaks(
     """
     if len(embeddings) < 2:
         return []
-    adjacent, of_sentences, of_parts = _margins(embeddings, n_words, threshold, rule)
+    adjacent, of_sentences, of_parts = _margins(embeddings, n_words, threshold)
     broken = np.zeros(len(adjacent), dtype=bool)
     off_topic = np.flatnonzero(of_sentences < 0)
     broken[off_topic[off_topic > 0] - 1] = True
@@ -113,41 +111,36 @@ def embedding_breaks(
     return [FocusBreak(int(i), float(adjacent[i])) for i in np.flatnonzero(broken)]
 
 
-def focus_margin(
-    embeddings: np.ndarray,
-    n_words: np.ndarray,
-    threshold: float = FOCUS_THRESHOLD,
-    rule: FocusRule = FOCUS_RULE,
-) -> float:
+def focus_margin(embeddings: np.ndarray, n_words: np.ndarray, threshold: float = FOCUS_THRESHOLD) -> float:
     """Return how far `threshold` could rise before a text of two or more sentences loses focus; below 0 if it has."""
-    _, of_sentences, of_parts = _margins(embeddings, n_words, threshold, rule)
+    _, of_sentences, of_parts = _margins(embeddings, n_words, threshold)
     return float(min(of_sentences.min(), of_parts.min(initial=np.inf)))
 
 
 def _margins(
-    embeddings: np.ndarray, n_words: np.ndarray, threshold: float, rule: FocusRule
+    embeddings: np.ndarray, n_words: np.ndarray, threshold: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the cosines of adjacent sentences, and the margins of sentences, (n,), and of parts, (n - 3,)."""
     vectors = np.asarray(embeddings, dtype=np.float64)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
     adjacent, off_line = _neighbors(vectors)
-    least_tie, least_digression, least_bond = rule.thresholds(len(vectors), threshold)
-    of_sentences = np.minimum(ties(vectors, n_words, rule) - least_tie, off_line - least_digression)
+    least_tie, least_digression, least_bond = FOCUS_RULE.thresholds(len(vectors), threshold)
+    of_sentences = np.minimum(ties(vectors, n_words) - least_tie, off_line - least_digression)
     if len(vectors) == 2:
         # Of two sentences, neither is off topic alone: both must be.
         of_sentences[:] = of_sentences.max()
-    return adjacent, of_sentences, bonds(vectors, rule) - least_bond
+    return adjacent, of_sentences, bonds(vectors) - least_bond
 
 
-def ties(vectors: np.ndarray, n_words: np.ndarray, rule: FocusRule = FOCUS_RULE) -> np.ndarray:
+def ties(vectors: np.ndarray, n_words: np.ndarray) -> np.ndarray:
     """How much each of two sentences or more has to do with the others: (n,), higher is more, near to a cosine.
 
     Parameters
     ----------
     vectors : ndarray of shape (n, d), of length 1 or 0
     """
-    n = len(vectors)
+    n, rule = len(vectors), FOCUS_RULE
     adjacent, off_line = _neighbors(vectors)
     near = np.concatenate([adjacent[:1], (adjacent[1:] + adjacent[:-1]) / 2, adjacent[-1:]])
     best = np.empty(n)
@@ -172,7 +165,7 @@ def _neighbors(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return adjacent, off_line
 
 
-def bonds(vectors: np.ndarray, rule: FocusRule = FOCUS_RULE) -> np.ndarray:
+def bonds(vectors: np.ndarray) -> np.ndarray:
     """How much two parts of a text have to do with each other, for each way to part it into two sentences or more each.
 
     Parameters
@@ -195,7 +188,7 @@ def bonds(vectors: np.ndarray, rule: FocusRule = FOCUS_RULE) -> np.ndarray:
     within = np.zeros(len(sizes))
     for part, squared, m in ((before, squares[sizes - 1], sizes), (after, squares[-1] - squares[sizes - 1], n - sizes)):
         within += ((part * part).sum(axis=1) - squared) / (m * (m - 1)) / 2
-    return across - rule.within * within - rule.side * np.log(np.minimum(sizes, n - sizes))
+    return across - FOCUS_RULE.within * within - FOCUS_RULE.side * np.log(np.minimum(sizes, n - sizes))
 
 
 class WordMover:
@@ -294,8 +287,9 @@ def _read_spacy(folder: Path) -> tuple[Any, str]:
     with registry.lock:
         if key not in registry.models:
             try:
+                described = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
                 # What comes after the tokenizer costs time, and gives no vectors.
-                pipeline = spacy.load(folder, exclude=_components(folder))
+                pipeline = spacy.load(folder, exclude=described.get("pipeline", []))
             except (OSError, ValueError, KeyError) as error:
                 raise ValueError(f"vectors: {os.fspath(folder)!r} could not be read by spaCy: {error}") from error
             if not len(pipeline.vocab.vectors):
@@ -305,12 +299,6 @@ def _read_spacy(folder: Path) -> tuple[Any, str]:
                 digest.update(path.read_bytes())
             registry.models[key] = (pipeline, f"{folder.name}@{digest.hexdigest()[:12]}")
         return registry.models[key]
-
-
-def _components(folder: Path) -> list[str]:
-    import json
-
-    return json.loads((folder / "meta.json").read_text(encoding="utf-8")).get("pipeline", [])
 
 
 def refuse_vectors(vectors: Any, focus: str | None) -> None:

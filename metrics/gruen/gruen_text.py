@@ -154,9 +154,9 @@ def read_texts(texts: list[str], parity: bool, markup: str = "auto") -> list[Spl
     return texts_split
 
 
-def split_texts(texts: list[str], parity: bool) -> list[list[str]]:
-    """Return the sentences that `read_texts` finds."""
-    return [split_text.sentences for split_text in read_texts(texts, parity)]
+def split_texts(texts: list[str]) -> list[list[str]]:
+    """Return the sentences that `read_texts` finds without parity."""
+    return [split_text.sentences for split_text in read_texts(texts, parity=False)]
 
 
 def splitter_identity(parity: bool) -> str:

@@ -40,7 +40,6 @@ from .probeval_formats import (
     read_questions,
     warn_of_unused_clusters,
 )
-from .probeval_linkage import weighted_linkage as weighted_linkage
 from .probeval_matching import WordNetMatcher, cluster_maximum
 from .probeval_parts import AnswerParts
 from .probeval_pipeline import (
@@ -53,8 +52,7 @@ from .probeval_pipeline import (
 )
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
 from .probeval_released import from_released, labels_from_cfc
-from .probeval_sampling import redrawn as redrawn
-from .probeval_scores import mean
+from .probeval_sampling import mean
 from .probeval_settings import ProbevalSettings, resolve
 from .probeval_soft import same_probability as same_probability
 from .probeval_vectors import Embeddings as Embeddings
@@ -263,7 +261,7 @@ class Probeval(TextMetric, evaluate.Metric):
         sizes = [int(question.counts.sum()) for question in questions]
         result = summarize([question.scored for question in scored], sizes)
         if "skip" in (settings.unknown, settings.missing):
-            result["skipped"] = skipped._asdict()
+            result["skipped"] = skipped
         if settings.confidence is not None:
             bounds, scores = self.bounds_under(settings), np.array(result["scores"])
             result["confidence_interval"] = confidence_interval(settings.confidence, scores, units, bounds)

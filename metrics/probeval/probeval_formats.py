@@ -43,17 +43,6 @@ class Question(NamedTuple):
     clusters: list[str] | None
 
 
-class Skipped(NamedTuple):
-    """Ids of questions that are left out.
-
-    unknown : of predictions without a reference
-    missing : of references without a prediction
-    """
-
-    unknown: list[str]
-    missing: list[str]
-
-
 def parse_rows(predictions: Any, references: Any) -> tuple[list[dict], list[dict]]:
     """Convert predictions and references to the canonical form: a row per question, in the order of the predictions.
 
@@ -76,8 +65,10 @@ def parse_rows(predictions: Any, references: Any) -> tuple[list[dict], list[dict
 
 def pair_rows(
     predictions: Any, references: Any, unknown: str = "error", missing: str = "error"
-) -> tuple[list[dict], list[dict], Skipped]:
+) -> tuple[list[dict], list[dict], dict[str, list[str]]]:
     """Convert as `parse_rows` does, and leave out questions without a partner where `unknown` or `missing` is "skip".
+
+    The third result has the ids that are left out: `unknown` of predictions, `missing` of references.
 
     Raises
     ------
@@ -90,15 +81,15 @@ def pair_rows(
     gold = _items(references, "references", _GOLD_FIELDS, _GOLD_ANSWER)
     for name, rows in (("predictions", given), ("references", gold)):
         _check_ids(name, rows)
-    skipped = Skipped([], [])
+    skipped: dict[str, list[str]] = {"unknown": [], "missing": []}
     if given[0]["id"] and gold[0]["id"]:
         names, gold_names = {row["id"] for row in given}, {row["id"] for row in gold}
         if unknown == "skip":
-            skipped.unknown.extend(row["id"] for row in given if row["id"] and row["id"] not in gold_names)
+            skipped["unknown"] = [row["id"] for row in given if row["id"] and row["id"] not in gold_names]
         if missing == "skip":
-            skipped.missing.extend(row["id"] for row in gold if row["id"] and row["id"] not in names)
-        given = [row for row in given if row["id"] not in set(skipped.unknown)]
-        gold = [row for row in gold if row["id"] not in set(skipped.missing)]
+            skipped["missing"] = [row["id"] for row in gold if row["id"] and row["id"] not in names]
+        given = [row for row in given if row["id"] not in set(skipped["unknown"])]
+        gold = [row for row in gold if row["id"] not in set(skipped["missing"])]
         if not (given and gold):
             raise ValueError(
                 f"no prediction has a reference: predictions has question {show(next(iter(names)))}, for example, and "

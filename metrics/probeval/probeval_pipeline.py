@@ -5,15 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_encoder import embed_sets
-from .core_inputs import TextSets
+from .core_encoder import embed_part
 from .core_numbers import show
 from .core_vectors import load_vectors
 from .probeval_clusters import compare_clusterings, gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
 from .probeval_matching import WordNetMatcher, assign, cascade, cluster_maximum, cosine_scores, gp_scores
-from .probeval_sampling import MOST_DRAWN, Side, content_seed, divergences, drawn_down
-from .probeval_scores import entropy, mean
+from .probeval_sampling import MOST_DRAWN, Side, content_seed, divergences, drawn_down, entropy, mean
 from .probeval_settings import ProbevalSettings
 from .probeval_soft import memberships, same_probability, soft_groups, words
 from .probeval_vectors import Embeddings, average_word_vectors
@@ -71,12 +69,6 @@ class Scored(NamedTuple):
     model_entropy: float
 
 
-def texts_to_embed(texts: Iterable[str], settings: ProbevalSettings) -> list[str]:
-    """List the different texts that the pipeline embeds to compare these answers."""
-    said = {text for text in texts if text.strip()}
-    return sorted(said | {words(text).content for text in said} if settings.matcher == "soft" else said)
-
-
 def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[Resources, dict[str, str]]:
     """Load what the pipeline compares answers with; returns the entries of a signature, too.
 
@@ -88,16 +80,17 @@ def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[
     Raises
     ------
     TypeError, ValueError, ImportError
-        As `embed_sets` and `load_vectors` do, or if WordNet is missing.
+        As `embed_part` and `load_vectors` do, or if WordNet is missing.
     """
     embeddings, wordnet = None, None
     signed: dict[str, str] = {}
     if settings.needs_embeddings:
-        texts = texts_to_embed(answers, settings)
+        said = {text for text in answers if text.strip()}
+        texts = sorted(said | {words(text).content for text in said} if settings.matcher == "soft" else said)
         if settings.vectors is not None:
             matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(settings.vectors))
         else:
-            matrix, signed = embed_sets(TextSets(texts, np.array([len(texts)]), nested=False), None, settings)
+            matrix, signed = embed_part(texts, settings)
         embeddings = Embeddings(texts, matrix)
     if settings.matcher in ("wordnet", "cascade"):
         loaded = load_wordnet()

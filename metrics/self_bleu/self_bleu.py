@@ -16,7 +16,6 @@ from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
 from .core_statistics import SetParts as SetParts
 from .core_trainer import TrainerMetric as TrainerMetric
-from .self_bleu_adjusted import adjusted_distinct as adjusted_distinct
 from .self_bleu_parts import SelfBleuParts
 from .self_bleu_rarefied import rarefied_columns as rarefied_columns
 from .self_bleu_repetition import COMPRESSION

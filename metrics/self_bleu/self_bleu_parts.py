@@ -14,7 +14,7 @@ import numpy as np
 
 from .core_ngrams import BleuStatistics, bleu, closest_other_lengths, number_tokens, run_starts
 from .core_statistics import Arrays, SetParts
-from .self_bleu_adjusted import adjusted_distinct
+from .self_bleu_scores import adjusted_distinct
 from .self_bleu_tokenizers import tokenize
 
 COUNTS = np.dtype([("key", np.uint64), ("total", np.int64), ("largest", np.int32), ("second", np.int32)])

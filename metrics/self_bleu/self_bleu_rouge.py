@@ -4,7 +4,7 @@ import itertools
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -49,20 +49,10 @@ def rouge_sums(texts: Sequence[str], sizes: np.ndarray) -> tuple[np.ndarray, np.
             "only: their ROUGE-L is 0.",
             stacklevel=6,
         )
-    scorer = rouge_scorer.RougeScorer([_MEASURE], tokenizer=_Words(words))
+    # Each text is split once.
+    scorer = rouge_scorer.RougeScorer([_MEASURE], tokenizer=SimpleNamespace(tokenize=words.__getitem__))
     sums = []
     for end, size in zip(np.cumsum(sizes).tolist(), sizes.tolist(), strict=True):
         pairs = itertools.combinations(texts[end - size : end], 2)
         sums.append(sum(scorer.score(*pair)[_MEASURE].fmeasure for pair in pairs))
     return np.array(sums, dtype=np.float64), sizes * (sizes - 1) // 2
-
-
-class _Words:
-    """The words of texts, as a tokenizer of the package that splits each text once."""
-
-    def __init__(self, words: dict[str, Any]) -> None:
-        self._words = words
-
-    def tokenize(self, text: str) -> Any:
-        """Look up the words of a text."""
-        return self._words[text]

@@ -16,7 +16,6 @@ from .core_ngrams import (
     ngram_tables,
 )
 from .core_results import Estimate, jackknife_estimate, mean_estimate, mean_over_sets, rows_of
-from .self_bleu_adjusted import adjusted_distinct
 from .self_bleu_rarefied import rarefied_columns
 from .self_bleu_repetition import compression_ratio, compression_ratios, self_repetition
 from .self_bleu_rouge import rouge_sums
@@ -82,6 +81,33 @@ def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Sc
     return Scored(columns, means, of_sets if pooled else None, text_scores)
 
 
+def adjusted_distinct(n_distinct: np.ndarray, n_tokens: np.ndarray, vocabulary_size: int) -> np.ndarray:
+    """Divide numbers of distinct tokens by those expected of as many tokens drawn at random: EAD.
+
+    Equation 4 of Liu et al. (2022), Rethinking and Refining the Distinct Metric: of C tokens drawn uniformly from a
+    vocabulary of V, V (1 - ((V - 1) / V)^C) distinct ones are expected.
+
+    Parameters
+    ----------
+    n_distinct, n_tokens : ndarrays of shape (m,)
+    vocabulary_size : V, at least 2
+
+    Returns
+    -------
+    ndarray of shape (m,), at least 0; above 1 if fewer tokens are repeated than chance repeats; higher is more diverse
+
+    Raises
+    ------
+    ValueError
+        If a set has more distinct tokens than the vocabulary.
+    """
+    most = int(n_distinct.max(initial=0))
+    if most > vocabulary_size:
+        raise ValueError(f"vocabulary_size is {vocabulary_size}, but a set has {most} distinct tokens.")
+    expected = -vocabulary_size * np.expm1(n_tokens * np.log1p(-1 / vocabulary_size))
+    return n_distinct / np.where(n_tokens > 0, expected, 1.0)
+
+
 def _adjusted(table: NgramTable, sizes: np.ndarray, vocabulary_size: int, pooled: bool = False) -> np.ndarray:
     """Compute EAD from the table of tokens: (m,), or (1,) when pooled."""
     n_tokens = sum_by_set(table.totals, sizes.sum(keepdims=True) if pooled else sizes)
@@ -94,11 +120,7 @@ def estimate_score(scored: Scored, units: np.ndarray, settings: SelfBleuSettings
     estimate, score = mean_estimate(scored.columns[name], units), scored.means[name]
     if scored.statistics is None or score is None or estimate.n < 2:
         return estimate
-    return _corpus_estimate(score, scored.statistics, settings.smoothed_by, units)
-
-
-def _corpus_estimate(score: float, of_sets: BleuStatistics, smoothing: str, units: np.ndarray) -> Estimate:
-    """Estimate the score of all sets pooled, which is not a mean, from that without the sets of each unit."""
+    # The score of all sets pooled is not a mean: it is estimated from that without the sets of each unit.
     index = np.unique(units, return_inverse=True)[1]
 
     def without(statistics: np.ndarray) -> np.ndarray:
@@ -106,7 +128,8 @@ def _corpus_estimate(score: float, of_sets: BleuStatistics, smoothing: str, unit
         of_units = np.stack([np.bincount(index, row) for row in rows])
         return (of_units.sum(axis=1, keepdims=True) - of_units).reshape(*statistics.shape[:-1], -1)
 
-    return jackknife_estimate(score, bleu(BleuStatistics(*map(without, of_sets)), smoothing)[-1])
+    left_out = BleuStatistics(*map(without, scored.statistics))
+    return jackknife_estimate(score, bleu(left_out, settings.smoothed_by)[-1])
 
 
 def describe_sets(scored: Scored, sizes: np.ndarray) -> list[dict[str, Any]]:

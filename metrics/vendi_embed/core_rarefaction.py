@@ -13,13 +13,14 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from .core_numbers import parse_count
 from .core_settings import Check, Settings
 
+Item = TypeVar("Item")
 # Subsets drawn if there are more different ones, and the entries of a signature that say so.
 DRAWS = 200
 DRAWN = {"draws": DRAWS, "draw_seed": "content"}
@@ -97,39 +98,25 @@ class _Subsets(NamedTuple):
     complete: bool
 
 
-def chance_of_none(holders: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:
-    """Probability that a subset of k texts holds none of some texts: C(n - h, k) / C(n, k).
-
-    Parameters
-    ----------
-    holders : ndarray of shape (c,), h: the number of these texts in the set
-    sizes : ndarray of shape (c,), n: the number of texts of the set, >= k
-
-    Returns
-    -------
-    ndarray of shape (c,), in [0, 1]
-    """
-    chance = np.ones(len(holders))
-    for i in range(k if len(holders) else 0):
-        chance *= np.maximum(sizes - holders - i, 0) / (sizes - i)
-    return chance
-
-
 def expected_distinct(holders: np.ndarray, owners: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:
     """Compute the expected number of classes in a subset of k texts (Hurlbert 1971).
 
+    The probability that none of the h texts of a class is among k of n texts is C(n - h, k) / C(n, k).
+
     Parameters
     ----------
-    holders : ndarray of shape (c,), the number of texts in each class, or that hold each n-gram
+    holders : ndarray of shape (c,), h: the number of texts in each class, or that hold each n-gram
     owners : ndarray of shape (c,), the set of each class
-    sizes : ndarray of shape (m,), the number of texts of each set, >= k
+    sizes : ndarray of shape (m,), n: the number of texts of each set, >= k
 
     Returns
     -------
     ndarray of shape (m,)
     """
-    chances = 1 - chance_of_none(holders, sizes[owners], k)
-    return np.bincount(owners, weights=chances, minlength=len(sizes))
+    n, none = sizes[owners], np.ones(len(holders))
+    for i in range(k if len(holders) else 0):
+        none *= np.maximum(n - holders - i, 0) / (n - i)
+    return np.bincount(owners, weights=1 - none, minlength=len(sizes))
 
 
 def nearest_chances(n: int, k: int) -> np.ndarray:
@@ -256,7 +243,8 @@ def expected_over_subsets(
     step = max(1, _TEXTS_AT_ONCE // k)
     means: list[np.ndarray] = []
     errors: list[np.ndarray] = []
-    for batch in _batches(_subsets(contents, contents if groups is None else groups, sizes, k), k):
+    chosen = _subsets(contents, contents if groups is None else groups, sizes, k)
+    for batch in gather(chosen, lambda subsets: len(subsets.chances) * k, _TEXTS_AT_ONCE):
         parts = itertools.chain.from_iterable(subsets.parts for subsets in batch)
         values = np.concatenate([score(rows) for rows in _blocks(parts, step)])
         ends = np.cumsum([len(subsets.chances) for subsets in batch])
@@ -317,15 +305,15 @@ def _blocks(parts: Iterable[np.ndarray], step: int) -> Iterator[np.ndarray]:
         yield np.concatenate(pending)
 
 
-def _batches(chosen: Iterator[_Subsets], k: int) -> Iterator[list[_Subsets]]:
-    """Gather subsets of k texts to score them together."""
-    batch: list[_Subsets] = []
-    n_texts = 0
-    for subsets in chosen:
-        batch.append(subsets)
-        n_texts += len(subsets.chances) * k
-        if n_texts >= _TEXTS_AT_ONCE:
-            yield batch
-            batch, n_texts = [], 0
-    if batch:
-        yield batch
+def gather(items: Iterable[Item], size: Callable[[Item], int], least: int) -> Iterator[list[Item]]:
+    """Gather items into lists of at least this total size, but for the last."""
+    gathered: list[Item] = []
+    total = 0
+    for item in items:
+        gathered.append(item)
+        total += size(item)
+        if total >= least:
+            yield gathered
+            gathered, total = [], 0
+    if gathered:
+        yield gathered

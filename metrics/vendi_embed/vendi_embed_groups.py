@@ -21,6 +21,7 @@ import numpy as np
 
 from .core_classes import parse_classes
 from .core_inputs import TextSets, batches_by_size, sum_by_set
+from .core_rarefaction import gather
 from .core_results import ScoreSummary
 from .core_similarity import Similarities, source_keys
 from .vendi_embed_kernels import ClassKernel, Kernel
@@ -99,29 +100,21 @@ class Partition(NamedTuple):
         return float(self.chi.mean() - self.expected.mean()) / possible if possible > _ROUNDING else None
 
 
-def parse_groups(groups: Any, sets: TextSets) -> np.ndarray:
-    """Read the group of each text, shaped like the predictions: ndarray of shape (n,), numbered within its set.
-
-    Raises
-    ------
-    TypeError
-        If it is not a list, or a label is neither a string nor an integer.
-    ValueError
-        If its shape is not that of the predictions, or no set has two groups.
-    """
-    labels = parse_classes(groups, sets, "groups")
-    if labels.counts.max() < 2:
-        raise ValueError("groups must have two different labels in at least one set: there is nothing to compare.")
-    return labels.of_text
-
-
 def score_groups(
     kernel: Kernel, sets: TextSets, weighting: Weighting, similarities: Similarities | None, settings: VendiSettings
 ) -> Partition:
-    """Partition the diversity of the sets of a call with `groups`."""
-    labels = parse_groups(settings.groups, sets)
+    """Partition the diversity of the sets of a call with `groups`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `groups` is not a label for each text, a string or an integer, or no set has two groups.
+    """
+    labels = parse_classes(settings.groups, sets, "groups")
+    if labels.counts.max() < 2:
+        raise ValueError("groups must have two different labels in at least one set: there is nothing to compare.")
     contents = source_keys(sets, similarities, settings.embeddings, weighting.given)
-    return partition(kernel, Grouped(labels, contents, weighting.given), settings.permutations)
+    return partition(kernel, Grouped(labels.of_text, contents, weighting.given), settings.permutations)
 
 
 def group_results(parts: Partition, summary: ScoreSummary) -> dict[str, Any]:
@@ -179,7 +172,8 @@ def partition(kernel: Kernel, grouped: Grouped, permutations: int = 200, rows: n
     observed = chi(np.arange(len(entropies)), np.arange(len(texts.rows)))
     sums, permuted = np.zeros(len(entropies)), np.zeros(permutations)
     seeds, firsts = _seeds(texts)
-    for which, numbers, arranged in _batches(_draws(texts, seeds, permutations)):
+    for batch in gather(_draws(texts, seeds, permutations), lambda draws: draws[2].size, _TEXTS_HELD):
+        which, numbers, arranged = (np.concatenate(column) for column in zip(*batch, strict=True))
         drawn = chi(which, arranged)
         sums += np.bincount(which, drawn, minlength=len(sums))
         permuted += np.bincount(numbers, drawn, minlength=permutations)
@@ -321,14 +315,13 @@ def _seeds(texts: _Texts) -> tuple[list[bytes], np.ndarray]:
     return seeds, firsts
 
 
-def _draws(texts: _Texts, seeds: list[bytes], permutations: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+def _draws(texts: _Texts, seeds: list[bytes], permutations: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Permute the texts of each set that has several groups.
 
     Yields
     ------
-    set : its index
-    numbers : ndarray of shape (b,), of the permutations
-    arranged : ndarray of shape (b, size), positions
+    which, numbers : ndarrays of shape (b,), the set and the number of each permutation
+    arranged : ndarray of shape (b * size,), positions
     """
     for i, places in enumerate(np.split(texts.canonical, np.cumsum(texts.sizes)[:-1])):
         if texts.n_groups[i] == 1:
@@ -337,24 +330,5 @@ def _draws(texts: _Texts, seeds: list[bytes], permutations: int) -> Iterator[tup
         step = max(1, _TEXTS_HELD // len(places))
         for start in range(0, permutations, step):
             numbers = np.arange(start, min(start + step, permutations))
-            yield i, numbers, places[rng.random((len(numbers), len(places))).argsort(axis=1)]
-
-
-def _batches(
-    draws: Iterator[tuple[int, np.ndarray, np.ndarray]],
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Gather permutations, to score them together: the set, the number and the positions of each."""
-    which: list[np.ndarray] = []
-    numbers: list[np.ndarray] = []
-    arranged: list[np.ndarray] = []
-    n_texts = 0
-    for i, drawn_numbers, positions in draws:
-        if n_texts >= _TEXTS_HELD:
-            yield np.concatenate(which), np.concatenate(numbers), np.concatenate(arranged)
-            which, numbers, arranged, n_texts = [], [], [], 0
-        which.append(np.full(len(drawn_numbers), i))
-        numbers.append(drawn_numbers)
-        arranged.append(positions.ravel())
-        n_texts += positions.size
-    if which:
-        yield np.concatenate(which), np.concatenate(numbers), np.concatenate(arranged)
+            orders = rng.random((len(numbers), len(places))).argsort(axis=1)
+            yield np.full(len(numbers), i), numbers, places[orders].ravel()

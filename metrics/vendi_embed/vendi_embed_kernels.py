@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from .core_distances import BLOCK_ROWS, unit_rows
 from .core_encoder import embed_sets
 from .core_inputs import TextSets, batches_by_size, lists_by_set
 from .core_models import matrix_device
-from .core_ngrams import NgramTable, ngram_kernels, ngram_tables, number_tokens
+from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
 from .core_results import format_callable
 from .core_similarity import Kernels, Similarities
 from .core_spectra import (
@@ -147,16 +147,19 @@ class FunctionKernel(MatrixKernel):
 
 
 class KnownKernel(MatrixKernel):
-    """Matrices that are known, whatever is asked of them."""
+    """Matrices that are known, whatever is asked of them.
 
-    @property
-    @abstractmethod
+    kernels : makes them in batches of sets of equal size
+    """
+
+    def __init__(self, sizes: np.ndarray, device: str, kernels: Callable[[], Kernels]) -> None:
+        super().__init__(sizes, device)
+        self._kernels = kernels
+
+    @cached_property
     def similarities(self) -> Similarities:
-        """The matrices of all sets."""
-
-    def _kernels(self) -> Kernels:
-        """Make the matrices in batches of sets of equal size."""
-        return self.similarities.kernels()
+        """The matrices of all sets, kept once they are needed together."""
+        return Similarities(self._kernels(), self.sizes)
 
     def _matrices(self, weights: np.ndarray | None) -> Iterator[Matrices]:
         return kernel_matrices(self._kernels(), self.sizes, weights, device=self.device)
@@ -174,29 +177,8 @@ class GivenKernel(KnownKernel):
     """A caller's similarities."""
 
     def __init__(self, device: str, similarities: Similarities) -> None:
-        super().__init__(similarities.sizes, device)
-        self._given = similarities
-
-    @property
-    def similarities(self) -> Similarities:
-        """The matrices of all sets."""
-        return self._given
-
-
-class NgramKernel(KnownKernel):
-    """Mean of the cosines of 1- to 4-gram counts."""
-
-    def __init__(self, sets: TextSets, device: str) -> None:
-        super().__init__(sets.sizes, device)
-        self._tables = _word_tables(sets)
-
-    def _kernels(self) -> Kernels:
-        return ngram_kernels(self._tables, self.sizes, BLOCK_ROWS)
-
-    @cached_property
-    def similarities(self) -> Similarities:
-        """The matrices of all sets, kept once they are needed together."""
-        return Similarities(self._kernels(), self.sizes)
+        super().__init__(similarities.sizes, device, similarities.kernels)
+        self.similarities = similarities
 
 
 def score_selected(
@@ -214,18 +196,15 @@ def score_selected(
     return vendi_scores(kernel_matrices(batch, sizes, flat, device=device, error=error), len(rows), orders)
 
 
-def word_kernels(sets: TextSets) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the n-gram kernel matrices of sets, in batches of equal size: the kernel of `kernel="ngram"`."""
-    return ngram_kernels(_word_tables(sets), sets.sizes, BLOCK_ROWS)
-
-
-def _word_tables(sets: TextSets) -> list[NgramTable]:
+def word_kernels(sets: TextSets) -> Callable[[], Kernels]:
+    """Return what makes the matrices of `kernel="ngram"`, the mean of the cosines of 1- to 4-gram counts."""
     from nltk.tokenize import NLTKWordTokenizer
 
     # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
     words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
     tokens = number_tokens([words[text] for text in sets.texts])
-    return list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
+    tables = list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
+    return partial(ngram_kernels, tables, sets.sizes, BLOCK_ROWS)
 
 
 class ClassKernel(Kernel):
@@ -308,4 +287,5 @@ def make_kernel(
         return ClassKernel(sets.sizes, rows, classes, relation), {"kernel": "classes", **signed}
     import nltk
 
-    return NgramKernel(sets, device), {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
+    signed = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
+    return KnownKernel(sets.sizes, device, word_kernels(sets)), signed

@@ -16,18 +16,31 @@ LARGEST_EXACT = 20
 _ENTRIES = 2**22
 
 
-class Rarefied(NamedTuple):
-    """Expected scores of sets; NaN for a set of fewer than k texts that count.
+class Scored(NamedTuple):
+    """Scores of m sets.
 
-    by_order, errors : ndarrays of shape (m, len(orders)), the scores and their standard errors
-    quality_scores : ndarray of shape (m,), of the mean quality times the score at the first order; None without quality
-    is_exact : whether a formula was used instead of subsets
+    by_order : ndarray of shape (m, number of orders); NaN for a set without a score
+    with_quality : ndarray of shape (m,), mean quality times the score at the main order; None without quality
+    eigenvalues : of each set, where details show them; else empty
+    errors : ndarray of the shape of `by_order`, the standard errors of rarefied scores; None for whole sets
+    is_exact : whether rarefied scores are exact: by a formula instead of subsets
     """
 
     by_order: np.ndarray
-    errors: np.ndarray
-    quality_scores: np.ndarray | None
-    is_exact: bool
+    with_quality: np.ndarray | None
+    eigenvalues: list[np.ndarray]
+    errors: np.ndarray | None = None
+    is_exact: bool = True
+
+    @property
+    def main(self) -> np.ndarray:
+        """The scores at the main order: (m,)."""
+        return self.by_order[:, 0]
+
+    @property
+    def has_score(self) -> np.ndarray:
+        """Whether each set has a score: (m,), bool."""
+        return ~np.isnan(self.main)
 
 
 class Groups(NamedTuple):
@@ -44,8 +57,8 @@ class Groups(NamedTuple):
     qualities: np.ndarray
 
 
-def rarefied(kernel: Kernel, orders: list[float], k: int, contents: np.ndarray, weighting: Weighting) -> Rarefied:
-    """Find the expected scores of k texts that count, drawn without replacement.
+def rarefied(kernel: Kernel, orders: list[float], k: int, contents: np.ndarray, weighting: Weighting) -> Scored:
+    """Find the expected scores of k texts that count, drawn without replacement; NaN for a set of fewer.
 
     Each text is given the mean quality of its group, which leaves the expectation as it is.
 
@@ -83,7 +96,7 @@ def rarefied(kernel: Kernel, orders: list[float], k: int, contents: np.ndarray, 
         number = expected_distinct(large_groups.counts, large_groups.owners, sizes[large], k)
         for column in np.flatnonzero(np.array(orders) == 0):
             by_order[large, column], errors[large, column] = number, 0.0
-    return Rarefied(by_order, errors, None if qualities is None else products, is_exact)
+    return Scored(by_order, None if qualities is None else products, [], errors, is_exact)
 
 
 def group_texts(keys: np.ndarray, sizes: np.ndarray, qualities: np.ndarray | None = None) -> Groups:

@@ -1,7 +1,7 @@
 """The scores of sets, with weights and quality; contributions, and details."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -10,36 +10,9 @@ from .core_rarefaction import large_enough
 from .core_results import ScoreSummary, format_order, rows_of
 from .core_similarity import Similarities, source_keys
 from .vendi_embed_kernels import ClassKernel, Kernel
-from .vendi_embed_rarefied import rarefied
+from .vendi_embed_rarefied import Scored, rarefied
 from .vendi_embed_settings import VendiSettings
 from .vendi_embed_weighting import Weighting, mean_quality
-
-
-class Scored(NamedTuple):
-    """Scores of m sets.
-
-    by_order : ndarray of shape (m, number of orders); NaN for a set without a score
-    with_quality : ndarray of shape (m,), mean quality times the score at the main order; None without quality
-    eigenvalues : of each set, where details show them; else empty
-    errors : ndarray of the shape of `by_order`, the standard errors of rarefied scores; None for whole sets
-    is_exact : whether rarefied scores are exact
-    """
-
-    by_order: np.ndarray
-    with_quality: np.ndarray | None
-    eigenvalues: list[np.ndarray]
-    errors: np.ndarray | None = None
-    is_exact: bool = True
-
-    @property
-    def main(self) -> np.ndarray:
-        """The scores at the main order: (m,)."""
-        return self.by_order[:, 0]
-
-    @property
-    def has_score(self) -> np.ndarray:
-        """Whether each set has a score: (m,), bool."""
-        return ~np.isnan(self.main)
 
 
 def score_sets(
@@ -49,8 +22,7 @@ def score_sets(
     if settings.rarefy is not None:
         large_enough(settings.rarefy, weighting.sizes(sets.sizes))
         contents = source_keys(sets, similarities, settings.embeddings, weighting.qualities)
-        expected = rarefied(kernel, settings.orders, settings.rarefy, contents, weighting)
-        return Scored(expected.by_order, expected.quality_scores, [], expected.errors, expected.is_exact)
+        return rarefied(kernel, settings.orders, settings.rarefy, contents, weighting)
     by_order, eigenvalues = kernel.score(settings.orders, weighting.probabilities, settings.details)
     by_order[weighting.empty] = 0.0
     with_quality = None
@@ -105,43 +77,27 @@ def semantic_entropies(kernel: Kernel, weighting: Weighting, summary: ScoreSumma
 
 
 def contributions(kernel: Kernel, scored: Scored, weighting: Weighting, order: float) -> dict[str, Any]:
-    """Return `contributions`, and with quality `quality_contributions`, set by set."""
-    added, with_quality = text_contributions(kernel, order, scored.main, weighting)
-    result = {"contributions": by_set(added, kernel.sizes)}
-    if with_quality is not None:
-        result["quality_contributions"] = by_set(with_quality, kernel.sizes)
-    return result
+    """Return `contributions`, what each text adds: the score of its set less that of the set without it, set by set.
 
-
-def text_contributions(
-    kernel: Kernel, order: float, scores: np.ndarray, weighting: Weighting
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Find what each text adds: the score of its set less that of the set without it.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m,), at this order
-
-    Returns
-    -------
-    ndarray of shape (n,), to the Vendi score; NaN for a text alone, or with all the weight of its set
-    ndarray of shape (n,), to quality times Vendi score; None without quality
+    With quality also `quality_contributions`, of quality times Vendi score. A text alone, or with all the weight of its
+    set, has none.
     """
     sizes, shares = kernel.sizes, weighting.shares
-    whole = np.repeat(scores, sizes)
+    whole = np.repeat(scored.main, sizes)
     without = kernel.score_without(order, weighting.probabilities)
     if weighting.counted is not None:
         # Without a text that counts, the score of a set is 0.
         without = np.where(np.isnan(without) | np.repeat(weighting.empty, sizes), 0.0, without)
     only = np.repeat(sizes == 1, sizes)
     undefined = only if weighting.given is None else only | (weighting.given == 1)
-    added = np.where(undefined, np.nan, whole - without)
+    result = {"contributions": by_set(np.where(undefined, np.nan, whole - without), sizes)}
     if weighting.qualities is None:
-        return added, None
+        return result
     products = weighting.qualities * shares
     rest = _sums_of_others(products, sizes) / _positive(_sums_of_others(shares, sizes))
-    before = np.repeat(mean_quality(weighting, sizes) * scores, sizes)
-    return added, np.where(undefined, np.nan, before - rest * without)
+    before = np.repeat(mean_quality(weighting, sizes) * scored.main, sizes)
+    result["quality_contributions"] = by_set(np.where(undefined, np.nan, before - rest * without), sizes)
+    return result
 
 
 def _sums_of_others(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -16,12 +16,11 @@ from typing import Any
 from scripts import ROOT
 from scripts.arguments import data_folder
 from scripts.tooling import fill_evidence
-from scripts.tooling.blocks import wrap
 from text_metrics.commands.meta_eval.main import parse_arguments, write_report
-from text_metrics.commands.meta_eval.report import Claims, Section
+from text_metrics.commands.meta_eval.report import Claims
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_text, write_text
-from text_metrics.commands.shared.pages import Table
+from text_metrics.commands.shared.pages import Section, Table
 
 # Accuracies that the paper prints, in percent. It names the encoder, SimCSE on RoBERTa-large, but not the checkpoint.
 _PAPER_CELLS = {
@@ -95,7 +94,7 @@ RELEASED = Claims(
     ),
     kappa="The paper reports that form and content disagree on sets of low quality.",
     sections=_sections,
-    mark=wrap,
+    mark=fill_evidence.wrap,
 )
 
 

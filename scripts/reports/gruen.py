@@ -19,7 +19,7 @@ from sklearn.metrics import matthews_corrcoef
 from scripts.training.gruen.corpora import documents
 from scripts.training.gruen.corpus import read_cola, read_corpus
 from text_metrics import load
-from text_metrics.commands.meta_eval.bootstrap import percentile_interval
+from text_metrics.commands.meta_eval.agreement import percentile_interval
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_csv, read_json, read_part, write_text
 from text_metrics.commands.shared.outputs import check_outputs

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t
 
+from scripts.arguments import publish
 from text_metrics.commands.meta_eval.raters import spearman
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.pages import Table, markdown_table, put_between
+from text_metrics.commands.shared.pages import Table, markdown_table
 from text_metrics.commands.shared.statistics import mean_p, randomization_p
 from text_metrics.metrics._core.core_results import jackknife_estimate, mean_estimate
 
@@ -301,10 +302,7 @@ def main() -> int:
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables between their markers in a page")
     arguments = parser.parse_args()
     for name, table in (("coverage", coverage_table()), ("jackknife", jackknife_table()), ("tests", size_table())):
-        written = "\n".join(markdown_table(table)) + "\n"
-        print(written)
-        if arguments.write is not None:
-            put_between(arguments.write, name, written)
+        publish(markdown_table(table), arguments.write, name)
     return 0
 
 

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts import ROOT
-from scripts.arguments import data_folder
+from scripts.arguments import data_folder, publish
 from spaces._kit import language
 from text_metrics.commands.probe.files import read_counts
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_archive, read_text_lines
-from text_metrics.commands.shared.pages import Table, markdown_table, put_between
+from text_metrics.commands.shared.pages import Table, markdown_table
 
 CORPORA = {"abc": "news", "brown": "Brown", "movie_reviews": "reviews", "state_union": "speeches", "webtext": "web"}
 LENGTHS = (3, 4, 6, 8, 12, 20)
@@ -112,10 +112,7 @@ def main() -> int:
     parser = make_parser(__doc__)
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between its markers in a page")
     arguments = parser.parse_args()
-    written = "\n".join(markdown_table(language_table(data_folder(parser)))) + "\n"
-    print(written)
-    if arguments.write is not None:
-        put_between(arguments.write, "languages", written)
+    publish(markdown_table(language_table(data_folder(parser))), arguments.write, "languages")
     return 0
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.arguments import data_folder
+from scripts.arguments import data_folder, publish
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_archive
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.commands.shared.pages import markdown_table, put_between
+from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics._core.core_encoder import LONG_TEXTS, EncoderSettings, encode
 from text_metrics.metrics._core.core_results import confidence_interval
 
@@ -105,10 +105,7 @@ def main() -> int:
         measure("reviews", read_zip(folder / "movie_reviews.zip"), arguments.groups),
         measure("sections of speeches", speeches, 1),
     ]
-    table = "\n".join(markdown_table(rows)) + "\n"
-    print(table)
-    if arguments.write is not None:
-        put_between(arguments.write, "measure_long_texts", table)
+    publish(markdown_table(rows), arguments.write, "measure_long_texts")
     return 0
 
 

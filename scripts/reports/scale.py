@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scripts.arguments import publish
 from scripts.reports.benchmark.inputs import captions
 from scripts.reports.benchmark.measure import machine
 from scripts.reports.benchmark.report import number
@@ -34,7 +35,7 @@ from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State, Store
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.pages import markdown_table, put_between
+from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics._core.core_results import SETS
 
 SET = 4
@@ -230,10 +231,7 @@ def main(words: list[str] | None = None) -> int:
             lines = score_table(arguments.texts, arguments.workers, Path(scratch))
         else:
             lines = read_table(arguments.texts, Path(scratch))
-    written = "\n".join(lines) + "\n"
-    print(written)
-    if arguments.write:
-        put_between(arguments.write, f"scale {arguments.table}", written)
+    publish(lines, arguments.write, f"scale {arguments.table}")
     return 0
 
 

@@ -39,8 +39,7 @@ from text_metrics.commands.meta_eval.pairs import Sets
 from text_metrics.commands.meta_eval.raters import Rater, gruen_rater, read_rater, shortness_rater
 from text_metrics.commands.meta_eval.rows import Scoring, embedding_rows, encode_texts, quality_rows, rule_rows
 from text_metrics.commands.rate_quality.asking import SENSE, AskedModel
-from text_metrics.commands.rate_quality.likelihood import LanguageModel, Likelihood
-from text_metrics.commands.rate_quality.rating import Reference, per_token
+from text_metrics.commands.rate_quality.likelihood import LanguageModel, Likelihood, Reference, per_token
 from text_metrics.commands.shared.causal import DTYPES, load_causal
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_text_lines, write_jsonl

@@ -126,7 +126,7 @@ def browser() -> Iterator[Any]:
             opened.close()
 
 
-def open_page(opened: Any, demo: Demo, size: dict[str, int], scheme: str = "light", query: str = "") -> Any:
+def open_page(opened: Any, demo: Demo, size: dict[str, int], scheme: str = "light") -> Any:
     """Open a demo in a new session and a window of the given size."""
     # All pages of a browser share its cache, and a page that stays open keeps the process that draws them.
     if not opened.contexts:
@@ -135,7 +135,7 @@ def open_page(opened: Any, demo: Demo, size: dict[str, int], scheme: str = "ligh
     page.set_viewport_size(size)
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_default_timeout(60_000)
-    settle(page, lambda: page.goto(f"{demo.url}?__theme={scheme}{query}"))
+    settle(page, lambda: page.goto(f"{demo.url}?__theme={scheme}"))
     return page
 
 

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
-from text_metrics.metrics.probeval.probeval_formats import Question, parse_rows, read_questions
+from text_metrics.metrics.probeval.probeval_formats import Question, read_questions
 from text_metrics.metrics.probeval.probeval_released import from_released, parse_target
 from text_metrics.metrics.probeval.probeval_soft import FEATURES, pair_features, words
 from text_metrics.metrics.probeval.probeval_vectors import Embeddings
@@ -42,7 +42,7 @@ def read(path: Path) -> list[Question]:
     records = list(read_objects(path))
     targets = [parse_target(record, where) for where, record in records]
     rows = from_released([record for _, record in records], {target["id"]: [] for target in targets})
-    return read_questions(*parse_rows(rows["predictions"], rows["references"]))
+    return read_questions(rows["predictions"], rows["references"])
 
 
 def embed(questions: list[Question], model: str) -> Embeddings:

@@ -65,14 +65,11 @@ def check_english(sets: Sequence[Sequence[str]], what: str = "texts", advice: st
             else:
                 n_others += (are_other and text in short) or is_other(text)
     of_all = f"of {sum(map(len, sets)):,} {what}"
-    found = [
-        *([f"{n_others:,} {of_all} {'is' if n_others == 1 else 'are'} not in English"] if n_others else []),
-        *(
-            [f"{n_mixed:,} {of_all} {'has' if n_mixed == 1 else 'have'} sentences in another language"]
-            if n_mixed
-            else []
-        ),
-    ]
+    found = []
+    if n_others:
+        found.append(f"{n_others:,} {of_all} {'is' if n_others == 1 else 'are'} not in English")
+    if n_mixed:
+        found.append(f"{n_mixed:,} {of_all} {'has' if n_mixed == 1 else 'have'} sentences in another language")
     if found:
         warnings.warn(
             f"{' and '.join(found)}. The model reads English only, so the score is no judgement of them. "

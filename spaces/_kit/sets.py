@@ -1,15 +1,16 @@
 """Parts that the demos over sets of texts share: input, models, examples, names of sets, similarity."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import gradio as gr
 import numpy as np
 
 from . import examples, work
-from .inputs import Limits, Role, Sets, check_choice, options
+from .inputs import Limits, Role, Sets, check_choice, options, sets_from_rows, sets_from_text
 from .metric import part
-from .page import Box, Example
+from .page import Box, Example, Space
 from .show import plots
 from .show.downloads import Table
 from .show.panels import shorten
@@ -37,11 +38,12 @@ MOST_IN_MAP = 75
 # Sizes of sets that a preview lists.
 _MOST_SIZES = 8
 
-MODELS = {
-    "all-MiniLM-L6-v2": "English: all-MiniLM-L6-v2",
+Model = Literal["all-MiniLM-L6-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"]
+DEFAULT_MODEL: Model = "all-MiniLM-L6-v2"
+MODELS: dict[str, str] = {
+    DEFAULT_MODEL: "English: all-MiniLM-L6-v2",
     "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2": "50 languages: paraphrase-multilingual-MiniLM",
 }
-DEFAULT_MODEL = next(iter(MODELS))
 
 
 def _joined(*sets: Sequence[str]) -> str:
@@ -84,6 +86,17 @@ def set_name(texts: Sequence[Sequence[str]], i: int) -> str:
     """Return the name of a set, with the one from its file; "" if there is only one set."""
     given = names_of(texts)[i]
     return f"Set {i + 1}{f' ({shorten(given, 30)})' if given else ''}" if len(texts) > 1 else ""
+
+
+def figure_name(texts: Sequence[Sequence[str]], i: int) -> str:
+    """Return the name of a set in a figure, which is never empty."""
+    return set_name(texts, i) or "These texts"
+
+
+def rows_of(texts: Sequence[Sequence[str]]) -> list[np.ndarray]:
+    """Return the indices of the texts of each set among all texts."""
+    sizes = [len(members) for members in texts]
+    return np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
 
 
 def names_of(texts: Sequence[Sequence[str]]) -> list[str]:
@@ -197,5 +210,48 @@ def credit_bars(texts: Sequence[Sequence[str]], shown: Sequence[int], credits: S
         for j, value in enumerate(values)
         if value is not None
     ]
-    names = [set_name(texts, i) or "These texts" for i in shown]
+    names = [figure_name(texts, i) for i in shown]
     return plots.ranked_bars(sorted(bars, key=lambda bar: -bar[1]), names, "adds to the score") if bars else None
+
+
+def map_of_texts(
+    texts: Sequence[Sequence[str]],
+    shown: Sequence[int],
+    similarity: np.ndarray,
+    caption: str,
+    arrows: Sequence[tuple[int, int]] = (),
+) -> tuple[Any, str]:
+    """Draw the first `MOST_IN_MAP` texts of one or two sets in a plane, with a caption.
+
+    Parameters
+    ----------
+    similarity : ndarray of shape (n, n), of these n texts
+    caption : with a place for `share`, the share of the variance that the map shows
+    arrows : pairs of positions among the n texts
+    """
+    points, share = plots.plane(similarity)
+    drawn = [(place, i, j) for place, i in enumerate(shown) for j in range(len(texts[i][:MOST_IN_MAP]))]
+    plane = plots.text_map(
+        points,
+        [texts[i][j] for _, i, j in drawn],
+        [text_name(i, j, len(texts)) for _, i, j in drawn],
+        [place for place, _, _ in drawn],
+        [figure_name(texts, i) for i in shown],
+        arrows,
+    )
+    return plane, caption.format(share=share) + first_of(len(drawn), sum(len(texts[i]) for i in shown))
+
+
+# The description of a demo over sets, but for what is specific to its metric.
+describe_space = partial(
+    Space,
+    limits=LIMITS,
+    boxes=(BOX,),
+    roles=ROLES,
+    from_boxes=sets_from_text,
+    from_rows=sets_from_rows,
+    to_rows=to_rows,
+    preview=preview,
+    examples=EXAMPLES,
+    steps=STEPS,
+)

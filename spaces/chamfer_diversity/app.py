@@ -1,11 +1,10 @@
 """Demo of chamfer_diversity: the distance of each text to its nearest neighbour."""
 
-import itertools
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from _kit import inputs, language, metric, sets
-from _kit.page import Picture, Result, Space, build, launch
+from _kit.page import Picture, Result, build, launch
 from _kit.show import panels, plots
 
 chamfer_diversity = metric.load(__file__, "chamfer_diversity")
@@ -43,13 +42,13 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     result = score_sets(texts, **settings)
     n_sets = len(texts)
     shown = [i for i in sets.two_of(chosen, n_sets) if result["details"][i] is not None]
-    names = [sets.set_name(texts, i) or "These texts" for i in shown]
+    names = [sets.figure_name(texts, i) for i in shown]
 
     rows, bars = [], {}
     flat = [text for members in texts for text in members]
     vectors = sets.embed(chamfer_diversity, flat, settings["model"])
-    starts = [*itertools.accumulate(map(len, texts), initial=0)]
-    copies = [near_duplicates(vectors[start:end]) for start, end in itertools.pairwise(starts)]
+    places = sets.rows_of(texts)
+    copies = [near_duplicates(vectors[place]) for place in places]
     for i, detail in enumerate(result["details"]):
         if detail is None:
             rows.append([i + 1, 1, texts[i][0], "", "", "", "", ""])
@@ -62,23 +61,13 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
                 name = names[shown.index(i)]
                 bars[sets.text_name(i, j, n_sets)] = (distance, name, f"{texts[i][j]} → {texts[i][near]}")
 
-    together = [texts[i][: sets.MOST_IN_MAP] for i in shown]
-    flat = [text for members in together for text in members]
-    drawn_vectors = np.concatenate([vectors[starts[i] :][: sets.MOST_IN_MAP][: len(texts[i])] for i in shown])
-    points, share = plots.plane(np.clip(drawn_vectors @ drawn_vectors.T, -1.0, 1.0))
-    arrows, start = [], 0
-    for i, members in zip(shown, together, strict=True):
-        neighbours = result["details"][i]["neighbours"][: len(members)]
-        arrows += [(start + j, start + near) for j, near in enumerate(neighbours) if near < len(members)]
-        start += len(members)
-    plane = plots.text_map(
-        points,
-        flat,
-        [sets.text_name(i, j, n_sets) for i, members in zip(shown, together, strict=True) for j in range(len(members))],
-        [place for place, members in enumerate(together) for _ in members],
-        names,
-        arrows,
-    )
+    drawn_vectors = vectors[np.concatenate([places[i][: sets.MOST_IN_MAP] for i in shown])]
+    arrows: list[tuple[int, int]] = []
+    start = 0
+    for i in shown:
+        neighbours = result["details"][i]["neighbours"][: sets.MOST_IN_MAP]
+        arrows += [(start + j, start + near) for j, near in enumerate(neighbours) if near < len(neighbours)]
+        start += len(neighbours)
     ordered = sorted(bars.items(), key=lambda bar: bar[1][0])[:MOST_BARS]
     distances = plots.ranked_bars(
         [(name, value, names.index(group), text) for name, (value, group, text) in ordered], names, "distance"
@@ -87,12 +76,17 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     pair = [sets.text_name(closest[0] - 1, closest[k] - 1, n_sets) for k in (1, 4)]
     drawn = [i for i in shown if len(texts[i]) <= MOST_BARS]
     credits = sets.credit_bars(texts, drawn, [result["contributions"][i] for i in drawn])
-    in_map = sets.first_of(len(flat), sum(len(texts[i]) for i in shown))
     in_bars = f" The {MOST_BARS} smallest of {len(bars):,} are shown." if len(bars) > MOST_BARS else ""
     return Result(
         answer=answer(texts, result),
         pictures=[
-            (plane, f"Each arrow points to the nearest neighbour. The map shows {share:.0%} of the variance.{in_map}"),
+            sets.map_of_texts(
+                texts,
+                shown,
+                np.clip(drawn_vectors @ drawn_vectors.T, -1.0, 1.0),
+                "Each arrow points to the nearest neighbour. The map shows {share:.0%} of the variance.",
+                arrows,
+            ),
             (
                 distances,
                 f"The closest pair: {pair[0]} and {pair[1]}, {closest[3]:.2f} apart. Hover for the texts.{in_bars}",
@@ -143,32 +137,26 @@ def meaning(value: float) -> str:
     return "" if sets.unjudged() else next(words for least, words in WORDS if value >= least)
 
 
-def meter(value: float) -> float | None:
-    """Return the position of a score between its ends; None without a verdict."""
-    return None if sets.unjudged() else value
-
-
 def answer(texts: list[list[str]], result: dict[str, Any]) -> str:
     """Return the answer: the scores of one or two sets, or the mean of more."""
     scored = [(i, value) for i, value in enumerate(result["scores"]) if value is not None]
     mean, n_sets = result["chamfer_diversity"], len(texts)
-    ends = ("0: duplicates", "1: unrelated")
+    ends, is_judged = ("0: duplicates", "1: unrelated"), not sets.unjudged()
     notes = []
     if len(scored) < n_sets:
         notes.append(f"{n_sets - len(scored)} of {n_sets} sets contain a single text: not scored.")
     if len(scored) > 2:
         pairs = [(f"{result['mean_pairwise_distance']:.2f}", "All pairs", "on average")]
         unit = f"on average over {len(scored)} sets"
-        cards = [panels.Card("", mean, f"{mean:.2f}", unit, meaning(mean), meter(mean), ends, facts=pairs)]
+        cards = [panels.Card("", mean, unit, meaning(mean), mean if is_judged else None, ends, facts=pairs)]
     else:
         cards = [
             panels.Card(
                 sets.set_name(texts, i),
                 value,
-                f"{value:.2f}",
                 "apart",
                 meaning(value),
-                meter(value),
+                value if is_judged else None,
                 ends,
                 place,
                 facts_of(result["details"][i]),
@@ -199,9 +187,7 @@ def facts_of(detail: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 def api(
     texts: list[list[str]],
-    model: Literal[
-        "all-MiniLM-L6-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
-    ] = "all-MiniLM-L6-v2",
+    model: sets.Model = sets.DEFAULT_MODEL,
 ) -> dict[str, Any]:
     """Compute the Chamfer diversity: the mean distance of each text of a set to its nearest neighbour.
 
@@ -219,19 +205,11 @@ def api(
     return score_sets(texts, model)
 
 
-SPACE = Space(
+SPACE = sets.describe_space(
     name="chamfer_diversity",
     title="How far is each text from its nearest neighbour?",
     lead="A set is diverse if no text has a near duplicate. Chamfer diversity is the mean distance of the texts, in "
     "meaning, to their nearest neighbours. English only, unless you choose the model of 50 languages.",
-    limits=sets.LIMITS,
-    boxes=(sets.BOX,),
-    roles=sets.ROLES,
-    from_boxes=inputs.sets_from_text,
-    from_rows=inputs.sets_from_rows,
-    to_rows=sets.to_rows,
-    preview=sets.preview,
-    examples=sets.EXAMPLES,
     settings={"model": sets.model_setting()},
     more_settings={},
     choosers=("Look at", "and compare with"),
@@ -243,7 +221,6 @@ SPACE = Space(
     ),
     score=score,
     api=api,
-    steps=sets.STEPS,
 )
 
 demo = build(SPACE)

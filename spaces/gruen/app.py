@@ -292,7 +292,7 @@ def answer(texts: list[str], result: dict[str, Any]) -> str:
     unit = "of 1" if n == 1 else f"of 1, mean of {n} texts"
     why_not = unjudged(texts)
     words, meter = ("", None) if why_not else (meaning(result), value)
-    card = panels.Card("", value, f"{value:.2f}", unit, words, meter, ("0: lowest", "1: highest"))
+    card = panels.Card("", value, unit, words, meter, ("0: lowest", "1: highest"))
     facts = []
     for name, label in COMPONENTS.items():
         score = result[name]
@@ -321,9 +321,7 @@ def api(
     texts: list[str],
     components: list[Literal["grammaticality", "non_redundancy", "focus"]] | None = None,
     focus_threshold: float = THRESHOLD,
-    model: Literal[
-        "all-MiniLM-L6-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
-    ] = "all-MiniLM-L6-v2",
+    model: sets.Model = sets.DEFAULT_MODEL,
 ) -> dict[str, Any]:
     """Compute GRUEN: the linguistic quality of each text, without a reference.
 

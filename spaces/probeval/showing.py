@@ -205,7 +205,6 @@ def card(
     return panels.Card(
         name,
         value,
-        f"{value:.2f}".replace("-", "−"),
         "nats apart" if n_questions == 1 else f"nats apart, mean of {n_questions} questions",
         f"{words} It covers {result['coverage']:.0%} of their answers." if words else "",
         ground.distance(of_ground) if of_ground is not None and words else None,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import gradio as gr
 from _kit import inputs, metric, sets
-from _kit.page import Picture, Result, Space, build, launch
+from _kit.page import Picture, Result, build, launch
 from _kit.show import panels, plots
 from words import compared, facts_of, is_unspaced, meaning, two_sets, variants
 
@@ -177,10 +177,11 @@ def first_tokens(texts: list[str], tokenizer: str) -> Iterator[tuple[list[str], 
 
 def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenizer: str, order: int) -> tuple[str, str]:
     """Return the texts with repeated phrases highlighted, and a remark if not all is shown."""
-    lines, is_any_cut = [], False
+    lines, n_shown, is_any_cut = [], 0, False
     unit = UNITS[tokenizer]
     for i, (tokens, is_cut) in enumerate(first_tokens(texts, tokenizer)):
-        pieces, at, is_any_cut = [], 0, is_cut
+        pieces, at = [], 0
+        n_shown, is_any_cut = n_shown + len(tokens), is_cut
         while at < len(tokens):
             for n in range(min(order, len(tokens) - at), 0, -1):
                 phrase = tuple(tokens[at : at + n])
@@ -194,11 +195,7 @@ def marked(texts: list[str], repeated: dict[tuple[str, ...], set[int]], tokenize
             at += n
         lines.append(" ".join([*pieces, "…"] if is_cut else pieces))
     key = [(f"{n} {unit}{'s' if n > 1 else ''}", n / order) for n in range(1, order + 1)]
-    if is_any_cut:
-        n_shown = sum(len(line_tokens) for line_tokens, _ in first_tokens(texts, tokenizer))
-        remark = f" Only the first {n_shown:,} {unit}s are shown."
-    else:
-        remark = sets.first_of(len(lines), len(texts))
+    remark = f" Only the first {n_shown:,} {unit}s are shown." if is_any_cut else sets.first_of(len(lines), len(texts))
     return panels.texts(lines, key), remark
 
 
@@ -258,7 +255,6 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
             panels.Card(
                 sets.set_name(texts, i),
                 value,
-                f"{value:.2f}",
                 measure,
                 f"{say(value)} Shuffled: {baseline:.2f}.",
                 value,
@@ -273,11 +269,10 @@ def answer(texts: list[list[str]], result: dict[str, Any], shuffled: dict[str, A
         of = f"On average over {n_scored} sets. " if n_scored > 1 else ""
         value, baseline = result["self_bleu"], shuffled["self_bleu"]
         cards = [
-            panels.Card("As written", value, f"{value:.2f}", measure, of + say(value), value, ends, 0),
+            panels.Card("As written", value, measure, of + say(value), value, ends, 0),
             panels.Card(
                 f"{unit.capitalize()}s shuffled",
                 baseline,
-                f"{baseline:.2f}",
                 measure,
                 "In random order.",
                 baseline,
@@ -319,19 +314,11 @@ def api(
     return score_sets(texts, max_order, tokenizer, aggregate, smoothing)
 
 
-SPACE = Space(
+SPACE = sets.describe_space(
     name="self_bleu",
     title="How much do these texts repeat each other?",
     lead="Self-BLEU, Distinct-n and Entropy-n count repeated words and phrases. They are fast and widely reported, "
     "and they ignore meaning.",
-    limits=sets.LIMITS,
-    boxes=(sets.BOX,),
-    roles=sets.ROLES,
-    from_boxes=inputs.sets_from_text,
-    from_rows=inputs.sets_from_rows,
-    to_rows=sets.to_rows,
-    preview=sets.preview,
-    examples=sets.EXAMPLES,
     settings={
         "max_order": gr.Slider(
             1, MOST_ORDERS, 4, step=1, label="Longest phrase, in words", info="The order of the n-grams.", render=False
@@ -358,7 +345,6 @@ SPACE = Space(
     ),
     score=score,
     api=api,
-    steps=sets.STEPS,
 )
 
 demo = build(SPACE)

@@ -7,7 +7,7 @@ import likeness
 import numpy as np
 import torch
 from _kit import inputs, language, metric, sets
-from _kit.page import Picture, Result, Space, build, launch
+from _kit.page import Picture, Result, build, launch
 from _kit.show import panels, plots
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
@@ -50,11 +50,11 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     result = score_sets(texts, **settings)
     n_sets = len(texts)
     shown = sets.two_of(chosen, n_sets)
-    names = [sets.set_name(texts, i) or "These texts" for i in shown]
+    names = [sets.figure_name(texts, i) for i in shown]
     flat = [text for members in texts for text in members]
     vectors = sets.embed(vendi_embed, flat, settings["model"]) if settings["kernel"] == "embedding" else None
     whole = word_similarity(flat) if vectors is None else np.clip(vectors @ vectors.T, -1.0, 1.0)
-    places = np.split(np.arange(len(flat)), np.cumsum([len(members) for members in texts])[:-1])
+    places = sets.rows_of(texts)
     matrices = [whole[np.ix_(place, place)] for place in places]
 
     spectra = {name: result["details"][i]["eigenvalues"] for name, i in zip(names, shown, strict=True)}
@@ -77,10 +77,20 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
             if bars
             else None,
             (
-                draw_curves(spectra),
+                plots.curves(
+                    {name: (CURVE, by_order(values)) for name, values in spectra.items()},
+                    "order q",
+                    "Vendi score",
+                    "order %{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
+                ),
                 "A larger order gives more weight to common meanings, and less to rare ones.",
             ),
-            map_of_texts(texts, shown, names, whole[np.ix_(drawn, drawn)]),
+            sets.map_of_texts(
+                texts,
+                shown,
+                whole[np.ix_(drawn, drawn)],
+                "Similar texts are close. The map shows {share:.0%} of the variance; hover for the text.",
+            ),
             likeness.draw(vendi_embed, texts, whole, places, vectors),
             likeness.repeats(texts, classes, MOST_CHIPS) if n_sets > 2 else None,
         ],
@@ -112,32 +122,6 @@ def similarity_maps(
         caption = (f"{name}. " if name else "") + alike(matrix) + sets.first_of(n_drawn, len(matrix))
         maps.append((plots.heat_map(matrix[:n_drawn, :n_drawn], texts[i][:n_drawn], place), caption))
     return maps + [None] * (2 - len(maps))
-
-
-def draw_curves(spectra: dict[str, list[float]]) -> Any:
-    """Draw the score of each set at each order."""
-    return plots.curves(
-        {name: (CURVE, by_order(values)) for name, values in spectra.items()},
-        "order q",
-        "Vendi score",
-        "order %{x}: %{y:.3f}<extra>%{fullData.name}</extra>",
-    )
-
-
-def map_of_texts(texts: list[list[str]], shown: list[int], names: list[str], drawn: np.ndarray) -> tuple[Any, str]:
-    """Draw the first texts of one or two sets in a plane by their similarities, `drawn`, with a caption."""
-    together = [texts[i][: sets.MOST_IN_MAP] for i in shown]
-    points, share = plots.plane(drawn)
-    labels = [(i, j) for i, members in zip(shown, together, strict=True) for j in range(len(members))]
-    plane = plots.text_map(
-        points,
-        [texts[i][j] for i, j in labels],
-        [sets.text_name(i, j, len(texts)) for i, j in labels],
-        [place for place, members in enumerate(together) for _ in members],
-        names,
-    )
-    caption = f"Similar texts are close. The map shows {share:.0%} of the variance; hover for the text."
-    return plane, caption + sets.first_of(len(drawn), sum(len(texts[i]) for i in shown))
 
 
 def find_groups(matrix: np.ndarray) -> list[int]:
@@ -199,7 +183,7 @@ def reconciled(name: str, n_groups: int, value: float) -> str:
 def word_similarity(texts: list[str]) -> np.ndarray:
     """Return the similarity matrix of the n-grams, whose eigenvalues determine the score."""
     sets_of_one = metric.part(vendi_embed, "core_inputs").parse_sets([texts])
-    ((_, kernels),) = metric.part(vendi_embed, "vendi_embed_kernels").word_kernels(sets_of_one)
+    ((_, kernels),) = metric.part(vendi_embed, "vendi_embed_kernels").word_kernels(sets_of_one)()
     return kernels[0]
 
 
@@ -250,7 +234,6 @@ def answer(texts: list[list[str]], result: dict[str, Any], kernel: str) -> str:
         card = panels.Card(
             "",
             result["vendi_embed"],
-            f"{result['vendi_embed']:.2f}",
             f"on average over {len(scores)} sets",
             f"The scores of the sets range from {min(scores):.2f} to {max(scores):.2f}.",
         )
@@ -259,7 +242,6 @@ def answer(texts: list[list[str]], result: dict[str, Any], kernel: str) -> str:
         panels.Card(
             sets.set_name(texts, i),
             value,
-            f"{value:.2f}",
             f"of {n}",
             "" if sets.unjudged() else meaning(value, n, kernel),
             None if sets.unjudged() or n < 2 else (value - 1) / (n - 1),
@@ -287,9 +269,7 @@ def api(
     texts: list[list[str]],
     q: Literal["0.1", "0.5", "1", "2", "inf"] = "1",
     kernel: Literal["embedding", "ngram"] = "embedding",
-    model: Literal[
-        "all-MiniLM-L6-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
-    ] = "all-MiniLM-L6-v2",
+    model: sets.Model = sets.DEFAULT_MODEL,
 ) -> dict[str, Any]:
     """Compute the Vendi score: the effective number of different texts in each set.
 
@@ -308,19 +288,11 @@ def api(
     return score_sets(texts, q, kernel, model)
 
 
-SPACE = Space(
+SPACE = sets.describe_space(
     name="vendi_embed",
     title="How many different things do these texts say?",
     lead="Four sentences can say four things, or one thing four times. The Vendi score counts meanings, not words. "
     "English only, unless you choose the model of 50 languages.",
-    limits=sets.LIMITS,
-    boxes=(sets.BOX,),
-    roles=sets.ROLES,
-    from_boxes=inputs.sets_from_text,
-    from_rows=inputs.sets_from_rows,
-    to_rows=sets.to_rows,
-    preview=sets.preview,
-    examples=sets.EXAMPLES,
     settings={
         "q": gr.Radio(
             inputs.options(ORDERS),
@@ -347,7 +319,6 @@ SPACE = Space(
     ),
     score=score,
     api=api,
-    steps=sets.STEPS,
 )
 
 demo = build(SPACE)

@@ -214,15 +214,13 @@ def read_answers(path: Path) -> Any:
     if isinstance(value, dict) and "answers" in value:
         value = [value]
     # Without ids, they are in the order of people's.
-    is_ordered = isinstance(value, list) and not all(isinstance(row, dict) and _has_id(row) for row in value)
+    is_ordered = isinstance(value, list) and not all(
+        isinstance(row, dict) and ("id" in row or "answers" not in row) for row in value
+    )
     try:
         return value if is_ordered else read_released(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
-
-
-def _has_id(row: dict[str, Any]) -> bool:
-    return "id" in row or "answers" not in row
 
 
 def ask_clusters(chat: Chat, unclustered: list[Question], texts: list[str]) -> tuple[list[Clustered], int]:

@@ -22,6 +22,7 @@ mean difference is 0, by a t test that is corrected for skewness as the interval
 two systems are exchangeable within each item, by a paired approximate randomization test.
 """
 
+import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -36,11 +37,17 @@ from text_metrics.commands.jobs.rows import Source, read_rows
 from text_metrics.commands.shared.columns import Column, add_columns, columns_of, parse_columns, read_columns
 from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import save_figure
 from text_metrics.commands.shared.pairing import Row, check_order, order_by_id, places_by_id
-from text_metrics.commands.shared.settings import add_confidence, add_settings, cache_of, parse_settings, paths_of
+from text_metrics.commands.shared.settings import (
+    add_confidence,
+    add_settings,
+    cache_of,
+    load_metric,
+    parse_settings,
+    paths_of,
+)
 from text_metrics.commands.shared.statistics import RESAMPLES, mean_test, randomization_p
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import (
@@ -53,21 +60,6 @@ from text_metrics.metrics._core.core_results import (
     merge_signatures,
     parse_confidence_by,
 )
-
-
-class Pairing(NamedTuple):
-    """How items of two files are paired.
-
-    text_key : the key of the item; None where a line is the item
-    id_key : the key that pairs them; None for the line
-    group_key : the key of the group of items that belong together; None where each is independent
-    by_line : whether to pair by the line though a column shows another order
-    """
-
-    text_key: str | None = None
-    id_key: str | None = None
-    group_key: str | None = None
-    by_line: bool = False
 
 
 class Pairs(NamedTuple):
@@ -116,9 +108,9 @@ def read_groups(rows: list[Row], partners: list[Row], key: str) -> list[Any]:
 
 
 def pair_up(
-    first: Source, second: Source, references: Source | None, how: Pairing, columns: Sequence[Column] = ()
+    first: Source, second: Source, references: Source | None, how: argparse.Namespace, columns: Sequence[Column] = ()
 ) -> Pairs:
-    """Read the files and pair their items.
+    """Read the files and pair their items as the options say.
 
     Raises
     ------
@@ -344,7 +336,6 @@ def main() -> int:
         people = people and Source(people, arguments.split if people.is_dir() else None, any_value=True)
     except UsageError as error:
         raise ValueError(str(error)) from None
-    how = Pairing(arguments.text_key, arguments.id_key, arguments.group_key, arguments.by_line)
     metric = load_metric(arguments.metric)
     if people is not None and getattr(metric, "items", QUESTIONS) != QUESTIONS:
         raise ValueError(f"--references: {metric.name} takes no references: leave it out.")
@@ -352,7 +343,7 @@ def main() -> int:
     columns = columns_of(metric, parse_columns(arguments.column))
     if any(column.argument == "confidence_by" for column in columns):
         raise ValueError("--column confidence_by: pass --group-key.")
-    first_items, second_items, names, groups, references, given = pair_up(first, second, people, how, columns)
+    first_items, second_items, names, groups, references, given = pair_up(first, second, people, arguments, columns)
     units = parse_confidence_by(groups, len(names), "item")
     shared = settings if references is None else {**settings, "references": references}
     scores, signature = score(metric, first_items, {**shared, **given[0]}, arguments.a, name)

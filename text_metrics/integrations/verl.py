@@ -1,26 +1,12 @@
 """A reward function in the form that the batch reward manager of verl calls."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from text_metrics.metrics._core.core_rewards import RewardFunction
 
 
-class ComputeScore(Protocol):
-    """The function that verl's `BatchRewardManager` calls, with keywords."""
-
-    def __call__(
-        self,
-        data_sources: Sequence[Any],
-        solution_strs: Sequence[str],
-        ground_truths: Sequence[Any],
-        extra_infos: Sequence[Mapping[str, Any]],
-        **reward_kwargs: Any,
-    ) -> list[float]:
-        """Return a score for each response."""
-
-
-def for_verl(reward: RewardFunction, key: str = "uid") -> ComputeScore:
+def for_verl(reward: RewardFunction, key: str = "uid") -> Callable[..., list[float]]:
     """Make verl's `compute_score` for a batch of responses, grouped by their prompts in any order.
 
     Parameters
@@ -31,8 +17,9 @@ def for_verl(reward: RewardFunction, key: str = "uid") -> ComputeScore:
 
     Returns
     -------
-    The function raises a ValueError if a response lacks the key, the responses with one value are not `set_size`, or a
-    response has no rating.
+    The function that verl's `BatchRewardManager` calls, with keywords: it returns a score for each response. It raises
+    a ValueError if a response lacks the key, the responses with one value are not `set_size`, or a response has no
+    rating.
     """
 
     def compute_score(

@@ -56,9 +56,9 @@ def run(name: str, size: Size, budget: float) -> dict[str, Any]:
         "failures": [],
         "unmeasured": [],
     }
-    installed = importlib.util.find_spec(case.package) is not None
+    installed = importlib.util.find_spec(case.peer.package) is not None
     if not size.alone and not installed:
-        row["unmeasured"].append(f"{case.peer_name} is not installed")
+        row["unmeasured"].append(f"{case.peer.name} is not installed")
     try:
         measured = measure(name, size.n, ["ours", "peer"] if installed and not size.alone else ["ours"], budget)
     except ImportError as error:
@@ -112,7 +112,7 @@ def run_all(sizes: dict[str, list[Size]], budget: float, scale: float, to_json: 
         for name, case_sizes in sizes.items():
             case = CASES[name]
             rows: list[dict[str, Any]] = []
-            about = {"name": name, "title": case.title, "peer": case.peer_name, "bound": str(case.agreement)}
+            about = {"name": name, "title": case.title, "peer": case.peer.name, "bound": str(case.agreement)}
             measured["cases"].append({**about, "rows": rows})
             for size in case_sizes:
                 bar.set_description(f"{name}, n = {report.number(size.n)}")

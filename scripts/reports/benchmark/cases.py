@@ -31,156 +31,143 @@ class Size(NamedTuple):
     long: bool = False
 
 
+class Peer(NamedTuple):
+    """What ours is measured against: its name, the package that it needs, and how it scores an input."""
+
+    name: str
+    package: str
+    score: Callable[[Any], Any]
+
+
 class Case(NamedTuple):
     """What is measured.
 
     title : what is scored, with n for the size
-    peer_name, package : the peer, and the package that it needs
     inputs : makes an input of size n
-    ours, peer : score an input, and return the same numbers
+    ours : scores an input; the peer returns the same numbers
     agreement : how these are compared
     warm_up : the size of the input of the warm-up; None for the input itself
     """
 
     title: str
-    peer_name: str
-    package: str
     inputs: Callable[[int], Any]
     ours: Callable[[Any], Any]
-    peer: Callable[[Any], Any]
+    peer: Peer
     sizes: tuple[Size, ...]
     agreement: Values | Cosines
     warm_up: int | None = 500
 
 
+_VENDI = partial(implementations.scores_of_metric, name="vendi_embed")
+_CLASSES = partial(_VENDI, kernel="classes", same=implementations.SAME, q=0)
+_CHAMFER = partial(implementations.scores_of_metric, name="chamfer_diversity")
+_PROBEVAL = partial(implementations.scores_of_metric, name="probeval")
 CASES = {
     "self_bleu_core": Case(
         "Self-BLEU-3 of each of n tokenized captions in one set: core only",
-        "fast-bleu SelfBLEU",
-        "fast_bleu",
         inputs.tokenized_captions,
         implementations.self_bleu_core,
-        implementations.fast_bleu,
+        Peer("fast-bleu SelfBLEU", "fast_bleu", implementations.fast_bleu),
         (Size(2_000), Size(20_000, ratio=25), Size(200_000, alone=True)),
         Values(1e-6),
     ),
     "self_bleu": Case(
         "Self-BLEU-3 of one set of n captions: the whole `compute`",
-        "fast-bleu SelfBLEU",
-        "fast_bleu",
         inputs.captions,
         implementations.self_bleu_compute,
-        implementations.fast_bleu_mean,
+        Peer("fast-bleu SelfBLEU", "fast_bleu", implementations.fast_bleu_mean),
         (Size(2_000), Size(20_000, ratio=10), Size(200_000, alone=True)),
         Values(1e-6),
     ),
     "vendi_sets": Case(
         "Vendi scores of n sets of 4 × 384, float32: the whole `compute`",
-        "vendi-score score_X in a loop",
-        "vendi_score",
         inputs.sets_of_four,
-        implementations.vendi_compute,
-        implementations.vendi_loop,
+        _VENDI,
+        Peer("vendi-score score_X in a loop", "vendi_score", implementations.vendi_loop),
         (Size(2_000), Size(20_000, ratio=6)),
         Values(1e-4),
     ),
     "vendi_float64": Case(
         "Vendi score of one set of n × 384, float64: the whole `compute`",
-        "vendi-score score_dual",
-        "vendi_score",
         partial(inputs.one_set, dtype=np.float64),
-        implementations.vendi_compute,
-        implementations.vendi_dual,
+        _VENDI,
+        Peer("vendi-score score_dual", "vendi_score", implementations.vendi_dual),
         (Size(2_000), Size(20_000, ratio=1)),
         Values(1e-8),
     ),
     "vendi_float32": Case(
         "Vendi score of one set of n × 384, float32: multiplied in float64, by the peer in float32",
-        "vendi-score score_dual",
-        "vendi_score",
         inputs.one_set,
-        implementations.vendi_compute,
-        implementations.vendi_dual,
+        _VENDI,
+        Peer("vendi-score score_dual", "vendi_score", implementations.vendi_dual),
         (Size(2_000), Size(20_000), Size(1_000_000, megabytes=500, alone=True, long=True)),
         Values(1e-4),
     ),
     "classes_sets": Case(
         "Number of classes of n sets of 4 × 384: the whole `compute`",
-        "plain loop",
-        "numpy",
         inputs.restated_sets,
-        implementations.classes_compute,
-        implementations.classes_loop,
+        _CLASSES,
+        Peer("plain loop", "numpy", implementations.classes_loop),
         (Size(2_000), Size(20_000, ratio=1)),
         Values(0),
     ),
     "classes_set": Case(
         "Number of classes of one set of n × 384: the whole `compute`",
-        "plain loop",
-        "numpy",
         inputs.restated_set,
-        implementations.classes_compute,
-        implementations.classes_loop,
+        _CLASSES,
+        Peer("plain loop", "numpy", implementations.classes_loop),
         (Size(1_000), Size(5_000, ratio=1, megabytes=500)),
         Values(0),
     ),
     "contributions_sets": Case(
         "Contribution of each text to the Vendi score, n sets of 4 × 384: the whole `compute`",
-        "`compute` without each text, in a loop",
-        "numpy",
         inputs.restated_sets,
         implementations.contributions_compute,
-        implementations.contributions_loop,
+        Peer("`compute` without each text, in a loop", "numpy", implementations.contributions_loop),
         (Size(2_000), Size(20_000, ratio=5, megabytes=500)),
         Values(1e-9),
     ),
     "contributions_set": Case(
         "Contribution of each text to the Vendi score, one set of n × 384: the whole `compute`",
-        "`compute` without each text, in a loop",
-        "numpy",
         inputs.restated_set,
         implementations.contributions_compute,
-        implementations.contributions_loop,
+        Peer("`compute` without each text, in a loop", "numpy", implementations.contributions_loop),
         (Size(200), Size(500, ratio=4), Size(5_000, megabytes=500, alone=True, long=True)),
         Values(1e-9),
     ),
     "contributions_chamfer": Case(
         "Contribution of each text to the Chamfer diversity, n sets of 4 × 384: the whole `compute`",
-        "`compute` without each text, in a loop",
-        "numpy",
         inputs.restated_sets,
         partial(implementations.contributions_compute, name="chamfer_diversity"),
-        partial(implementations.contributions_loop, name="chamfer_diversity"),
+        Peer(
+            "`compute` without each text, in a loop",
+            "numpy",
+            partial(implementations.contributions_loop, name="chamfer_diversity"),
+        ),
         (Size(2_000), Size(20_000, ratio=5, megabytes=500)),
         Values(1e-9),
     ),
     "chamfer": Case(
         "Chamfer diversity of one set of n × 384, float32: the whole `compute`",
-        "full matrix, scikit-learn",
-        "sklearn",
         inputs.one_set,
-        implementations.chamfer_compute,
-        implementations.chamfer_paper,
+        _CHAMFER,
+        Peer("full matrix, scikit-learn", "sklearn", implementations.chamfer_paper),
         (Size(5_000), Size(20_000, ratio=3), Size(200_000, megabytes=1_500, alone=True, long=True)),
         Values(1e-5),
     ),
     "chamfer_lean": Case(
         "Chamfer diversity of one set of n × 384, against the fewest passes over a full matrix",
-        "full matrix, numpy",
-        "numpy",
         inputs.one_set,
-        implementations.chamfer_compute,
-        implementations.chamfer_full_matrix,
+        _CHAMFER,
+        Peer("full matrix, numpy", "numpy", implementations.chamfer_full_matrix),
         (Size(5_000), Size(20_000)),
         Values(1e-5),
     ),
     "encode": Case(
         "Embeddings of n different captions",
-        "SentenceTransformer.encode",
-        "sentence_transformers",
         inputs.different_captions,
         implementations.encode,
-        implementations.sentence_transformer_encode,
+        Peer("SentenceTransformer.encode", "sentence_transformers", implementations.sentence_transformer_encode),
         (
             Size(4, ratio=0.95),
             Size(40, ratio=0.95),
@@ -193,77 +180,63 @@ CASES = {
     ),
     "encode_bfloat16": Case(
         'Embeddings of n different captions, `precision="bfloat16"`',
-        "SentenceTransformer.encode",
-        "sentence_transformers",
         inputs.different_captions,
         partial(implementations.encode, precision="bfloat16"),
-        implementations.sentence_transformer_encode,
+        Peer("SentenceTransformer.encode", "sentence_transformers", implementations.sentence_transformer_encode),
         (Size(1_000), Size(4_000)),
         Cosines(mean=0.02),
         warm_up=32,
     ),
     "encode_repeated": Case(
         "Embeddings of n captions, each there 4 times",
-        "SentenceTransformer.encode",
-        "sentence_transformers",
         inputs.repeated_captions,
         implementations.encode,
-        implementations.sentence_transformer_encode,
+        Peer("SentenceTransformer.encode", "sentence_transformers", implementations.sentence_transformer_encode),
         (Size(4_000, ratio=1), Size(16_000, ratio=1, long=True)),
         Cosines(largest=1e-4),
         warm_up=32,
     ),
     "encode_cached": Case(
         "Embeddings of n different captions, a second time, with `cache_dir`",
-        "SentenceTransformer.encode",
-        "sentence_transformers",
         inputs.different_captions,
         implementations.encode_cached,
-        implementations.sentence_transformer_encode,
+        Peer("SentenceTransformer.encode", "sentence_transformers", implementations.sentence_transformer_encode),
         (Size(1_000, ratio=1), Size(4_000, ratio=1)),
         Cosines(largest=1e-4),
         warm_up=None,
     ),
     "probeval": Case(
         "ProbEval of n questions with 100 answers, word vectors given: the whole `compute`",
-        "-",
-        "numpy",
         inputs.asked_questions,
-        implementations.probeval_compute,
-        implementations.probeval_compute,
+        _PROBEVAL,
+        Peer("-", "numpy", _PROBEVAL),
         (Size(100, alone=True), Size(1_000, alone=True)),
         Values(0),
         warm_up=2,
     ),
     "probeval_wordnet": Case(
         "WordNet scores of all pairs of some 37 × 37 answers of n questions",
-        "each pair of partitions",
-        "nltk",
         inputs.asked_questions,
         implementations.wordnet_scores,
-        implementations.wordnet_pairs,
+        Peer("each pair of partitions", "nltk", implementations.wordnet_pairs),
         (Size(3), Size(12, ratio=50), Size(1_000, alone=True)),
         Values(1e-9),
         warm_up=1,
     ),
     "probeval_gp": Case(
         "Gaussian-process matching of n answers to n gold ones in 8 clusters",
-        "scikit-learn, one a cluster",
-        "sklearn",
         inputs.matched_answers,
         implementations.gp_one_factor,
-        implementations.gp_each_cluster,
+        Peer("scikit-learn, one a cluster", "sklearn", implementations.gp_each_cluster),
         (Size(50), Size(200, ratio=5)),
         Values(1e-6),
         warm_up=10,
     ),
     "gruen": Case(
         'Grammaticality of n texts of five sentences, `backbone="compact"`: the whole `compute`',
-        "one sentence at a time",
-        "torch",
         inputs.five_sentences,
         implementations.gruen_compute,
-        implementations.gruen_one_by_one,
+        Peer("one sentence at a time", "torch", implementations.gruen_one_by_one),
         (Size(50), Size(200, ratio=8)),
         # Ours estimates the sum over the vocabulary.
         Values(5e-3),
@@ -271,22 +244,18 @@ CASES = {
     ),
     "gruen_redundancy": Case(
         "Redundancy of one text of n captions: all pairs",
-        "difflib, all pairs",
-        "difflib",
         inputs.different_captions,
         implementations.redundancy_compute,
-        implementations.redundancy_pairs,
+        Peer("difflib, all pairs", "difflib", implementations.redundancy_pairs),
         (Size(50), Size(200, ratio=20), Size(2_000, alone=True), Size(10_000, alone=True, long=True)),
         Values(0),
         warm_up=20,
     ),
     "gruen_repeats": Case(
         "Redundancy of n texts of 20 captions, by the default rule",
-        "the paper's measures",
-        "rapidfuzz",
         inputs.twenty_sentences,
         implementations.repeats_by_default,
-        implementations.repeats_by_paper,
+        Peer("the paper's measures", "rapidfuzz", implementations.repeats_by_paper),
         (Size(100), Size(1_000, ratio=1)),
         # The rules differ, so the sides return the number of texts only.
         Values(0),
@@ -294,62 +263,50 @@ CASES = {
     ),
     "score_file": Case(
         "Self-BLEU of a file of n captions, four a set: the whole `text-metrics score`",
-        "pandas, one compute a set",
-        "pandas",
         inputs.file_of_sets,
         implementations.score_file,
-        implementations.score_each_set,
+        Peer("pandas, one compute a set", "pandas", implementations.score_each_set),
         (Size(4_000, ratio=1), Size(20_000), Size(200_000, alone=True, long=True)),
         Values(1e-9),
         warm_up=40,
     ),
     "read_jsonl": Case(
         "Rows of n captions in JSON Lines",
-        "`json.loads` of each line",
-        "json",
         partial(inputs.file_of_captions, ending=".jsonl"),
         implementations.read_file,
-        implementations.read_json_lines,
+        Peer("`json.loads` of each line", "json", implementations.read_json_lines),
         (Size(20_000), Size(200_000, ratio=1)),
         Values(0),
     ),
     "read_jsonl_units": Case(
         "The same in batches of units, as `text-metrics score` reads them",
-        "`json.loads` of each line",
-        "json",
         partial(inputs.file_of_captions, ending=".jsonl"),
         implementations.read_units,
-        implementations.read_json_lines,
+        Peer("`json.loads` of each line", "json", implementations.read_json_lines),
         (Size(20_000), Size(200_000)),
         Values(0),
     ),
     "read_csv": Case(
         "Rows of n captions in CSV",
-        "`csv.DictReader`",
-        "csv",
         partial(inputs.file_of_captions, ending=".csv"),
         implementations.read_file,
-        implementations.read_csv,
+        Peer("`csv.DictReader`", "csv", implementations.read_csv),
         (Size(20_000), Size(200_000)),
         Values(0),
     ),
     "read_parquet": Case(
         "Rows of n captions in Parquet",
-        "pyarrow, `to_pylist` of each batch",
-        "pyarrow",
         partial(inputs.file_of_captions, ending=".parquet"),
         implementations.read_file,
-        implementations.read_parquet,
+        Peer("pyarrow, `to_pylist` of each batch", "pyarrow", implementations.read_parquet),
         (Size(20_000), Size(200_000)),
         Values(0),
     ),
     "read_parquet_units": Case(
         "The same in batches of units, as `text-metrics score` reads them",
-        "pyarrow, `to_pylist` of each batch",
-        "pyarrow",
         partial(inputs.file_of_captions, ending=".parquet"),
         implementations.read_units,
-        implementations.read_parquet,
+        Peer("pyarrow, `to_pylist` of each batch", "pyarrow", implementations.read_parquet),
         (Size(20_000), Size(200_000)),
         Values(0),
     ),

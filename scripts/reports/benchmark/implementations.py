@@ -19,7 +19,7 @@ from scripts.reports.benchmark.inputs import DIMENSIONS, EmbeddedTexts, LineFile
 from text_metrics import load
 
 # The default of vendi_embed's `same`.
-_SAME = 0.83
+SAME = 0.83
 
 
 @cache
@@ -38,6 +38,11 @@ def sentence_transformer() -> Any:
 
     logging.disable_progress_bar()
     return SentenceTransformer(str(find_model(DEFAULT_MODEL).path))
+
+
+def scores_of_metric(given: EmbeddedTexts | Questions, name: str, **settings: Any) -> Any:
+    """Score each set, or each question, with the metric."""
+    return metric(name).compute(**given._asdict(), **settings)["scores"]
 
 
 def self_bleu_core(tokens: list[list[str]]) -> Any:
@@ -66,11 +71,6 @@ def fast_bleu_mean(texts: list[str]) -> Any:
     return np.mean(fast_bleu([text.split() for text in texts]))
 
 
-def vendi_compute(texts: EmbeddedTexts) -> Any:
-    """Score each set with the metric."""
-    return metric("vendi_embed").compute(**texts._asdict())["scores"]
-
-
 def vendi_loop(texts: EmbeddedTexts) -> Any:
     """Score each set with vendi-score, one after another."""
     from vendi_score.vendi import score_X
@@ -85,11 +85,6 @@ def vendi_dual(texts: EmbeddedTexts) -> Any:
     return [score_dual(texts.embeddings)]
 
 
-def classes_compute(texts: EmbeddedTexts) -> Any:
-    """Count the classes of each set with the metric."""
-    return metric("vendi_embed").compute(**texts._asdict(), kernel="classes", same=_SAME, q=0)["scores"]
-
-
 def classes_loop(texts: EmbeddedTexts) -> Any:
     """Count the classes of each set text by text, each compared with all members of each class."""
     rows = iter(texts.embeddings)
@@ -97,7 +92,7 @@ def classes_loop(texts: EmbeddedTexts) -> Any:
     for members in texts.predictions:
         vectors = np.stack([next(rows) for _ in members]).astype(np.float64)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        same = vectors @ vectors.T >= _SAME
+        same = vectors @ vectors.T >= SAME
         classes: list[list[int]] = []
         for i in sorted(range(len(members)), key=members.__getitem__):
             for members_of_class in classes:
@@ -129,11 +124,6 @@ def contributions_loop(texts: EmbeddedTexts, name: str = "vendi_embed") -> Any:
                 whole - metric(name).compute(predictions=members[:i] + members[i + 1 :], embeddings=rest)[name]
             )
     return contributions
-
-
-def chamfer_compute(texts: EmbeddedTexts) -> Any:
-    """Score one set with the metric."""
-    return metric("chamfer_diversity").compute(**texts._asdict())["scores"]
 
 
 def chamfer_paper(texts: EmbeddedTexts) -> Any:
@@ -168,11 +158,6 @@ def encode_cached(texts: list[str]) -> Any:
 def sentence_transformer_encode(texts: list[str]) -> Any:
     """Embed with sentence-transformers."""
     return sentence_transformer().encode(texts)
-
-
-def probeval_compute(questions: Questions) -> Any:
-    """Score all questions with the metric and word vectors."""
-    return metric("probeval").compute(**questions._asdict())["scores"]
 
 
 def wordnet_scores(questions: Questions) -> Any:
@@ -260,7 +245,7 @@ def gruen_one_by_one(texts: list[str]) -> Any:
         return torch.cat([model.soundness(pooled), model.acceptability(pooled)], dim=1)[0].numpy()
 
     scores = []
-    for sentences in split_texts(texts, parity=False):
+    for sentences in split_texts(texts):
         losses = list(map(loss_over_frequency, sentences))
         logits = list(map(two_logits, sentences))
         likelihood = curve(np.array(losses), *calibration.likelihood)

@@ -70,7 +70,7 @@ def serve(pipe: Connection, name: str, side: str, n: int, scratch: str) -> None:
     """
     tempfile.tempdir = scratch
     case = CASES[name]
-    score = getattr(case, side)
+    score = case.ours if side == "ours" else case.peer.score
     inputs = case.inputs(n)
     try:
         score(inputs if case.warm_up is None else case.inputs(case.warm_up))

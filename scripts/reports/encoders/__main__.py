@@ -11,7 +11,6 @@ thread: `make encoders` sets the environment for it. Time is processor time, whi
 time on the clock. The captions and the judged pairs are those under $METRICS_TEST_DATA.
 """
 
-import argparse
 import sys
 import tempfile
 import time
@@ -23,19 +22,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from scripts.arguments import data_folder
+from scripts.arguments import data_folder, publish
 from scripts.reports.benchmark.measure import machine
 from scripts.reports.encoders.peak import peak_table
 from scripts.reports.encoders.recipes import ENCODERS
 from text_metrics import load
-from text_metrics.commands.meta_eval.agreement import balanced_accuracy, compare
-from text_metrics.commands.meta_eval.bootstrap import Draws
+from text_metrics.commands.meta_eval.agreement import Draws, balanced_accuracy, compare
 from text_metrics.commands.meta_eval.pairs import read_verdict, read_votes
 from text_metrics.commands.meta_eval.rows import rule_rows
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_text_lines, read_texts, read_topic
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.commands.shared.pages import markdown_table, put_between
+from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 
@@ -200,21 +198,14 @@ def main() -> int:
     captions = read_text_lines(data / "text" / "coco_captions_20k.txt")
     if arguments.table == "peak":
         lines = [*peak_table(captions[: arguments.sizes[0]], arguments.rounds[0]), "", about_machine()]
-        return _end(lines, arguments)
-    with tempfile.TemporaryDirectory() as scratch:
-        models, made = make(list(dict.fromkeys(["default", *arguments.only])), Path(scratch))
-        if arguments.table == "time":
-            lines = time_table(models, made, captions, dict(zip(arguments.sizes, arguments.rounds, strict=True)))
-        else:
-            lines = agreement_table(models, captions, data / "diversity_pairs")
-    return _end(lines, arguments)
-
-
-def _end(lines: list[str], arguments: argparse.Namespace) -> int:
-    written = "\n".join(lines) + "\n"
-    print(written)
-    if arguments.write:
-        put_between(arguments.write, f"compare_encoders {arguments.table}", written)
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            models, made = make(list(dict.fromkeys(["default", *arguments.only])), Path(scratch))
+            if arguments.table == "time":
+                lines = time_table(models, made, captions, dict(zip(arguments.sizes, arguments.rounds, strict=True)))
+            else:
+                lines = agreement_table(models, captions, data / "diversity_pairs")
+    publish(lines, arguments.write, f"compare_encoders {arguments.table}")
     return 0
 
 

@@ -1,6 +1,7 @@
 """The encoders of docs/encoders.md, all made from one sentence-transformers model."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,18 +76,11 @@ def make_default(folder: str, scratch: Path) -> Any:
     return DEFAULT_MODEL
 
 
-def make_plain(folder: str, scratch: Path) -> Any:
+def make_plain(folder: str, scratch: Path, **model_kwargs: Any) -> Any:
     """Load the model as a SentenceTransformer of the caller's."""
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer(folder, device="cpu")
-
-
-def make_bfloat16(folder: str, scratch: Path) -> Any:
-    """Load the model as a SentenceTransformer of the caller's, in bfloat16."""
-    from sentence_transformers import SentenceTransformer
-
-    return SentenceTransformer(folder, device="cpu", model_kwargs={"dtype": torch.bfloat16})
+    return SentenceTransformer(folder, device="cpu", model_kwargs=model_kwargs)
 
 
 def make_onnx(folder: str, scratch: Path) -> Any:
@@ -120,7 +114,7 @@ class Encoder(NamedTuple):
 ENCODERS = {
     "default": Encoder("default", make_default),
     "plain": Encoder("`SentenceTransformer`", make_plain),
-    "bfloat16": Encoder("`SentenceTransformer`, bfloat16", make_bfloat16),
+    "bfloat16": Encoder("`SentenceTransformer`, bfloat16", partial(make_plain, dtype=torch.bfloat16)),
     "onnx": Encoder("onnxruntime, float32", make_onnx),
     "onnx_int8": Encoder("onnxruntime, dynamic int8", make_onnx_int8),
     "model2vec": Encoder("model2vec, distilled", make_static),

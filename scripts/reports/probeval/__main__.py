@@ -30,7 +30,7 @@ from scipy.stats import pearsonr, spearmanr
 from scripts.arguments import DATA
 from scripts.reports.probeval.pools import VIEWS, Pool, among_other_questions, read
 from scripts.reports.probeval.schemes import SCHEMES, draw
-from text_metrics.commands.meta_eval.bootstrap import percentile_interval
+from text_metrics.commands.meta_eval.agreement import percentile_interval
 from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files

@@ -56,7 +56,7 @@ def read_parts(folder: Path, spans: int, per_size: int) -> tuple[list[Part], lis
 def _cut(documents: list[tuple[str, str]], spans: int, per_size: int, draw: random.Random) -> dict[int, list[Text]]:
     """Cut documents into runs of sentences, and the runs into texts."""
     longest = max(SIZES)
-    sentences = split_texts([text for _, text in documents], parity=False)
+    sentences = split_texts([text for _, text in documents])
     runs = [
         Text(name, text[start : start + longest])
         for (name, _), text in zip(documents, sentences, strict=True)

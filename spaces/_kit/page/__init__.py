@@ -7,7 +7,7 @@ import gradio as gr
 from .. import server, work
 from ..server.errors import log_places
 from ..show import look, panels
-from . import layout, scoring, share, sources, url
+from . import layout, scoring, sources, url
 from .endpoint import AT_ONCE, for_programs
 from .space import Box, Example, Picture, Result, Space
 
@@ -30,7 +30,7 @@ def build(space: Space) -> server.Demo:
         scoring.wire(scoring.Page(space, side, shown, work.Stops()), demo)
         sources.wire(space, side)
         url.wire(demo, side)
-        share.wire(demo, side)
+        url.wire_texts(demo, side)
         api = for_programs(space.api, space.name)
         gr.api(api, api_name="score", concurrency_id="model", concurrency_limit=AT_ONCE)
     demo.queue(max_size=server.QUEUE, default_concurrency_limit=AT_ONCE, api_open=False)

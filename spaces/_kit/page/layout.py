@@ -100,7 +100,10 @@ def input_side(space: Space) -> Side:
                 file_types=list(space.suffixes()),
                 height=150,
             )
-            gr.HTML(downloads.samples(space.name, _sample(space), _typed_sample(space)), padding=False)
+            sample = space.examples[0].texts
+            rows = space.to_rows(space.from_boxes(*sample))
+            typed = sample[0] if inputs.PLAIN in space.suffixes() else ""
+            gr.HTML(downloads.samples(space.name, rows, typed), padding=False)
             uploaded = _with_columns(space, file, "Score the file")._replace(is_file=True)
     stop = gr.Button("Stop", variant="stop", visible=False)
     for component in space.settings.values():
@@ -110,14 +113,6 @@ def input_side(space: Space) -> Side:
             for component in space.more_settings.values():
                 component.render()
     return Side([written, pasted, uploaded], share, link, chips, stop, {**space.settings, **space.more_settings})
-
-
-def _sample(space: Space) -> list[dict[str, Any]]:
-    return space.to_rows(space.from_boxes(*space.examples[0].texts))
-
-
-def _typed_sample(space: Space) -> str:
-    return space.examples[0].texts[0] if inputs.PLAIN in space.suffixes() else ""
 
 
 def _with_columns(space: Space, content: Any, name: str) -> Source:

@@ -21,8 +21,8 @@ class Read(NamedTuple):
 
 # Converts the values of the components of a source.
 Reader = Callable[..., Read]
-# Parses a table; the second argument says whether it has a header, None to guess.
-Opener = Callable[[str, bool | None], inputs.Table]
+# Parses a table; the last argument says whether it has a header, None to guess.
+Opener = Callable[[Space, str, bool | None], inputs.Table]
 
 
 def readers(space: Space) -> list[Reader]:
@@ -33,15 +33,16 @@ def readers(space: Space) -> list[Reader]:
         inputs.check_typed(typed, space.limits)
         return Read(space.from_boxes(*typed))
 
-    def read_rows(table: inputs.Table, columns: Sequence[Any]) -> Read:
+    def read_rows(open_table: Opener, content: str, *values: Any) -> Read:
+        *columns, has_header = values
+        table = open_table(space, content, has_header)
         rows = inputs.pick_columns(table, space.roles, columns)
         return Read(space.from_rows(rows), inputs.table_remarks(table, columns, len(rows)))
 
     def read_table(text: str | None, *values: Any) -> Read:
-        if not (text or "").strip():
+        if not text or not text.strip():
             raise inputs.InputError("There is no table yet. Paste rows from a spreadsheet.")
-        *columns, has_header = values
-        return read_rows(_parse_table(space)(text or "", has_header), columns)
+        return read_rows(_open_pasted, text, *values)
 
     def read_file(path: str | None, *values: Any) -> Read:
         if not path:
@@ -50,25 +51,18 @@ def readers(space: Space) -> list[Reader]:
             raise inputs.InputError("The file is no longer here, because files are soon deleted. Choose it again.")
         if space.is_typed(path):
             return read_boxes(inputs.read_text(path, space.limits))
-        *columns, has_header = values
-        return read_rows(_read_file(space)(path, has_header), columns)
+        return read_rows(_open_file, path, *values)
 
     return [read_boxes, read_table, read_file]
 
 
-def _parse_table(space: Space) -> Opener:
-    def parse(text: str, has_header: bool | None) -> inputs.Table:
-        inputs.check_typed([text], space.limits)
-        return inputs.parse_csv(text, space.limits, space.roles, has_header)
-
-    return parse
+def _open_pasted(space: Space, text: str, has_header: bool | None) -> inputs.Table:
+    inputs.check_typed([text], space.limits)
+    return inputs.parse_csv(text, space.limits, space.roles, has_header)
 
 
-def _read_file(space: Space) -> Opener:
-    def read(path: str, has_header: bool | None) -> inputs.Table:
-        return inputs.read_table(path, space.limits, space.roles, space.suffixes(), has_header)
-
-    return read
+def _open_file(space: Space, path: str, has_header: bool | None) -> inputs.Table:
+    return inputs.read_table(path, space.limits, space.roles, space.suffixes(), has_header)
 
 
 def preview(space: Space, read: Reader, *values: Any) -> str:
@@ -91,8 +85,8 @@ def wire(space: Space, side: Side) -> None:
         return preview(space, read_boxes, *texts)
 
     _on([box.change for box in boxes.content], preview_boxes, boxes.content, boxes.note)
-    _wire_columns(space, table, read_table, _parse_table(space))
-    _wire_columns(space, file, read_file, _read_file(space))
+    _wire_columns(space, table, read_table, _open_pasted)
+    _wire_columns(space, file, read_file, _open_file)
 
 
 def _wire_columns(space: Space, source: Source, read: Reader, open_table: Opener) -> None:
@@ -103,7 +97,7 @@ def _wire_columns(space: Space, source: Source, read: Reader, open_table: Opener
         if source.is_file and space.is_typed(content):
             return [*hidden, preview(space, read, content), gr.update(interactive=True)]
         try:
-            table = open_table(content, has_header)
+            table = open_table(space, content, has_header)
         except inputs.InputError as error:
             return [*hidden, panels.note(str(error)), gr.update(interactive=False)]
         columns = inputs.guess_columns(table, space.roles)

@@ -1,4 +1,4 @@
-"""Settings in the URL, so that a link opens the page as it is set."""
+"""Links that open the page as it is set: with its settings, and on request with the visitor's texts."""
 
 import json
 from typing import Any
@@ -9,6 +9,20 @@ from .layout import Side
 
 # Of a number of steps of a slider.
 _ROUNDING = 1e-6
+
+
+_SHARE = "(...texts) => window.demo.share(texts)"
+_OPEN = "() => window.demo.shared()"
+
+
+def wire_texts(demo: gr.Blocks, side: Side) -> None:
+    """Make a link with the texts on request, and fill the boxes when the page is opened by one.
+
+    The texts are in the fragment of the link, which browsers do not send.
+    """
+    boxes = side.sources[0].content
+    side.share.click(None, boxes, side.link, js=_SHARE, api_visibility="private")
+    demo.load(None, None, boxes, js=_OPEN, api_visibility="private")
 
 
 def wire(demo: gr.Blocks, side: Side) -> None:

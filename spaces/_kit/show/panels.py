@@ -17,7 +17,7 @@ class Card(NamedTuple):
     """A score and its interpretation.
 
     name : of the set; "" if there is only one
-    value : the score in full precision; `shown` is displayed
+    value : the score in full precision; two decimals of it are displayed
     meter : position between the two ends, in [0, 1]
     ends : labels of the two ends
     series : index of the colour
@@ -25,14 +25,18 @@ class Card(NamedTuple):
     """
 
     name: str
-    value: float | None
-    shown: str
+    value: float
     unit: str
     meaning: str
     meter: float | None = None
     ends: tuple[str, str] = ("", "")
     series: int = 0
     facts: Sequence[tuple[str, str, str]] = ()
+
+    @property
+    def shown(self) -> str:
+        """The score as it is displayed."""
+        return f"{self.value:.2f}".replace("-", "−")
 
 
 def escape(text: str) -> str:
@@ -73,7 +77,6 @@ def add_notes(answer: str, texts: Iterable[str]) -> str:
 
 
 def _card(card: Card) -> str:
-    value = "" if card.value is None else repr(card.value)
     name = f'<p class="tm-name"><span class="tm-dot"></span>{escape(card.name)}</p>' if card.name else ""
     meter = ""
     if card.meter is not None:
@@ -84,7 +87,7 @@ def _card(card: Card) -> str:
         )
     return (
         f'<div class="tm-card tm-series-{card.series}">{name}<p class="tm-number">'
-        f'<strong data-value="{value}">{escape(card.shown)}</strong> <span>{escape(card.unit)}</span></p>'
+        f'<strong data-value="{card.value!r}">{card.shown}</strong> <span>{escape(card.unit)}</span></p>'
         f'<p class="tm-meaning">{escape(card.meaning)}</p>{meter}{tiles(card.facts) if card.facts else ""}</div>'
     )
 
@@ -121,10 +124,10 @@ def _strength(strength: float) -> str:
     return f"--tm-strength:{8 + 47 * min(max(strength, 0.0), 1.0):.0f}%"
 
 
-def texts(lines: Sequence[str], key: Sequence[tuple[str, float]] = (), series: int = 0) -> str:
+def texts(lines: Sequence[str], key: Sequence[tuple[str, float]] = ()) -> str:
     """Return a numbered list of highlighted texts, with a legend."""
     items = "".join(f'<li><b>{i}</b><span dir="auto">{line}</span></li>' for i, line in enumerate(lines, 1))
-    return f'<ol class="tm-texts">{items}</ol>{_key(key, series)}'
+    return f'<ol class="tm-texts">{items}</ol>{_key(key, 0)}'
 
 
 def _key(key: Sequence[tuple[str, float]], series: int) -> str:

@@ -107,22 +107,16 @@ def curves(
     return picture
 
 
-def bars(
-    groups: Mapping[str, Sequence[float | None]],
-    categories: Sequence[str],
-    title: str,
-    hover: str = "%{y:.3f}<extra>%{fullData.name}</extra>",
-    height: int = 300,
-) -> go.Figure:
+def bars(groups: Mapping[str, Sequence[float | None]], categories: Sequence[str], title: str) -> go.Figure:
     """Draw a bar chart with a group of bars for each category, one for each name."""
-    picture = figure(height, legend=len(groups) > 1)
+    picture = figure(300, legend=len(groups) > 1)
     for i, (name, values) in enumerate(groups.items()):
         picture.add_bar(
             x=list(categories),
             y=list(values),
             name=html.escape(name, quote=False),
             marker=_fill(i),
-            hovertemplate=hover,
+            hovertemplate="%{y:.3f}<extra>%{fullData.name}</extra>",
         )
     picture.update_xaxes(type="category", showgrid=False)
     picture.update_yaxes(title=title, rangemode="tozero")

@@ -9,12 +9,11 @@ from text_metrics.commands.choose.command import ChooseCommand
 from text_metrics.commands.choose.greedy import choose, subset_score
 from text_metrics.commands.jobs.batches import Batch, batches, make_batch
 from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.options import UsageError, as_usage
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State
 from text_metrics.metrics._core.core_encoder import encode
 from text_metrics.metrics._core.core_inputs import content_ranks
-from text_metrics.metrics._core.core_numbers import describe
 from text_metrics.metrics._core.core_results import SETS
 
 _SEED = 0
@@ -25,25 +24,11 @@ _SIGNED = ("model", "precision", "long_texts")
 def read_groups(command: ChooseCommand, start: int) -> Iterator[tuple[list[Unit], int]]:
     """Read the file from row `start` on: groups that make a batch, and how far the file was read."""
     source = Source(command.reading.data, command.reading.split)
-    reader = _CandidateReader(command)
+    columns = [] if command.quality is None else [command.quality]
+    options = {"one_group": command.one_set, "keeps_incomplete": True, "one_text": True}
+    reader = Reader(command.reading, SETS, columns, **options)
     for units in batches(reader.units(source.rows(start), start), command.reading.batch_size):
         yield units, source.done
-
-
-class _CandidateReader(Reader):
-    """Joins rows to groups: a row without a valid quality is bad, like one without a text."""
-
-    def __init__(self, command: ChooseCommand) -> None:
-        columns = [] if command.quality is None else [command.quality]
-        super().__init__(command.reading, SETS, columns, one_group=command.one_set, keeps_incomplete=True)
-
-    def _texts(self, values: dict[str, Any]) -> list[str]:
-        texts = super()._texts(values)
-        if self.grouped and not isinstance(values[self.text_key], str):
-            raise ValueError(
-                f"{self.text_key!r} must be one text in a row of a group. Got {describe(values[self.text_key])}"
-            )
-        return texts
 
 
 class Chooser:
@@ -73,10 +58,8 @@ class Chooser:
         sums = {"n_groups": len(units), "n_texts": sum(map(len, qualities)), "n_chosen": int(keep.sum())}
         if not texts:
             return [self._rows(unit, np.empty(0, int)) for unit in units], {**sums, "chosen": 0.0, "random": 0.0}
-        try:
+        with as_usage(TypeError):
             embeddings, signed = encode(texts, self._command.encoder)
-        except (TypeError, ValueError) as error:
-            raise UsageError(str(error)) from None
         chosen = choose(embeddings, quality, sizes, keep, content_ranks(texts))
         starts = np.cumsum(sizes) - sizes
         scores = np.zeros(2)

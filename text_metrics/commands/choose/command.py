@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from text_metrics.commands.jobs.options import Command, UsageError, add_arguments
+from text_metrics.commands.jobs.options import Command, UsageError, add_arguments, as_usage
 from text_metrics.commands.shared.columns import Column, add_columns, parse_columns
 from text_metrics.commands.shared.command import make_parser
 from text_metrics.commands.shared.settings import ENCODER, add_settings, check_names, parse_settings
@@ -89,7 +89,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     add_settings(parser, f"a setting of the encoder: {', '.join(ENCODER)}")
     options = vars(parser.parse_args(words))
     choice = {name: options.pop(name) for name in _CHOICE}
-    try:
+    with as_usage(TypeError):
         settings = parse_settings(options.pop("setting"))
         check_names(settings, ENCODER, "the encoder")
         encoder = EncoderSettings(**settings, progress=not options["quiet"])
@@ -99,5 +99,3 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
                 raise ValueError(f"--column {argument}: a column may give quality only.")
         reading = Command(metric="choose", settings=settings, columns=columns, **options)
         return ChooseCommand(reading, **choice, encoder=encoder)
-    except (TypeError, ValueError) as error:
-        raise UsageError(str(error)) from None

@@ -31,9 +31,8 @@ from dataclasses import replace
 
 from text_metrics.commands.choose.chooser import Chooser, add_up, read_groups, summary_of
 from text_metrics.commands.choose.command import ChooseCommand, parse_command
-from text_metrics.commands.jobs.exits import end, show
 from text_metrics.commands.jobs.job_files import Files
-from text_metrics.commands.jobs.progress import NothingGoodError, watch
+from text_metrics.commands.jobs.progress import NothingGoodError, end, show, watch
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.tables import write_rows
 

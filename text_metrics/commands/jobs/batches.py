@@ -1,4 +1,4 @@
-"""Batches of units: read from a file, and with their scores.
+"""Batches of units, read from a file and with their scores, and the engine that does the work on them.
 
 Nothing here imports torch, so that the process that reads for a cluster starts fast.
 """
@@ -7,7 +7,11 @@ import gc
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.options import Command
@@ -165,3 +169,36 @@ def fail_unit(unit: Unit, error: Exception) -> list[tuple[int, str, str]]:
     numbers = unit.numbers
     rows = f"its set, rows {numbers[0]} to {numbers[-1]}, cannot be scored: " if len(numbers) > 1 else ""
     return [(number, f"{rows}{error}", show_values(row)) for number, row in zip(numbers, unit.rows, strict=True)]
+
+
+# What each process calls once: it returns the function of an item, which returns its results.
+OpenWork = Callable[[], Callable[[Any], Iterable[Any]]]
+
+
+class Engine(Protocol):
+    """Where work is done: maps a function over items, and returns all results in the order of the items."""
+
+    def map(self, items: Callable[[], Iterator[Any]], open_work: OpenWork) -> Iterator[Any]:
+        """Map over the items the function that `open_work` returns."""
+
+    def reads(self, path: Path) -> bool:
+        """Say whether each process can read a file."""
+
+    def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the arrays in a form that can be sent to any process."""
+
+
+class OneProcess:
+    """The engine of this process alone."""
+
+    def map(self, items: Callable[[], Iterator[Any]], open_work: OpenWork) -> Iterator[Any]:
+        """Map over the items in this process."""
+        yield from chain.from_iterable(map(open_work(), items()))
+
+    def reads(self, path: Path) -> bool:
+        """Return True."""
+        return True
+
+    def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the arrays themselves."""
+        return blocks

@@ -75,6 +75,7 @@ class Reader:
     columns : with the values of arguments; a row without a valid value is bad
     one_group : whether all rows are one unit
     keeps_incomplete : whether a set without its bad rows is a unit; otherwise its good rows are set aside with it
+    one_text : whether a row of a set holds one text, and no list of texts
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Reader:
         *,
         one_group: bool = False,
         keeps_incomplete: bool = False,
+        one_text: bool = False,
     ) -> None:
         self._data = command.data
         self.text_key, self.reference_key = command.text_key, command.reference_key
@@ -94,7 +96,7 @@ class Reader:
         self._of_texts = [column for column in columns if column.per_text]
         self._of_sets = [column for column in columns if not column.per_text]
         self._has_columns = bool(columns)
-        self._drops, self._keeps = command.drop_incomplete, keeps_incomplete
+        self._drops, self._keeps, self._one_text = command.drop_incomplete, keeps_incomplete, one_text
         # Rows of one set share what the set has one of, such as its reference, which one of the rows has.
         self._shares_reference = self.grouped or command.one_set
         # The columns of which a set has one value, and how each is read from a row that has it.
@@ -305,6 +307,8 @@ class Reader:
                 raise ValueError(f"{self.text_key!r} must hold texts. Got {describe(text)}")
         if not all(map(str.isascii, texts)):
             check_characters(texts, lambda i: f"text {i} of {self.text_key!r}")
+        if self._one_text and self.grouped and not isinstance(value, str):
+            raise ValueError(f"{self.text_key!r} must be one text in a row of a group. Got {describe(value)}")
         return texts
 
     def _values(self, values: dict[str, Any], texts: list[str]) -> dict[str, list[Any]]:

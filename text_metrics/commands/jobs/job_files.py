@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from text_metrics.commands.jobs.exits import show
 from text_metrics.commands.jobs.keys import check_adjacent
-from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.options import Command, UsageError, as_usage
+from text_metrics.commands.jobs.progress import show
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State, Store
 from text_metrics.commands.jobs.tables import check_folder, write_bad
-from text_metrics.commands.shared.files import written_whole
+from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import Folder, check_outputs
 from text_metrics.commands.shared.settings import cache_of, paths_of
 
@@ -44,10 +44,8 @@ class Files:
         if isinstance(out, Folder):
             folders.append(out)
         writes = [*dict.fromkeys((out, self._summary)), self._bad, cache_of(command.settings)]
-        try:
+        with as_usage():
             check_outputs(reads, writes, folders)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
         check_folder(out)
 
     def finished(self, restart: bool) -> dict[str, Any] | None:
@@ -105,7 +103,6 @@ class Files:
     def finish(self, store: Store, state: State, summary: Mapping[str, Any]) -> int:
         """Write what was set aside and the summary, and remove what was kept; returns the exit code."""
         write_bad(store, state, self._bad)
-        with written_whole(self._summary) as temporary:
-            temporary.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        write_text(self._summary, json.dumps(summary, indent=2) + "\n")
         store.remove()
         return show(summary)

@@ -69,7 +69,11 @@ def _check_digests(digests: array, source: Source, name: str) -> None:
             if _digest(key) != digest:
                 continue
             if key in first:
-                raise UsageError(_order_error(source, name, key, first[key], row))
+                raise UsageError(
+                    f"{source.path}: {name!r} is {key!r:.80} in row {first[key].number}, and again in row "
+                    f"{row.number}, after other rows. The rows of a set must be next to each other. Sort the file "
+                    f"first, for example by\n  python -c {shlex.quote(_sorting_code(source, name))}"
+                )
             first[key] = row
 
 
@@ -84,14 +88,6 @@ def _runs(source: Source, name: str, quiet: bool) -> Iterator[tuple[Row, str]]:
             if key is not None and key != last:
                 yield row, key
                 last = key
-
-
-def _order_error(source: Source, name: str, key: str, first: Row, row: Row) -> str:
-    return (
-        f"{source.path}: {name!r} is {key!r:.80} in row {first.number}, and again in row {row.number}, after other "
-        f"rows. The rows of a set must be next to each other. Sort the file first, for example by\n"
-        f"  python -c {shlex.quote(_sorting_code(source, name))}"
-    )
 
 
 def _sorting_code(source: Source, name: str) -> str:

@@ -2,7 +2,8 @@
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,16 @@ _WITHOUT_EFFECT = {"out", "engine", "address", "workers", "strict", "restart", "
 
 class UsageError(Exception):
     """The command, its settings or the file are invalid."""
+
+
+@contextmanager
+def as_usage(*errors: type[Exception], prefix: str = "") -> Iterator[None]:
+    """Raise a UsageError for a ValueError, or for one of other errors; its message begins with the prefix."""
+    kinds: tuple[type[Exception], ...] = (ValueError, *errors)
+    try:
+        yield
+    except kinds as error:
+        raise UsageError(f"{prefix}{error}") from None
 
 
 @dataclass(frozen=True)
@@ -55,11 +66,9 @@ class Command:
 
     def __post_init__(self) -> None:
         """Check what can be checked without the metric and the file."""
-        try:
-            if self.confidence is not None:
+        if self.confidence is not None:
+            with as_usage(prefix="--"):
                 confidence_level(self.confidence)
-        except ValueError as error:
-            raise UsageError(f"--{error}") from None
         for name in ("batch_size", "set_size", "workers"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -70,9 +79,8 @@ class Command:
         if self.drop_incomplete and self.group_key is None and self.set_size is None:
             raise UsageError("--drop-incomplete requires --group-key or --set-size.")
         if self.one_set and self.columns:
-            raise UsageError(
-                "--column cannot be combined with --one-set: the statistics of parts hold no values of single texts."
-            )
+            why = "the statistics of parts hold no values of single texts"
+            raise UsageError(f"--column cannot be combined with --one-set: {why}.")
         for name in ("address", "workers"):
             if getattr(self, name) is not None and self.engine != "ray":
                 raise UsageError(f"--{name} requires --engine ray.")

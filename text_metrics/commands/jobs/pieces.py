@@ -60,16 +60,14 @@ def read_lines(path: Path, piece: Piece) -> Iterator[bytes]:
     if piece.end is None:
         with files.open_file(path) as file:
             yield from files.split_lines(file, path)
-    else:
-        yield from files.check_lengths(io.BytesIO(_read_range(path, piece.begin, piece.end)), path, piece.first)
-
-
-def _read_range(path: Path, begin: int, end: int) -> bytes:
+        return
     if isinstance(path, Remote):
-        return path.read_range(begin, end)
-    with files.open_file(path) as file:
-        file.seek(begin)
-        return file.read(end - begin)
+        data = path.read_range(piece.begin, piece.end)
+    else:
+        with files.open_file(path) as file:
+            file.seek(piece.begin)
+            data = file.read(piece.end - piece.begin)
+    yield from files.check_lengths(io.BytesIO(data), path, piece.first)
 
 
 def cut_table(ends: Sequence[int], least: int, multiple: int) -> Iterator[tuple[Piece, int]]:

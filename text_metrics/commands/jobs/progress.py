@@ -1,8 +1,10 @@
-"""Progress of a job on stderr: how far the file is, how fast it goes, and which rows cannot be scored."""
+"""Progress of a job on stderr, which rows cannot be scored, and how a command on the rows of a file ends."""
 
+import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from tqdm import tqdm
 
@@ -10,7 +12,9 @@ from text_metrics.commands.jobs.batches import Batch, cause_of
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State
+from text_metrics.commands.shared.command import describe_os_error
 
+EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
 # A job ends if this many rows are bad before the first good one, however they fall into batches.
 _HOPELESS_ROWS = 1000
 
@@ -76,3 +80,29 @@ def _nothing_good(rows: str, held: list[tuple[int, str]], report: Callable[[], N
     if len(causes) > 1:
         report()
     return NothingGoodError(f"{rows} can be scored: {causes[0]}")
+
+
+def show(summary: Mapping[str, Any]) -> int:
+    """Print the summary of a job that is done; returns the exit code."""
+    print(json.dumps(summary, indent=2))
+    # Only text-metrics choose goes on with the rest of a set that lacks a row.
+    is_short = summary.get("n_incomplete", 0) and not summary["command"]["drop_incomplete"]
+    return EXIT_BAD_ROWS if summary["n_bad"] or is_short else 0
+
+
+def end(name: str, run: Callable[[], int]) -> int:
+    """Run the command of this name, and return its exit code; what is wrong goes to stderr."""
+    try:
+        code = run()
+        sys.stdout.flush()
+        return code
+    except BadRowError:
+        print("Stopped at this row. Finished batches are saved.", file=sys.stderr)
+        return EXIT_STRICT
+    except (UsageError, OSError) as error:
+        message = describe_os_error(error) if isinstance(error, OSError) else str(error)
+        print(f"{name}: {message}", file=sys.stderr)
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        print("Interrupted. Run the same command to continue.", file=sys.stderr)
+        return EXIT_INTERRUPTED

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.options import UsageError, as_usage
 from text_metrics.commands.jobs.pieces import WHOLE, Piece, cut_lines, cut_table, read_lines
 from text_metrics.commands.shared.files import (
     check_text,
@@ -183,12 +183,12 @@ class Source:
         else:
             total = self.total or 0
             pieces = cut_table(self._group_ends or [*range(least, total, least), total], least, multiple)
-        with _as_usage():
+        with as_usage():
             yield from (piece for piece, end in pieces if end > start)
 
     def _lines(self, piece: Piece) -> Iterator[bytes]:
         self.done = piece.begin
-        with _as_usage():
+        with as_usage():
             for line in read_lines(self.path, piece):
                 self.done += len(line)
                 yield line
@@ -203,7 +203,7 @@ class Source:
                 yield self._row(line.number, line.value, line.raw)
 
     def _array_rows(self, _: Piece, start: int) -> Iterator[Row]:
-        with _as_usage():
+        with as_usage():
             values = read_json(self.path)
         for i, value in enumerate(values):
             self.done = (self.total or len(values)) * (i + 1) // len(values)
@@ -219,7 +219,12 @@ class Source:
     def _csv_rows(self, piece: Piece, start: int) -> Iterator[Row]:
         # Bounds what an unclosed quote can swallow.
         csv.field_size_limit(_CSV_FIELD)
-        reader = csv.reader(self._csv_lines(piece), delimiter=self.delimiter, strict=True)
+        lines = (
+            # Invalid UTF-8 becomes unpaired surrogates, with which a row is set aside.
+            line.decode("utf-8-sig" if i == 0 else "utf-8", errors="surrogateescape")
+            for i, line in enumerate(self._lines(piece))
+        )
+        reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
             names = next(reader, None)
         except csv.Error as error:
@@ -254,11 +259,6 @@ class Source:
                 yield Row(number, None, problem, _show(",".join(fields)))
             else:
                 yield Row(number, dict(zip(names, fields, strict=True)), "", "")
-
-    def _csv_lines(self, piece: Piece) -> Iterator[str]:
-        for i, line in enumerate(self._lines(piece)):
-            # Invalid UTF-8 becomes unpaired surrogates, with which a row is set aside.
-            yield line.decode("utf-8-sig" if i == 0 else "utf-8", errors="surrogateescape")
 
     def _parquet_rows(self, piece: Piece, start: int) -> Iterator[Row]:
         start = max(start, piece.first)
@@ -337,14 +337,6 @@ def _open_dataset(path: Path, split: str | None) -> Any:
 
 
 @contextmanager
-def _as_usage() -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
-@contextmanager
 def _named(path: Path, problem: str) -> Iterator[None]:
     """Name the file in what pyarrow and `datasets` raise for a damaged one."""
     try:
@@ -356,7 +348,7 @@ def _named(path: Path, problem: str) -> Iterator[None]:
 
 def _start(path: Path) -> bytes:
     """Read the first bytes of a file of text."""
-    with _as_usage(), open_file(path) as file:
+    with as_usage(), open_file(path) as file:
         start = file.peek()
         check_text(start, path)
         return start

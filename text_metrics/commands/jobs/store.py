@@ -106,14 +106,11 @@ class Store:
 
     def states(self) -> Iterator[State]:
         """Read the states after all batches, in order."""
-        return map(self._read, self.parts)
+        return map(self.state, range(len(self.parts)))
 
     def state(self, index: int) -> State:
         """Read the state after one batch."""
-        return self._read(self.parts[index])
-
-    @staticmethod
-    def _read(path: Path) -> State:
+        path = self.parts[index]
         try:
             return State(**json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError):

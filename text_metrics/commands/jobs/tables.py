@@ -7,13 +7,13 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from text_metrics.commands.jobs.batches import Engine, OneProcess
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.row_files import MADE_BY, RowFiles, join_types, written_by_any
 from text_metrics.commands.jobs.store import State, Store
@@ -21,21 +21,14 @@ from text_metrics.commands.shared.files import to_plain, written_whole
 from text_metrics.commands.shared.outputs import Folder
 
 _PART = re.compile(r"part-\d{8}\.parquet")
-# As `Engine.map`: maps over items the function that the second argument returns.
-Map = Callable[[Callable[[], Iterator[Any]], Callable[[], Callable[[Any], Any]]], Iterator[Any]]
 
 
-def map_here(items: Callable[[], Iterator[Any]], open_work: Callable[[], Callable[[Any], Any]]) -> Iterator[Any]:
-    """Map over the items in this process."""
-    return chain.from_iterable(map(open_work(), items()))
-
-
-def write_rows(store: Store, path: Path, map_parts: Map = map_here) -> None:
+def write_rows(store: Store, path: Path, engine: Engine | None = None) -> None:
     """Write all batches in order: to one file, batch by batch, or each to a part of a folder.
 
     Parameters
     ----------
-    map_parts : to processes that see the folder
+    engine : whose processes see the folder; by default this process writes all
     """
     ends = [state.position for state in store.states() if state.n_rows]
     schema = store.rows.schema
@@ -43,7 +36,7 @@ def write_rows(store: Store, path: Path, map_parts: Map = map_here) -> None:
         schema = join_types(state.types for state in store.states() if state.n_rows)
     if isinstance(path, Folder):
         assert schema is not None
-        _write_parts(store, ends, schema, path, map_parts)
+        _write_parts(store, ends, schema, path, engine or OneProcess())
         return
     rows = store.rows
     with written_whole(path) as temporary:
@@ -79,7 +72,7 @@ def _cell(value: Any) -> Any:
     return to_plain(value) if isinstance(value, bytes) else value
 
 
-def _write_parts(store: Store, ends: list[int], schema: pa.Schema, path: Folder, map_parts: Map) -> None:
+def _write_parts(store: Store, ends: list[int], schema: pa.Schema, path: Folder, engine: Engine) -> None:
     """Write each batch to a part of a new folder, which is renamed once it is complete."""
     new, old = (store.folder.resolve() / name for name in ("new", "old"))
     for folder in (new, old):
@@ -88,8 +81,8 @@ def _write_parts(store: Store, ends: list[int], schema: pa.Schema, path: Folder,
     parts = [(end, new / f"part-{i:08d}.parquet") for i, end in enumerate(ends)]
     files = store.rows._replace(folder=store.rows.folder.resolve())
     # Files of a known schema are parts already.
-    map_all = map_parts if files.schema is None else map_here
-    for _ in map_all(partial(iter, parts), partial(_open_parts, files, schema.with_metadata(MADE_BY))):
+    writer = engine if files.schema is None else OneProcess()
+    for _ in writer.map(partial(iter, parts), partial(_open_parts, files, schema.with_metadata(MADE_BY))):
         pass
     for left in new.glob("*.tmp"):
         left.unlink()

@@ -1,20 +1,67 @@
-"""Agreement of metrics with a judge: accuracies, balanced over the verdicts or not, intervals, margins, kappa."""
+"""Agreement of metrics with a judge and with people: accuracies, intervals by the bootstrap, margins, kappa."""
 
 import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.meta_eval.bootstrap import Draws, divide
-from text_metrics.commands.meta_eval.pairs import NONSENSE, Pairs
+from text_metrics.commands.meta_eval.pairs import NONSENSE, Pairs, People
 from text_metrics.commands.shared.statistics import randomization_p
 
 JUDGE = "the judge"
+PERSON = "a person, with the other people"
 # Scores this close to each other differ by rounding alone.
 _TIE = 1e-9
 
 FIRST_RULE = "rule: set 1"
 NONSENSE_RULE = "rule: nonsense wins"
+
+LEVEL = 0.95
+_RESAMPLES = 1000
+_SEED = 0
+
+
+def percentile_interval(resampled: np.ndarray) -> list[float]:
+    """Return the interval that holds `LEVEL` of resampled values, in equal tails."""
+    return np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
+
+
+def divide(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Divide elementwise; NaN where the whole is 0."""
+    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+
+
+class Draws:
+    """Bootstrap resamples of groups of items: items of one group, which share texts, are drawn together.
+
+    numbers : ndarray of shape (n,), the group of each item
+    weights : ndarray of shape (resamples, groups), how often each group is drawn
+    """
+
+    def __init__(self, groups: np.ndarray) -> None:
+        names, self.numbers = np.unique(groups, return_inverse=True)
+        n = len(names)
+        self.weights = np.random.default_rng(_SEED).multinomial(n, np.full(n, 1 / n), _RESAMPLES).astype(float)
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Add values up by group; ndarray of shape (groups,)."""
+        return np.bincount(self.numbers, weights=values, minlength=self.weights.shape[1])
+
+    def with_items(self) -> np.ndarray:
+        """Return the weights of the items themselves, which are all drawn once, and those of each resample."""
+        return np.vstack([np.ones(self.weights.shape[1]), self.weights])
+
+    def means(self, values: np.ndarray) -> np.ndarray:
+        """Mean of values in each resample; NaN where it has no value."""
+        counts = self.weights @ self.sums(np.ones(len(values)))
+        return divide(self.weights @ self.sums(values), counts)
+
+    def interval(self, resampled: np.ndarray) -> list[float] | None:
+        """Percentile interval; None for fewer than two groups, or no value."""
+        known = resampled[np.isfinite(resampled)]
+        if self.weights.shape[1] < 2 or not known.size:
+            return None
+        return percentile_interval(known)
 
 
 class Row(NamedTuple):
@@ -133,7 +180,7 @@ def balanced_accuracy(agreed: np.ndarray, verdicts: np.ndarray, draws: Draws) ->
     -------
     the value, and that of each resample; NaN where only one verdict occurs
     """
-    weights = np.vstack([np.ones(draws.weights.shape[1]), draws.weights])
+    weights = draws.with_items()
     has_verdict = [(verdicts == verdict).astype(float) for verdict in (0, 1)]
     shares = [divide(weights @ draws.sums(agreed * pairs), weights @ draws.sums(pairs)) for pairs in has_verdict]
     means = np.mean(shares, axis=0)
@@ -186,7 +233,7 @@ def kappa_by_group(
 
 def _kappa_resampled(first: np.ndarray, second: np.ndarray, draws: Draws) -> np.ndarray:
     """Kappa of the items themselves, and of each resample; (1 + resamples,)."""
-    weights = np.vstack([np.ones(draws.weights.shape[1]), draws.weights])
+    weights = draws.with_items()
     total = weights @ draws.sums(np.ones(len(first)))
     observed = weights @ draws.sums((first == second).astype(float)) / total
     expected = np.zeros(len(weights))
@@ -194,3 +241,62 @@ def _kappa_resampled(first: np.ndarray, second: np.ndarray, draws: Draws) -> np.
         shares = [weights @ draws.sums((verdicts == verdict).astype(float)) / total for verdicts in (first, second)]
         expected += shares[0] * shares[1]
     return divide(observed - expected, 1 - expected)
+
+
+def people_agreement(people: People, rows: list[Row]) -> list[dict[str, Any]]:
+    """Compare the judge, each metric and each rule with people.
+
+    A person is compared with the majority of the other people, where a tie counts half: the ceiling to expect of a
+    metric.
+
+    Returns
+    -------
+    list of dict : `name`; `majority`, the share of pairs on which it chooses as most people do; `balanced`, the mean of
+    that share over the pairs of each verdict; `person`, the mean agreement with one person; an interval for each
+    """
+    draws = Draws(people.concepts)
+    votes = people.votes.astype(float)
+    n_people = votes.shape[1]
+    majority = np.sign(votes.mean(axis=1) - 0.5) / 2 + 0.5
+    chosen = {JUDGE: people.judge, **{row.name: choices(row, people) for row in rows}}
+    chosen[FIRST_RULE] = np.zeros(len(votes))
+    share_of_others = (
+        (votes.sum(axis=1, keepdims=True) - votes) / (n_people - 1) if n_people > 1 else np.full(votes.shape, 0.5)
+    )
+    of_others = np.sign(share_of_others - 0.5) / 2 + 0.5
+    rows_of_people = [
+        {
+            "name": PERSON,
+            "people": n_people,
+            **_share("majority", 1 - np.abs(votes - of_others).mean(axis=1), draws),
+            **{"balanced": None, "balanced_interval": None},
+            **_share("person", _pairwise(votes), draws),
+        }
+    ]
+    for name, verdicts in chosen.items():
+        agreed = 1 - np.abs(verdicts - majority)
+        balanced, resampled = balanced_accuracy(agreed, majority, draws)
+        rows_of_people.append(
+            {
+                "name": name,
+                **_share("majority", agreed, draws),
+                "balanced": None if np.isnan(balanced) else balanced,
+                "balanced_interval": None if np.isnan(balanced) else draws.interval(resampled),
+                **_share("person", 1 - np.abs(verdicts[:, None] - votes).mean(axis=1), draws),
+            }
+        )
+    return rows_of_people
+
+
+def _share(name: str, values: np.ndarray, draws: Draws) -> dict[str, Any]:
+    return {name: float(values.mean()), f"{name}_interval": draws.interval(draws.means(values))}
+
+
+def _pairwise(votes: np.ndarray) -> np.ndarray:
+    """Mean agreement of two people on each pair; (n,)."""
+    n_people = votes.shape[1]
+    if n_people < 2:
+        return np.full(len(votes), np.nan)
+    ones = votes.sum(axis=1)
+    zeros = n_people - ones
+    return (ones * (ones - 1) + zeros * (zeros - 1)) / (n_people * (n_people - 1))

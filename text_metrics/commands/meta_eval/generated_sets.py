@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.meta_eval.agreement import Row, compare
-from text_metrics.commands.meta_eval.bootstrap import Draws
+from text_metrics.commands.meta_eval.agreement import Draws, Row, compare
 from text_metrics.commands.meta_eval.pairs import Sets
 from text_metrics.commands.shared.files import read_objects, read_texts, read_topic
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.meta_eval import pages, report
-from text_metrics.commands.meta_eval.bootstrap import LEVEL
+from text_metrics.commands.meta_eval.agreement import LEVEL, people_agreement
 from text_metrics.commands.meta_eval.evaluation import (
     distributions,
     evaluate_kinds,
@@ -34,15 +34,14 @@ from text_metrics.commands.meta_eval.evaluation import (
 )
 from text_metrics.commands.meta_eval.generated_sets import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, has_people, read_pairs, read_people
-from text_metrics.commands.meta_eval.people import people_agreement
 from text_metrics.commands.meta_eval.pooling import POOLINGS
 from text_metrics.commands.meta_eval.raters import rate_raters, shortness_rater
 from text_metrics.commands.meta_eval.rows import Scoring, all_rows
 from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_jsonl, write_text
-from text_metrics.commands.shared.metrics import load_metric
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.commands.shared.pages import picture_files
+from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, PRECISIONS
 
 CONCEPTS = 300

@@ -1,13 +1,12 @@
 """The report as Markdown, and as a page with its pictures inside."""
 
-import html as markup
 import os
 from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.meta_eval.report import MARK, NO_CLAIMS, NOTE, TRAINING, WORSE, Claims, sections
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.pages import Table, html_page, html_picture, html_table, markdown_table
+from text_metrics.commands.shared.pages import Table, html_page, html_sections, markdown_table
 
 # The pictures that a report can have.
 PICTURES = ("qualities", "people", "agreement", "kappa", "labels")
@@ -36,7 +35,8 @@ def markdown(report: dict[str, Any], path: Path, folder: Path | None, claims: Cl
             link = os.path.relpath(folder / f"{section.picture}.svg", path.parent)
             lines += ["", f"![{section.title}]({Path(link).as_posix()})"]
         for i, (caption, table) in enumerate(section.tables):
-            block = "\n".join([*markdown_table(table), *_notes(table)])
+            notes = _notes(table)
+            block = "\n".join([*markdown_table(table), *(["", notes] if notes else [])])
             lines += ["", caption] if caption else []
             lines += ["", claims.mark(section.block, block) if section.block and i == 0 else block]
     return "\n".join(lines) + "\n"
@@ -53,25 +53,13 @@ def _pictures(report: dict[str, Any]) -> dict[str, str]:
     return pictures(report)
 
 
-def _notes(table: Table) -> list[str]:
+def _notes(table: Table) -> str:
     """Explain the marks that a table bears."""
     marks = [cell for row in table[1:] for cell in row]
     notes = [NOTE] if any(cell.endswith(f" {MARK}") for cell in marks) else []
-    if any("* [" in cell for cell in marks):
-        notes.append(WORSE)
-    return ["", " ".join(notes)] if notes else []
+    return " ".join([*notes, WORSE] if any("* [" in cell for cell in marks) else notes)
 
 
 def html(report: dict[str, Any], claims: Claims = NO_CLAIMS) -> str:
     """Write the report as a page with its pictures inside."""
-    drawn = _pictures(report)
-    parts = []
-    for section in sections(report, claims):
-        parts.append(f"<h2>{markup.escape(section.title)}</h2><p>{markup.escape(section.text)}</p>")
-        if section.picture in drawn:
-            parts.append(html_picture(section.title, drawn[section.picture]))
-        for caption, table in section.tables:
-            note = "".join(f"<p>{markup.escape(line)}</p>" for line in _notes(table) if line)
-            line = f"<p>{markup.escape(caption)}</p>" if caption else ""
-            parts.append(f"{line}{html_table(table)}{note}")
-    return html_page(TITLE, _preface(claims), "".join(parts))
+    return html_page(TITLE, _preface(claims), html_sections(sections(report, claims), _pictures(report), _notes))

@@ -117,7 +117,7 @@ def read_pairs(paths: list[Path], sets: Sets) -> Pairs | None:
                 continue
             first, second = map(sets.add, members)
             labels = [str(record.get(key) or "") for key in ("set1_label", "set2_label")]
-            part = named_part or _part(labels)
+            part = named_part or ("low" if LOW & set(labels) else "high" if HIGH & set(labels) else "")
             concept = concepts.setdefault(read_topic(record) or len(rows), len(concepts))
             quality = [_rating(record.get(key)) for key in ("Quality_Set1", "Quality_Set2")]
             rows.append((first, second, verdict, _is_clear(record), data, part, concept, labels, quality))
@@ -198,10 +198,3 @@ def _is_clear(record: dict[str, Any]) -> bool:
 def _rating(value: Any) -> float:
     # Python's integers may be larger than any float.
     return float(value) if isinstance(value, (int, float)) and abs(value) <= sys.float_info.max else float("nan")
-
-
-def _part(labels: list[str]) -> str:
-    """Return the quality of the sets of a pair, by their labels."""
-    if LOW & set(labels):
-        return "low"
-    return "high" if HIGH & set(labels) else ""

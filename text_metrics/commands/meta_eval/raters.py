@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.meta_eval.bootstrap import LEVEL
+from text_metrics.commands.meta_eval.agreement import LEVEL
 from text_metrics.commands.meta_eval.generated_sets import Kinds, auc_by_kind
 from text_metrics.commands.meta_eval.pairs import Pairs
 from text_metrics.commands.shared.files import read_objects

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE
+from text_metrics.commands.meta_eval.agreement import FIRST_RULE, JUDGE, PERSON
 from text_metrics.commands.meta_eval.generated_sets import POORER
 from text_metrics.commands.meta_eval.pairs import VAGUE
-from text_metrics.commands.meta_eval.people import PERSON
-from text_metrics.commands.shared.pages import Table
+from text_metrics.commands.shared.pages import Section, Table
 
 LABELS = {
     "original": "original",
@@ -36,28 +35,6 @@ TRAINING = (
 )
 
 
-class Section(NamedTuple):
-    """A part of the report.
-
-    block : the name under which other pages may show the first table; "" for none
-    tables : each with the line above it
-    """
-
-    title: str
-    text: str
-    tables: list[tuple[str, Table]]
-    picture: str = ""
-    block: str = ""
-
-
-def _no_sections(report: dict[str, Any]) -> list[Section]:
-    return []
-
-
-def _unmarked(block: str, text: str) -> str:
-    return text
-
-
 class Claims(NamedTuple):
     """What is known of the data of a report beyond their files; by default nothing.
 
@@ -76,8 +53,8 @@ class Claims(NamedTuple):
     verdicts: str = ""
     raters: str = ""
     kappa: str = ""
-    sections: Callable[[dict[str, Any]], list[Section]] = _no_sections
-    mark: Callable[[str, str], str] = _unmarked
+    sections: Callable[[dict[str, Any]], list[Section]] = lambda report: []
+    mark: Callable[[str, str], str] = lambda block, text: text
 
 
 NO_CLAIMS = Claims()

@@ -14,7 +14,7 @@ from text_metrics import load
 from text_metrics.commands.meta_eval.agreement import Row
 from text_metrics.commands.meta_eval.pooling import PooledTransformer
 from text_metrics.commands.meta_eval.raters import Rater, gruen_rater, read_rater
-from text_metrics.commands.shared.metrics import load_metric
+from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_encoder import Encoded, EncoderSettings, encode
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 
@@ -105,12 +105,17 @@ def form_rows(sets: list[list[str]]) -> Iterator[Row]:
         yield Row(name, scores, sign, result["signature"], "form", original)
 
 
+def _rows_by_order(name: str, result: dict[str, Any], signature: str, group: str) -> Iterator[Row]:
+    """Make a row for each order of Vendi scores."""
+    for order in result["details"][0]["by_order"]:
+        scores = column([detail["by_order"][order] for detail in result["details"]])
+        yield Row(f"{name}-{'∞' if order == 'inf' else order}", scores, 1, signature, group)
+
+
 def ngram_rows(sets: list[list[str]]) -> Iterator[Row]:
     """Score Vendi on n-grams."""
     result = load("vendi_embed").compute(predictions=sets, q=[0.5, 1, "inf"], kernel="ngram", details=True)
-    for order, shown in (("0.5", "0.5"), ("1", "1"), ("inf", "∞")):
-        scores = column([detail["by_order"][order] for detail in result["details"]])
-        yield Row(f"VS-ngram-{shown}", scores, 1, result["signature"], "form")
+    return _rows_by_order("VS-ngram", result, result["signature"], "form")
 
 
 def embedding_rows(sets: list[list[str]], encoded: Encoded) -> Iterator[Row]:
@@ -122,17 +127,13 @@ def embedding_rows(sets: list[list[str]], encoded: Encoded) -> Iterator[Row]:
     yield Row("self-CosSim", similarity, -1, signature, "content")
     yield Row("Chamfer", column(result["scores"]), 1, signature, "content")
     result = load("vendi_embed").compute(**given, q=[0.5, 1, "inf"])
-    for order, shown in (("0.5", "0.5"), ("1", "1"), ("inf", "∞")):
-        scores = column([detail["by_order"][order] for detail in result["details"]])
-        yield Row(f"VS-Embed-{shown}", scores, 1, with_model(result, encoded), "content")
+    yield from _rows_by_order("VS-Embed", result, with_model(result, encoded), "content")
     if encoded.signed["model"] != find_model(DEFAULT_MODEL).identity:
         return  # The threshold of the classes is for cosines of the default model.
     from text_metrics.metrics.vendi_embed.vendi_embed_settings import DEFAULT_SAME
 
     result = load("vendi_embed").compute(**given, kernel="classes", same=DEFAULT_SAME, q=[0, 1])
-    for order in ("0", "1"):
-        scores = column([detail["by_order"][order] for detail in result["details"]])
-        yield Row(f"VS-Classes-{order}", scores, 1, with_model(result, encoded), "content")
+    yield from _rows_by_order("VS-Classes", result, with_model(result, encoded), "content")
 
 
 def _gruen_rows(sets: list[list[str]], encoded: Encoded, scoring: Scoring, raters: list[Rater]) -> Iterator[Row]:

@@ -15,7 +15,7 @@ from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics.probeval.probeval_pipeline import gold_side, model_side
 from text_metrics.metrics.probeval.probeval_sampling import divergences as scores_of
-from text_metrics.metrics.probeval.probeval_scores import kl_divergence, smooth
+from text_metrics.metrics.probeval.probeval_sampling import kl_divergence, smooth
 
 DESCRIPTION = """\
 Estimate how many people's answers a question needs.

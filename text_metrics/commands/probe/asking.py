@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.probe.files import read_questions, read_shots
+from text_metrics.commands.probe.files import messages, read_questions, read_shots
 from text_metrics.commands.probe.local import Sampler, Sampling, check
-from text_metrics.commands.probe.prompts import messages
-from text_metrics.commands.shared.chat import Chat, Journal, Outcome, Request, add_arguments, journal_files
+from text_metrics.commands.shared.chat import Chat, Journal, Request, add_arguments, journal_files
 from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.files import write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs, module_files
@@ -81,7 +80,10 @@ def run(arguments: argparse.Namespace) -> int:
             ]
         with Chat(arguments, arguments.answers) as chat:
             outcome = chat.ask(requests)
-        raw_answers, model = _by_question(outcome, arguments.samples), arguments.model
+        starts = range(0, len(outcome.values), arguments.samples)
+        by_question = (outcome.values[start : start + arguments.samples] for start in starts)
+        raw_answers = [[answer for answer in answers if answer is not None] for answers in by_question]
+        model = arguments.model
     whole = [[_UNPAIRED.sub("\ufffd", answer) for answer in answers] for answers in raw_answers]
     n_replaced = sum(
         answer != encodable
@@ -115,8 +117,3 @@ def run(arguments: argparse.Namespace) -> int:
     if outcome is not None:
         return chat.report(outcome)
     return 0 if complete == len(questions) else 1
-
-
-def _by_question(outcome: Outcome, samples: int) -> list[list[str]]:
-    by_question = [outcome.values[start : start + samples] for start in range(0, len(outcome.values), samples)]
-    return [[answer for answer in answers if answer is not None] for answers in by_question]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.probe.files import clean_counts
-from text_metrics.commands.probe.scoring import Matched, Scorer, draw, halve
+from text_metrics.commands.probe.scoring import Scorer, draw, halve
 from text_metrics.commands.shared.statistics import randomization_p
 from text_metrics.metrics._core.core_results import confidence_interval
 from text_metrics.metrics.probeval.probeval_pipeline import Clusters, Scored
@@ -152,14 +152,18 @@ def against_people(
                 matched = scorer.match(half)
             else:
                 matched, theirs = scorer.matched(name), people[name]
-            round_scores = _Round(scorer, matched, _counts(scorer, name, theirs, once))
+            others = _counts(scorer, name, theirs, once)
             for title in titles:
                 if title in RULES:
-                    pair = round_scores.against_rule(title)
+                    own = masses(title, matched.clusters, float(others.sum()))
+                    scored = [scorer.score_clusters(matched.clusters, own), scorer.score(matched, others)]
                 elif name in files[title]:
-                    pair = round_scores.against(_counts(scorer, name, files[title][name], once), rng)
+                    counts = _counts(scorer, name, files[title][name], once)
+                    size = int(min(counts.sum(), others.sum()))
+                    scored = [scorer.score(matched, draw(sample, size, rng)) for sample in (counts, others)]
                 else:
                     continue
+                pair = np.array([side.score for side in scored])
                 sums[title][name] = sums[title].get(name, 0) + pair / how.rounds
     table_rows = []
     for title in titles:
@@ -178,28 +182,6 @@ def against_people(
 def _counts(scorer: Scorer, name: str, answers: Mapping[str, int], once: bool) -> np.ndarray:
     counts = scorer.counts(name, answers)
     return np.minimum(counts, 1) if once else counts
-
-
-class _Round(NamedTuple):
-    """A question with its clusters, and the counts of people who answer it like a model."""
-
-    scorer: Scorer
-    matched: Matched
-    people: np.ndarray
-
-    def against(self, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Score a sample and people's, drawn down to the same size: ndarray of shape (2,)."""
-        size = int(min(counts.sum(), self.people.sum()))
-        drawn = (draw(sample, size, rng) for sample in (counts, self.people))
-        return np.array([self.scorer.score(self.matched, sample).score for sample in drawn])
-
-    def against_rule(self, rule: str) -> np.ndarray:
-        """Score a trivial rule and people."""
-        clusters = self.matched.clusters
-        answered = masses(rule, clusters, float(self.people.sum()))
-        return np.array(
-            [self.scorer.score_clusters(clusters, answered).score, self.scorer.score(self.matched, self.people).score]
-        )
 
 
 def pairs(scorer: Scorer, files: Answers, how: Comparing) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Files of questions, of people's answers and of models' answers."""
+"""Files of questions, of people's answers and of models' answers; and how a question is put to a model."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -6,11 +6,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from text_metrics.commands.probe.cleaning import clean
+from text_metrics.commands.shared.causal import example_turns
 from text_metrics.commands.shared.files import read_json_or_lines, read_objects
 from text_metrics.metrics._core.core_inputs import check_characters
 from text_metrics.metrics._core.core_numbers import parse_count
 from text_metrics.metrics.probeval.probeval_formats import parse_reference
 from text_metrics.metrics.probeval.probeval_released import parse_target, read_answers
+
+INSTRUCTIONS = (
+    "Answer each question as a person in a survey would: with the first answer that comes to mind, in a few words. "
+    "Give one answer and nothing else."
+)
 
 
 class Asked(NamedTuple):
@@ -156,3 +162,14 @@ def clean_counts(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Counter[s
 
 def _pair(answer: Any) -> tuple[Any, Any]:
     return (answer.get("text"), answer.get("count", 1)) if isinstance(answer, dict) else (answer, 1)
+
+
+def messages(question: Asked, shots: list[Shot]) -> list[dict[str, str]]:
+    """Write the messages for a chat model: the instructions, the examples with their answers, and the question."""
+    return example_turns(INSTRUCTIONS, [(shot.question, shot.answer) for shot in shots], question.text())
+
+
+def completion(question: Asked, shots: list[Shot]) -> str:
+    """Write the text that a model without a chat template completes with its answer."""
+    blocks = [INSTRUCTIONS, *(f"Q: {shot.question}\nA: {shot.answer}" for shot in shots), f"Q: {question.text()}\nA:"]
+    return "\n\n".join(blocks)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tqdm import tqdm
 
-from text_metrics.commands.probe.files import Asked, Shot
-from text_metrics.commands.probe.prompts import completion, messages
+from text_metrics.commands.probe.files import Asked, Shot, completion, messages
 from text_metrics.commands.shared.causal import CausalModel, load_causal
 from text_metrics.commands.shared.chat import Journal
 

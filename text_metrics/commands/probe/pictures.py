@@ -1,13 +1,10 @@
 """The pictures of text-metrics probe, as SVG that is the same for the same numbers."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from text_metrics.commands.shared.pages import to_svg
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _STYLE: Any = {"svg.hashsalt": "probe", "svg.fonttype": "none", "font.size": 9}
 
@@ -85,7 +82,9 @@ def draw_sensitivity(result: dict[str, Any]) -> str:
         axes = figure.subplots(2, len(changes), sharex="col", sharey="row", squeeze=False)
         for column, change in enumerate(changes):
             for i, name in enumerate(result["scores"]):
-                _curve(axes[0 if name == "probeval" else 1][column], change, name, matplotlib.colormaps["tab20"](i))
+                panel, color = axes[0 if name == "probeval" else 1][column], matplotlib.colormaps["tab20"](i)
+                panel.plot(change["levels"], change["curves"][name], marker=".", linewidth=1, label=name, color=color)
+                panel.grid(alpha=0.3)
             if len(change["levels"]) <= _FEW:
                 axes[1][column].set_xticks(change["levels"])
             axes[0][column].set_title(change["title"], fontsize=9)
@@ -96,8 +95,3 @@ def draw_sensitivity(result: dict[str, Any]) -> str:
         handles, labels = axes[1][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=7, frameon=False)
         return to_svg(figure)
-
-
-def _curve(panel: "Axes", change: dict[str, Any], name: str, color: Any) -> None:
-    panel.plot(change["levels"], change["curves"][name], marker=".", linewidth=1, label=name, color=color)
-    panel.grid(alpha=0.3)

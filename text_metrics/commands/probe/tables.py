@@ -1,77 +1,54 @@
 """The report of `text-metrics probe report` as Markdown and as a page."""
 
 import html as markup
-from typing import Any, NamedTuple
+from typing import Any
 
-from text_metrics.commands.shared.pages import Table, html_page, html_picture, html_table, markdown_table
+from text_metrics.commands.shared.pages import Section, Table, html_page, html_picture, html_sections, markdown_table
 
 TITLE = "Models beside people"
 _STAR = 0.05
-
-
-class Section(NamedTuple):
-    """A part of the report: a title, a text and a table."""
-
-    title: str
-    text: str
-    table: Table
 
 
 def sections(report: dict[str, Any]) -> list[Section]:
     """Lay the report out."""
     level = f"{100 * report['confidence']:g} %"
     answers = f"{report['n_questions']} questions, {report['n_gold']} answers of people"
+    source = (
+        "a second sample of people serves as the model"
+        if report["second_sample"] and not report["second_sample"]["same"]
+        else "people's answers are split at random: one half are the gold answers, the other half serves as the model"
+    )
     parts = [
-        Section(
+        (
             "All answers",
             f"KL(people ‖ model) in nats, mean over questions, with {level} confidence intervals over questions "
             f"({answers}). Coverage is the share of people's answers whose cluster the model hits; wrong is the share "
             "of the model's answers that match no cluster; entropy is that of the smoothed distribution, people's in "
             f"parentheses. The divergence depends on the number of answers.{_about_second(report)}",
             _rows(report),
-        )
-    ]
-    source = (
-        "a second sample of people serves as the model"
-        if report["second_sample"] and not report["second_sample"]["same"]
-        else "people's answers are split at random: one half are the gold answers, the other half serves as the model"
-    )
-    parts.append(
-        Section(
+        ),
+        (
             "Against people",
             f"In {report['rounds']} rounds, {source}. Of the model and these people, the larger sample is drawn down "
             "to the size of the smaller, question by question. p: paired randomization test over questions.",
             _against(report["against_people"]),
-        )
-    )
-    parts.append(
-        Section(
+        ),
+        (
             "Against people, each answer once",
             "The same, with each different answer of a sample counted once. "
             + (_distinct(report) or "No file holds only different answers."),
             _against(report["against_people_once"]),
-        )
-    )
-    slots = sorted({slot for row in report["against_people"] for slot in row["by_slot"]})
-    if slots:
-        parts.append(
-            Section(
-                "By slot",
-                "KL of the model / of people, as under “Against people”.",
-                _slots(report["against_people"], slots, _counts_of(report)),
-            )
-        )
-    if report["pairs"]:
-        parts.append(
-            Section(
-                "Model against model",
-                "Mean difference of KL, row minus column, the larger sample drawn down to the smaller; * where the "
-                f"paired randomization test has p < {_STAR}, adjusted by Benjamini-Hochberg. "
-                "Negative: the row is closer to people.",
-                _pairs(report["pairs"]),
-            )
-        )
-    return parts
+        ),
+        ("By slot", "KL of the model / of people, as under “Against people”.", _slots(report)),
+        (
+            "Model against model",
+            "Mean difference of KL, row minus column, the larger sample drawn down to the smaller; * where the paired "
+            f"randomization test has p < {_STAR}, adjusted by Benjamini-Hochberg. Negative: the row is closer to "
+            "people.",
+            _pairs(report["pairs"]),
+        ),
+    ]
+    return [Section(title, text, [("", table)]) for title, text, table in parts if table]
 
 
 def _about_second(report: dict[str, Any]) -> str:
@@ -135,20 +112,21 @@ def _against(rows: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _counts_of(report: dict[str, Any]) -> dict[str, int]:
-    widest = max(report["rows"], key=lambda row: row["n_questions"])
-    return {slot: summary["n"] for slot, summary in widest["by_slot"].items()}
-
-
-def _slots(rows: list[dict[str, Any]], slots: list[str], counts: dict[str, int]) -> Table:
-    table = [["answers of", *(f"{slot} ({counts.get(slot, 0)})" for slot in slots)]]
-    for row in rows:
+def _slots(report: dict[str, Any]) -> Table:
+    slots = sorted({slot for row in report["against_people"] for slot in row["by_slot"]})
+    if not slots:
+        return []
+    counts = max(report["rows"], key=lambda row: row["n_questions"])["by_slot"]
+    table = [["answers of", *(f"{slot} ({counts[slot]['n'] if slot in counts else 0})" for slot in slots)]]
+    for row in report["against_people"]:
         cells = [row["by_slot"].get(slot) for slot in slots]
         table.append([row["name"], *("–" if cell is None else f"{cell[0]:.2f} / {cell[1]:.2f}" for cell in cells)])
     return table
 
 
 def _pairs(pairs: list[dict[str, Any]]) -> Table:
+    if not pairs:
+        return []
     names = list(dict.fromkeys(name for pair in pairs for name in (pair["a"], pair["b"])))
     cells = {}
     for pair in pairs:
@@ -162,14 +140,11 @@ def markdown(report: dict[str, Any]) -> str:
     """Write the report as Markdown."""
     lines: list[str] = []
     for section in sections(report):
-        lines += [f"### {section.title}", "", section.text, "", *markdown_table(section.table), ""]
+        lines += [f"### {section.title}", "", section.text, "", *markdown_table(section.tables[0][1]), ""]
     return "\n".join([*lines, f"`{report['signature']}`"]) + "\n"
 
 
 def html(report: dict[str, Any], picture: str) -> str:
     """Write the report as a page with its picture inside."""
-    parts = [html_picture(TITLE, picture)]
-    for section in sections(report):
-        parts.append(f"<h2>{markup.escape(section.title)}</h2><p>{markup.escape(section.text)}</p>")
-        parts.append(html_table(section.table))
-    return html_page(TITLE, [f"<code>{markup.escape(report['signature'])}</code>"], "".join(parts))
+    signature = f"<code>{markup.escape(report['signature'])}</code>"
+    return html_page(TITLE, [signature], html_picture(TITLE, picture) + html_sections(sections(report)))

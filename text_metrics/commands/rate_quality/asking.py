@@ -1,17 +1,21 @@
-"""Ratings of texts by an instruct model that answers a question about each."""
+"""Ratings of texts by an instruct model that answers a question about each, on this machine or as a chat service."""
 
 import copy
 import hashlib
 import json
+import math
 import os
+import re
 from typing import NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.causal import CausalModel, load_causal
+from text_metrics.commands.shared.causal import CausalModel, example_turns, load_causal
 from text_metrics.metrics._core.core_encoder import progress_bar
 from text_metrics.metrics._core.core_tokens import token_batches
 
+# The most probable tokens to request. Some services allow no more.
+TOP = 5
 # What a chat template is rendered with in place of the text.
 _TEXT = "\ue000"
 
@@ -29,13 +33,8 @@ class Question(NamedTuple):
 
     def messages(self, text: str) -> list[dict[str, str]]:
         """Write the messages for a chat model: the examples with their answers, then the text."""
-        turns = []
-        for example, answer in self.examples:
-            turns += [{"role": "user", "content": f"Text:\n{example}"}, {"role": "assistant", "content": answer}]
-        turns.append({"role": "user", "content": f"Text:\n{text}"})
-        # Some chat templates know no system message.
-        turns[0]["content"] = f"{self.wording}\n\n{turns[0]['content']}"
-        return turns
+        examples = ((f"Text:\n{example}", answer) for example, answer in self.examples)
+        return example_turns(self.wording, examples, f"Text:\n{text}")
 
     def completion(self, text: str) -> str:
         """Write the text that a model without a chat template completes with its answer."""
@@ -125,3 +124,35 @@ class AskedModel:
             ).logits[torch.arange(len(ids)), column]
         shares = torch.softmax(logits[:, self._answers].double(), dim=1).cpu().numpy()
         return shares @ self._values
+
+
+class Rated(NamedTuple):
+    """The rating of a text, in [0, 1], and whether it is the expected value of the answer by its probabilities."""
+
+    quality: float
+    by_probability: bool
+
+
+def read_answer(question: Question, answer: str, top: dict[str, float] | None) -> Rated:
+    """Rate a text by the expected value of the answer to a question.
+
+    Parameters
+    ----------
+    top : log-probabilities of the most probable first tokens; without one of the possible answers among them, the
+        rating is the value of the answer itself
+
+    Raises
+    ------
+    ValueError
+        If the answer does not begin with one of the possible answers either.
+    """
+    shares = {token: math.exp(value) for token, value in (top or {}).items() if token in question.values}
+    total = sum(shares.values())
+    if total > 0:
+        return Rated(sum(share * question.values[token] for token, share in shares.items()) / total, True)
+    values = {name.casefold(): value for name, value in question.values.items()}
+    # Whatever marks up the answer, and what explains it, does not matter.
+    first = re.search(r"\w+", answer)
+    if first is None or first[0].casefold() not in values:
+        raise ValueError(f"it must begin with {' or '.join(question.values)}")
+    return Rated(values[first[0].casefold()], False)

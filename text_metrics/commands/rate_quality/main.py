@@ -28,10 +28,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.rate_quality.asking import SENSE, AskedModel
-from text_metrics.commands.rate_quality.likelihood import LanguageModel
-from text_metrics.commands.rate_quality.rating import Reference, per_token
-from text_metrics.commands.rate_quality.service import TOP, Rated, read_answer
+from text_metrics.commands.rate_quality.asking import SENSE, TOP, AskedModel, Rated, read_answer
+from text_metrics.commands.rate_quality.likelihood import LanguageModel, Reference, per_token
 from text_metrics.commands.shared.causal import DTYPES, load_causal
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_files
 from text_metrics.commands.shared.command import command, make_parser

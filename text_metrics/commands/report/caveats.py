@@ -8,7 +8,7 @@ from text_metrics.commands.report.command import GRUEN, ReportCommand
 from text_metrics.commands.report.embedding import Reach
 from text_metrics.commands.report.people import LENGTHS_APART, standardized, word_counts
 from text_metrics.commands.report.scores import Quality
-from text_metrics.commands.report.systems import Inputs, Prompts, Reading, System
+from text_metrics.commands.report.systems import Inputs, System
 from text_metrics.metrics.gruen.gruen_text import is_mostly_other_script
 
 # Fewer prompts than this give intervals that may be too narrow (docs/intervals.md).
@@ -26,15 +26,15 @@ def find_caveats(
     quality : of the texts, if it was measured
     reaches : what the encoder does not read of each system
     """
-    prompts, texts = inputs.prompts, inputs.prompts.texts()
+    prompts, texts = inputs.prompts, inputs.prompts.by_system()
     caveats = Caveats(report["systems"])
-    _add_reading(caveats, inputs.reading, prompts)
+    _add_reading(caveats, inputs)
     _add_lengths(caveats, texts)
     _add_reach(caveats, reaches, command.settings.get("long_texts") != "cut")
     _add_quality(caveats, quality, texts, command)
     _add_power(caveats, len(prompts.ids), report)
     _add_permutations(caveats, report["likeness"], command.confidence)
-    _add_people(caveats, inputs.people and inputs.people.systems[0], report["people"], len(prompts.ids))
+    _add_people(caveats, inputs.people, report["people"], len(prompts.ids))
     return caveats.entries
 
 
@@ -65,19 +65,20 @@ class Caveats:
             self.add(kind, f"{listed} {what}: {effect}.", [name for name, *_ in some])
 
 
-def _add_reading(caveats: Caveats, reading: Reading, prompts: Prompts) -> None:
+def _add_reading(caveats: Caveats, inputs: Inputs) -> None:
     """Add what was set aside, what is missing, and what was rarefied."""
-    bad = [(system.name, system.n_bad) for system in reading.systems if system.n_bad]
-    unknown = sum(row.system is None for row in reading.bad)
+    prompts = inputs.prompts
+    bad = [(system.name, system.n_bad) for system in inputs.systems if system.n_bad]
+    unknown = sum(row.system is None for row in inputs.bad)
     if bad or unknown:
-        listed = [f"{count:,} {_plural(count, 'row')} of {name}" for name, count in bad]
-        listed += [f"{unknown:,} {_plural(unknown, 'row')} of no known system"] if unknown else []
+        listed = [f"{_count(count, 'row')} of {name}" for name, count in bad]
+        listed += [f"{_count(unknown, 'row')} of no known system"] if unknown else []
         caveats.add(
             "bad_rows",
             f"{', '.join(listed)} could not be used, or belong to a set with such a row; bad.jsonl has the reasons.",
             [name for name, _ in bad],
         )
-    missing = [(system, len(ids)) for system, ids in zip(reading.systems, prompts.missing, strict=True) if ids]
+    missing = [(system, len(ids)) for system, ids in zip(inputs.systems, prompts.missing, strict=True) if ids]
     if missing:
         listed = [f"{system.name} lacks {count:,}" for system, count in missing]
         caveats.add(
@@ -97,9 +98,9 @@ def _add_reading(caveats: Caveats, reading: Reading, prompts: Prompts) -> None:
         )
 
 
-def _add_lengths(caveats: Caveats, texts: Sequence[Sequence[list[str]]]) -> None:
+def _add_lengths(caveats: Caveats, texts: Sequence[list[str]]) -> None:
     """Add systems whose lengths differ enough to explain other differences, and empty texts."""
-    lengths = [word_counts(sets) for sets in texts]
+    lengths = [word_counts([members]) for members in texts]
     apart = []
     for i, first in enumerate(lengths):
         for j in range(i + 1, len(lengths)):
@@ -109,7 +110,7 @@ def _add_lengths(caveats: Caveats, texts: Sequence[Sequence[list[str]]]) -> None
     if apart:
         size, i, j = max(apart, key=lambda entry: entry[0])
         far = f", {size:.1f} standard deviations apart" if math.isfinite(size) else ""
-        pairs = f"{len(apart)} {_plural(len(apart), 'pair')} of systems {'differs' if len(apart) == 1 else 'differ'}"
+        pairs = f"{_count(len(apart), 'pair')} of systems {'differs' if len(apart) == 1 else 'differ'}"
         caveats.add(
             "lengths",
             f"{pairs} in length by {LENGTHS_APART:g} standard deviations or more, most of all {caveats.names[i]} "
@@ -117,8 +118,7 @@ def _add_lengths(caveats: Caveats, texts: Sequence[Sequence[list[str]]]) -> None
             "Distinct-2 and compression ratio depend on length, and similarity may.",
             [caveats.names[index] for index in sorted({index for _, *pair in apart for index in pair})],
         )
-    every = [[text for members in sets for text in members] for sets in texts]
-    counts = [(sum(not text.strip() for text in members), len(members)) for members in every]
+    counts = [(sum(not text.strip() for text in members), len(members)) for members in texts]
     caveats.add_counts("empty", counts, "are empty", "they count as texts that mean the same")
 
 
@@ -136,16 +136,13 @@ def _add_reach(caveats: Caveats, reaches: Sequence[Reach], in_windows: bool) -> 
     )
 
 
-def _add_quality(
-    caveats: Caveats, quality: Quality | None, texts: Sequence[Sequence[list[str]]], command: ReportCommand
-) -> None:
+def _add_quality(caveats: Caveats, quality: Quality | None, texts: Sequence[list[str]], command: ReportCommand) -> None:
     """Add what the quality cannot tell."""
     if quality is None:
         caveats.add("quality", "Quality was not measured: diversity may come from bad texts.")
         return
     if command.quality == GRUEN:
-        every = [[text for members in sets for text in members] for sets in texts]
-        counts = [(sum(map(is_mostly_other_script, members)), len(members)) for members in every]
+        counts = [(sum(map(is_mostly_other_script, members)), len(members)) for members in texts]
         effect = "gruen is trained on English, and its ratings of them mean little"
         caveats.add_counts("quality", counts, "are mostly in another script than Latin", effect)
         return
@@ -167,7 +164,7 @@ def _add_power(caveats: Caveats, n: int, report: dict[str, Any]) -> None:
         shown = report["power"][0]
         (title,) = (metric["title"] for metric in report["metrics"] if metric["name"] == shown["metric"])
         size = f" A test finds a difference in mean {title} from {shown['difference']:.3g} on, at 80 % power."
-    caveats.add("few", f"With {n} {_plural(n, 'prompt')}, intervals may be too narrow or missing.{size}")
+    caveats.add("few", f"With {_count(n, 'prompt')}, intervals may be too narrow or missing.{size}")
 
 
 def _add_people(caveats: Caveats, people: System | None, section: dict[str, Any] | None, n_prompts: int) -> None:
@@ -175,7 +172,7 @@ def _add_people(caveats: Caveats, people: System | None, section: dict[str, Any]
     if people is None:
         return
     if people.n_bad:
-        rows = f"{people.n_bad:,} {_plural(people.n_bad, 'row')}"
+        rows = _count(people.n_bad, "row")
         caveats.add("bad_rows", f"{rows} of people could not be used; bad.jsonl has the reasons.", [])
     if section is None:
         caveats.add("people", "People and systems have no prompt in common: they are not compared.")
@@ -217,5 +214,5 @@ def _add_permutations(caveats: Caveats, section: dict[str, Any] | None, level: f
         )
 
 
-def _plural(count: int, noun: str) -> str:
-    return noun if count == 1 else f"{noun}s"
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -1,13 +1,13 @@
 """The command line of text-metrics report as one typed object, parsed and checked once."""
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.options import UsageError, as_usage
 from text_metrics.commands.shared.columns import add_columns, parse_columns
+from text_metrics.commands.shared.command import make_parser
 from text_metrics.commands.shared.settings import ENCODER, add_confidence, add_settings, check_names, parse_settings
 from text_metrics.metrics._core.core_results import confidence_level
 
@@ -109,7 +109,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     UsageError
         As `ReportCommand` does, or if a setting is not NAME=VALUE.
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(description)
     parser.add_argument(
         "files",
         nargs="+",
@@ -132,11 +132,9 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = vars(parser.parse_args(words))
-    try:
+    with as_usage():
         settings = parse_settings(options.pop("setting"))
         columns = parse_columns(options.pop("column"))
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     for argument in columns.keys() - {"quality"}:
         raise UsageError(f"--column {argument}: the report takes a column for quality only.")
     if columns and options["quality"] is not None:

@@ -19,7 +19,7 @@ from text_metrics.commands.report.drawing import (
     tick_labels,
     width_of,
 )
-from text_metrics.commands.report.formats import count, decimals, direction, integer, interval, number
+from text_metrics.commands.report.formats import count, decimals, direction, estimate, integer, number
 from text_metrics.commands.report.sentences import Report, in_section
 
 PEOPLE = "half of the people"
@@ -117,7 +117,7 @@ def intervals(
     said = []
     for i, row in enumerate(rows):
         y = _TOP + _ROW * (i + 0.5)
-        words = f"{row.label}: {number(row.value, digits)} {interval(row.ends, digits)}".strip()
+        words = f"{row.label}: {estimate(row.value, row.ends, digits)}"
         said.append(words)
         parts.append(name(left - 10, y + 4, row.label, left - 10))
         if row.ends is not None:
@@ -148,12 +148,14 @@ def _plane(report: Report) -> list[Picture]:
         every = [(horizontal(x), vertical(y)) for x, y in scores if x is not None and y is not None]
         points = [(x, y) for x, y in every if left <= x <= _WIDER - 8 and 10 <= y <= plot]
         outside += len(every) - len(points)
-        parts.append(dots(points, stroke=color(i), stroke_width=3, stroke_opacity=_faint(len(points) * len(systems))))
+        # The more dots, the fainter.
+        opacity = round(min(max(12 / max(len(points) * len(systems), 1) ** 0.6, 0.12), 0.6), 2)
+        parts.append(dots(points, stroke=color(i), stroke_width=3, stroke_opacity=opacity))
     digits = [decimals((value["mean"], value["interval"]) for value in metric["values"]) for metric in (across, up)]
     said = []
     for i in systems:
         words = ", ".join(
-            f"{metric['title']} {number(value['mean'], n)} {interval(value['interval'], n)}".strip()
+            f"{metric['title']} {estimate(value['mean'], value['interval'], n)}"
             for metric, value, n in zip((across, up), pairs[i], digits, strict=True)
         )
         said.append(f"{report['systems'][i]}: {words}")
@@ -192,11 +194,6 @@ def _cross(system: int, pair: Sequence[dict[str, Any]], scales: Sequence[Scale],
             low, high = (vertical(end) for end in up["interval"])
             parts.append(line(x, low, x, high, stroke, stroke_width=width))
     return "".join([*parts, mark(system, x, y, words, radius=4)])
-
-
-def _faint(n: int) -> float:
-    """Return the opacity of so many dots."""
-    return round(min(max(12 / max(n, 1) ** 0.6, 0.12), 0.6), 2)
 
 
 def _vertical_axis(vertical: Scale, left: float, right: float, metric: dict[str, Any]) -> str:
@@ -255,20 +252,17 @@ def _matrix(names: Sequence[str], cells: Sequence[Sequence[dict]], title: str, l
         parts += [mark(i, left - 12, y + side / 2), mark(i, left + side * (i + 0.5), top + 13)]
         for j, cell in enumerate(row):
             x, mean = left + side * j, cell["mean"]
-            words = f"{names[i]} and {names[j]}: {number(mean, 2)} {interval(cell['interval'], 2)}".strip()
+            words = f"{names[i]} and {names[j]}: {estimate(mean, cell['interval'], 2)}"
             share = 0.0 if mean is None else min(max(mean / largest, 0), 1) if largest > 0 else 0.0
             box = f'x="{x:.1f}" y="{y:.1f}" width="{side - 1:.1f}" height="{side - 1:.1f}" rx="2"'
             heat = f'<rect {box} fill="var(--heat)" fill-opacity="{0.7 * share:.2f}"/>'
-            label = text(x + side / 2, y + side / 2 + 4, _short(mean), "middle", font_size=12 if side > 34 else 9.5)
+            # As in `.62`.
+            short = number(mean, 2).replace("0.", ".", 1)
+            label = text(x + side / 2, y + side / 2 + 4, short, "middle", font_size=12 if side > 34 else 9.5)
             parts.append(f"<g><title>{escape(words)}</title>{heat}{label}</g>")
             if j >= i:
                 said.append(words)
     return svg(left + side * n, top + 30 + side * n, f"{title}: mean cosine. {'; '.join(said)}.", parts)
-
-
-def _short(value: float | None) -> str:
-    """Format a number of a matrix, as in `.62`."""
-    return number(value, 2).replace("0.", ".", 1)
 
 
 def _partition(partition: dict[str, Any]) -> Picture:
@@ -289,7 +283,7 @@ def _partition(partition: dict[str, Any]) -> Picture:
     parts.append(line(x, 48, x, 94, "var(--ink)", stroke_dasharray="3 3"))
     anchor = "start" if x < width / 2 else "end"
     parts.append(text(x + (4 if anchor == "start" else -4), 46, f"by chance {number(expected, digits)}", anchor))
-    words = f"between {number(value, digits)} {interval(ends, digits)}".strip()
+    words = f"between {estimate(value, ends, digits)}"
     at = f'cx="{horizontal(value):.1f}" cy="{y}" r="6" fill="var(--accent)" stroke="var(--page)"'
     parts.append(f"<circle {at}><title>{words}</title></circle>")
     caption = (

@@ -40,6 +40,11 @@ def interval(ends: Sequence[float] | None, digits: int) -> str:
     return "" if ends is None else f"[{number(ends[0], digits)},{_SPACE}{number(ends[1], digits)}]"
 
 
+def estimate(value: float | None, ends: Sequence[float] | None, digits: int) -> str:
+    """Format a number with its interval, if it has one."""
+    return f"{number(value, digits)} {interval(ends, digits)}".strip()
+
+
 def p_value(value: float | None) -> str:
     """Format a p-value with three decimals, as in `0.012` or `< 0.001`."""
     if value is None:
@@ -73,11 +78,11 @@ def integer(value: int) -> str:
     return f"{value:,}".replace(",", "\u202f") if abs(value) >= 1_000 else str(value)
 
 
-def listed(names: Iterable[str], noun: str = "system") -> str:
-    """Join names, as in `a, b and c`; of more than four, three and the number of the rest."""
+def listed(names: Iterable[str]) -> str:
+    """Join the names of systems, as in `a, b and c`; of more than four, three and the number of the rest."""
     names = list(names)
     if len(names) > _LISTED:
-        names = [*names[: _LISTED - 1], count(len(names) - _LISTED + 1, f"other {noun}")]
+        names = [*names[: _LISTED - 1], count(len(names) - _LISTED + 1, "other system")]
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 

@@ -1,12 +1,10 @@
-"""Tables of a report as LaTeX."""
+"""Tables of a report as LaTeX, with the rules of booktabs."""
 
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from text_metrics.commands.report.tables import Cell, Table
+from text_metrics.commands.report.tables import Cell, Table
 
 # In the body of a document, where the file is an input, LaTeX has forgotten \@nodocument.
 _START = r"""% Compile this file alone, or \input it in a document with \usepackage{booktabs,graphicx}.
@@ -82,7 +80,7 @@ _ACCENTS = {
 }
 
 
-def latex(tables: Sequence["Table"]) -> str:
+def latex(tables: Sequence[Table]) -> str:
     """Return tables as LaTeX in ASCII, for pdflatex: to compile as it stands, or for `input` in a document."""
     return "\n".join([_START, *(_table(table) for table in tables), "\\reportend", ""])
 
@@ -105,7 +103,7 @@ def _character(char: str) -> str:
     return rf"\textless{{}}U+{ord(char):04X}\textgreater{{}}"
 
 
-def _table(table: "Table") -> str:
+def _table(table: Table) -> str:
     heads = [f"{escape(head.text)}{_arrow(head.direction)}" for head in table.heads]
     units = [f"{head.text}: {head.unit}" for head in table.heads if head.unit]
     caption = " ".join([table.caption, *([f"{'; '.join(units)}."] if units else []), table.legend])
@@ -127,7 +125,7 @@ def _table(table: "Table") -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", r"\end{table}", ""])
 
 
-def _bold(cell: "Cell") -> str:
+def _bold(cell: Cell) -> str:
     words = escape(cell.text)
     return rf"\textbf{{{words}}}" if cell.marked else words
 

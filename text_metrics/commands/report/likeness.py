@@ -1,6 +1,8 @@
-"""How alike systems are: mean cosines of their texts, and how many different systems there are in effect."""
+"""How alike systems are: mean cosines, and how many different systems there are, of texts drawn by content alone."""
 
+import hashlib
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -9,10 +11,48 @@ import numpy as np
 from tqdm import tqdm
 
 from text_metrics.commands.report.embedding import Embedded, Encoder
-from text_metrics.commands.report.sampling import equal_numbers
-from text_metrics.commands.shared.metrics import load_metric
+from text_metrics.commands.shared.settings import load_metric
 from text_metrics.commands.shared.statistics import holm
 from text_metrics.metrics._core.core_results import Estimate, jackknife_estimate, mean_estimate
+
+# Texts of each side on a prompt whose diversity is partitioned: the time grows with the third power.
+MOST_TEXTS = 25
+_SEED = 0
+
+
+def shuffled(texts: Sequence[str], prompt: str) -> list[str]:
+    """Return texts in a random order that depends only on their content, their prompt and how often each is there.
+
+    Different sets are drawn from independently, also where they share texts.
+    """
+    whole = hashlib.blake2b("\0".join([str(_SEED), prompt, *sorted(texts)]).encode(), digest_size=16).digest()
+    keys = [
+        (hashlib.blake2b(f"{number}\0{text}".encode(), digest_size=16, key=whole).digest(), text)
+        for text, count in Counter(texts).items()
+        for number in range(count)
+    ]
+    return [text for _, text in sorted(keys)]
+
+
+def equal_numbers(ids: Sequence[str], sets: Sequence[Sequence[list[str]]]) -> list[list[list[str]]]:
+    """Draw for each prompt as many texts of each side as the smallest side has, at most `MOST_TEXTS`.
+
+    A set that has no more is returned as it is.
+
+    Parameters
+    ----------
+    ids : list of p prompts
+    sets : for each side, such as a system, the texts of each prompt
+    """
+    counts = [min(MOST_TEXTS, *map(len, sides)) for sides in zip(*sets, strict=True)]
+    return [
+        [
+            texts if len(texts) == count else shuffled(texts, prompt)[:count]
+            for texts, prompt, count in zip(side, ids, counts, strict=True)
+        ]
+        for side in sets
+    ]
+
 
 _COSINES = (-1.0, 1.0)
 # Permutations of the test of all systems; and bounds of those of pairs, where they have most of the cost.

@@ -29,11 +29,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from text_metrics.commands.jobs.exits import EXIT_BAD_ROWS, end
-from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.options import UsageError, as_usage
+from text_metrics.commands.jobs.progress import EXIT_BAD_ROWS, end
 from text_metrics.commands.report.command import ReportCommand, parse_command
-from text_metrics.commands.report.systems import BadRow, bad_lines, read_inputs
-from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.report.systems import bad_lines, read_inputs
+from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import paths_of
 
@@ -45,19 +45,24 @@ def run(command: ReportCommand) -> int:
     """Make the report; returns the exit code."""
     _check_outputs(command)
     inputs = read_inputs(command)
-    _show_problems(inputs.bad, inputs.reading.notes)
+    for row in inputs.bad:
+        print(f"{row.file}, row {row.number}: {row.error}", file=sys.stderr)
+    for note in inputs.notes:
+        print(note, file=sys.stderr)
     # Imports torch.
     from text_metrics.commands.report.building import build
     from text_metrics.commands.report.page import write_pages
 
-    try:
+    with as_usage(TypeError):
         report = build(command, inputs)
-    except (TypeError, ValueError) as error:
-        raise UsageError(str(error)) from None
     text = json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False)
     write_text(command.out / "report.json", text + "\n")
     write_pages(report, command.out, command.texts)
-    _write_bad(command, inputs.bad)
+    if inputs.bad:
+        write_jsonl(command.out / "bad.jsonl", bad_lines(inputs.bad, command.texts))
+    else:
+        # That of an earlier run.
+        (command.out / "bad.jsonl").unlink(missing_ok=True)
     if command.cache_dir is None:
         shutil.rmtree(command.embeddings, ignore_errors=True)
     print(command.out / "index.html")
@@ -71,28 +76,10 @@ def _check_outputs(command: ReportCommand) -> None:
     writes: list[Path | None] = [command.out / name for name in FILES]
     writes += [command.out / "figures", command.cache_dir]
     folders = [command.embeddings] if command.cache_dir is None else []
-    try:
+    with as_usage():
         check_outputs(reads, [command.out, *writes], folders)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
     if command.out.exists() and not command.out.is_dir():
         raise UsageError(f"--out must be a folder. Got {command.out}, which is a file.")
-
-
-def _show_problems(bad: Sequence[BadRow], notes: Sequence[str]) -> None:
-    for row in bad:
-        print(f"{row.file}, row {row.number}: {row.error}", file=sys.stderr)
-    for note in notes:
-        print(note, file=sys.stderr)
-
-
-def _write_bad(command: ReportCommand, bad: Sequence[BadRow]) -> None:
-    """Write the rows that were set aside; without any, remove the file of an earlier run."""
-    path = command.out / "bad.jsonl"
-    if bad:
-        write_text(path, bad_lines(bad, command.texts))
-    else:
-        path.unlink(missing_ok=True)
 
 
 def main(words: Sequence[str] | None = None) -> int:

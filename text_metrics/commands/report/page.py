@@ -4,27 +4,14 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from text_metrics.commands.report import tables
 from text_metrics.commands.report.drawing import escape, mark, standalone
 from text_metrics.commands.report.figures import Picture, pictures
 from text_metrics.commands.report.formats import count, integer, level, listed, number
+from text_metrics.commands.report.latex import latex
 from text_metrics.commands.report.sentences import Report, in_section
 from text_metrics.commands.report.style import STYLE
-from text_metrics.commands.report.tables import (
-    Cell,
-    Table,
-    differ_table,
-    least_table,
-    matrix_of_tests,
-    missing_table,
-    pairs_table,
-    partition_table,
-    people_table,
-    power_table,
-    scores_table,
-    sources_table,
-    write_latex,
-    write_markdown,
-)
+from text_metrics.commands.report.tables import Cell, Table
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.pages import html_page
 
@@ -60,8 +47,9 @@ def write_pages(report: Report, folder: Path, texts: bool) -> None:
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for picture in drawn:
         write_text(folder / "figures" / f"{picture.name}.svg", standalone(picture.svg))
-    write_text(folder / "table.md", write_markdown(report))
-    write_text(folder / "table.tex", write_latex(report))
+    printed = tables.main_tables(report)
+    write_text(folder / "table.md", tables.markdown(printed))
+    write_text(folder / "table.tex", latex(printed))
     write_text(folder / "index.html", page(report, drawn, texts))
 
 
@@ -70,8 +58,8 @@ def page(report: Report, drawn: Sequence[Picture], texts: bool) -> str:
     bodies = {
         "diversity": _scores(report, "diversity"),
         "quality": _scores(report, "quality"),
-        "likeness": _tables([partition_table(report), pairs_table(report)]),
-        "people": _tables([people_table(report)]),
+        "likeness": _tables(tables.partition_table(report), tables.pairs_table(report)),
+        "people": _tables(tables.people_table(report)),
         "collapse": _collapse(report, texts),
         "caveats": _caveats(report),
     }
@@ -119,8 +107,8 @@ def _figure(picture: Picture) -> str:
     return f'<figure class="{picture.name}"><div class="wide"{focus}>{picture.svg}</div>{caption}</figure>'
 
 
-def _tables(tables: Iterable[Table | None]) -> str:
-    return "".join(_table(table) for table in tables if table is not None)
+def _tables(*shown: Table | None) -> str:
+    return "".join(_table(table) for table in shown if table is not None)
 
 
 def _table(table: Table) -> str:
@@ -131,8 +119,9 @@ def _table(table: Table) -> str:
         for head, left in zip(table.heads, words, strict=True)
     )
     rows = "".join(
-        f'<tr><th scope="row">{_row_name(row[0])}{_below(row[0].below)}</th>{"".join(map(_cell, row[1:]))}</tr>'
-        for row in table.rows
+        f'<tr><th scope="row">{_text(head.text) if head.words else _named(head.text, head.system)}'
+        f"{_below(head.below)}</th>{''.join(map(_cell, cells))}</tr>"
+        for head, *cells in table.rows
     )
     label = f"caption-{escape(table.name)}"
     tall = " tall" if len(table.rows) > _TALL else ""
@@ -142,10 +131,6 @@ def _table(table: Table) -> str:
         f'<div class="wide{tall}" tabindex="0" role="region" {named}><table {named}>'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
-
-
-def _row_name(cell: Cell) -> str:
-    return _text(cell.text) if cell.words else _named(cell.text, cell.system)
 
 
 def _cell(cell: Cell) -> str:
@@ -160,10 +145,10 @@ def _below(words: str) -> str:
 
 
 def _scores(report: Report, section: str) -> str:
-    parts = [_tables([scores_table(report, section)])]
+    parts = [_tables(tables.scores_table(report, section))]
     folded = []
     for metric in in_section(report, section):
-        table = matrix_of_tests(report, metric)
+        table = tables.matrix_of_tests(report, metric)
         if table is not None:
             shown = sum(cell.marked for row in table.rows for cell in row) // 2
             of = f"<small>a difference is shown for {shown} of {count(len(metric['tests']), 'pair')}</small>"
@@ -174,11 +159,11 @@ def _scores(report: Report, section: str) -> str:
 
 
 def _collapse(report: Report, texts: bool) -> str:
-    tables = _tables([least_table(report), differ_table(report)])
+    collapsed = _tables(tables.least_table(report), tables.differ_table(report))
     if not texts:
-        return tables
+        return collapsed
     names, collapse = report["systems"], report["collapse"]
-    parts = [tables, "<h3>Texts of the least diverse prompts</h3>"]
+    parts = [collapsed, "<h3>Texts of the least diverse prompts</h3>"]
     for i, prompts in enumerate(collapse["least"]):
         articles = "".join(
             f"<article><h4>{_text(prompt['prompt'])}</h4>{_texts(prompt['texts'], prompt['closest'])}</article>"
@@ -224,7 +209,7 @@ def _start(text: str, n: int) -> str:
 def _caveats(report: Report) -> str:
     items = "".join(f"<li>{escape(caveat['sentence'])}</li>" for caveat in report["caveats"])
     parts = [f'<ul class="caveats">{items}</ul>' if items else ""]
-    parts.append(_tables([power_table(report), sources_table(report), missing_table(report)]))
+    parts.append(_tables(tables.power_table(report), tables.sources_table(report), tables.missing_table(report)))
     signed = [(metric["title"], metric["signature"]) for metric in report["metrics"]]
     if report["likeness"] is not None:
         signed.append(("Between systems", report["likeness"]["partition"]["signature"]))

@@ -8,8 +8,7 @@ import numpy as np
 from tqdm import tqdm
 
 from text_metrics.commands.report.embedding import Embedded, Encoder
-from text_metrics.commands.report.likeness import PERMUTATIONS, partition
-from text_metrics.commands.report.sampling import MOST_TEXTS, shuffled
+from text_metrics.commands.report.likeness import MOST_TEXTS, PERMUTATIONS, partition, shuffled
 from text_metrics.commands.report.scores import count_words
 from text_metrics.metrics._core.core_results import jackknife_estimate, mean_estimate
 

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from text_metrics.commands.report.command import GRUEN, ReportCommand
 from text_metrics.commands.report.embedding import Encoder
 from text_metrics.commands.report.systems import Prompts
-from text_metrics.commands.shared.metrics import load_metric
+from text_metrics.commands.shared.settings import load_metric
 from text_metrics.commands.shared.statistics import holm, mean_test, smallest_difference
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import UNBOUNDED, mean_estimate, signature
@@ -135,10 +135,13 @@ class Scorer:
         ratings, signed = _rate(texts, self._encoder)
         return Quality(metric, np.array([ratings[text] for text in texts]), signed)
 
-    def diversity(self, quality: Quality | None) -> list[dict[str, Any]]:
-        """Score diversity; with quality in [0, 1], also their product, which is the last."""
+    def metrics(self, quality: Quality | None) -> list[dict[str, Any]]:
+        """Score diversity and quality, in order of display; of quality in [0, 1], also its product with diversity."""
         weighted = quality is not None and bool(((quality.values >= 0) & (quality.values <= 1)).all())
-        by_set = {} if quality is None or not weighted else {"quality": self._split(quality.values)}
+        by_set = {}
+        if quality is not None and weighted:
+            parts = np.split(quality.values, np.cumsum(self._sizes)[:-1])
+            by_set = {"quality": [part.tolist() for part in parts]}
         vendi = self._compute("vendi_embed", **self._encoder.settings, **by_set)
         classes = self._compute("vendi_embed", **self._encoder.classes, **self._encoder.settings)
         chamfer = self._compute("chamfer_diversity", **self._encoder.settings)
@@ -154,6 +157,8 @@ class Scorer:
             self.describe(COMPRESSION, columns["compression_ratio"], bleu["signature"]),
             self.describe(LENGTH, mean_by_set(lengths, self._sizes), signature("length", unit="words")),
         ]
+        if quality is not None:
+            rows.append(self.describe(quality.metric, mean_by_set(quality.values, self._sizes), quality.signature))
         if weighted:
             rows.append(self.describe(QUALITY_VENDI, vendi["quality_scores"], vendi["signature"]))
         return rows
@@ -184,15 +189,8 @@ class Scorer:
             "best": None if metric.better is None else _best(order.tolist(), tests, level),
         }
 
-    def describe_quality(self, quality: Quality) -> dict[str, Any]:
-        """Return the entry of `metrics` for quality: the mean over the texts of a set."""
-        return self.describe(quality.metric, mean_by_set(quality.values, self._sizes), quality.signature)
-
     def _compute(self, name: str, **settings: Any) -> dict[str, Any]:
         return load_metric(name).compute(predictions=self._sets, **self._rarefy, **settings)
-
-    def _split(self, values: np.ndarray) -> list[list[float]]:
-        return [part.tolist() for part in np.split(values, np.cumsum(self._sizes)[:-1])]
 
 
 def compare_all(scores: np.ndarray, level: float) -> list[dict[str, Any]]:
@@ -243,30 +241,22 @@ def _rate(texts: Sequence[str], encoder: Encoder) -> tuple[dict[str, float], str
     # Texts of all lengths first, by which the time of the others is known.
     sample = unique[:: max(1, len(unique) // _TIMED)]
     rest = sorted(set(unique) - set(sample), key=lambda text: (len(text), text))
-    parts = [sample[:1], sample[1:], *(rest[i : i + _RATED_AT_ONCE] for i in range(0, len(rest), _RATED_AT_ONCE))]
-    ratings: dict[str, float] = {}
-    signed, began = "", 0.0
-    bar: Any = None
-    for number, part in enumerate(parts):
-        if number == 2 and not encoder.quiet:
-            seconds = (time.monotonic() - began) / max(1, len(sample) - 1) * len(rest)
-            print(
-                f"Rating {len(rest):,} texts by gruen takes about {_duration(seconds)}; --quality none leaves it out.",
-                file=sys.stderr,
-            )
-            bar = tqdm(total=len(rest), desc="Rating", unit="text")
-        # The first text loads the models.
-        began = time.monotonic() if number == 1 else began
-        if part:
-            result = gruen.compute(predictions=part, **settings)
-            ratings |= zip(part, result["scores"], strict=True)
-            signed = result["signature"]
-        if bar is not None:
+    # The first text loads the models.
+    results = [gruen.compute(predictions=sample[:1], **settings)]
+    began = time.monotonic()
+    if sample[1:]:
+        results.append(gruen.compute(predictions=sample[1:], **settings))
+    if rest and not encoder.quiet:
+        seconds = (time.monotonic() - began) / max(1, len(sample) - 1) * len(rest)
+        duration = f"{max(1, round(seconds))} s" if seconds < 100 else f"{round(seconds / 60)} minutes"
+        print(
+            f"Rating {len(rest):,} texts by gruen takes about {duration}; --quality none leaves it out.",
+            file=sys.stderr,
+        )
+    with tqdm(total=len(rest), desc="Rating", unit="text", disable=encoder.quiet or not rest) as bar:
+        for start in range(0, len(rest), _RATED_AT_ONCE):
+            part = rest[start : start + _RATED_AT_ONCE]
+            results.append(gruen.compute(predictions=part, **settings))
             bar.update(len(part))
-    if bar is not None:
-        bar.close()
-    return ratings, signed
-
-
-def _duration(seconds: float) -> str:
-    return f"{max(1, round(seconds))} s" if seconds < 100 else f"{round(seconds / 60)} minutes"
+    scores = [score for result in results for score in result["scores"]]
+    return dict(zip([*sample, *rest], scores, strict=True)), results[-1]["signature"]

@@ -6,6 +6,7 @@ from typing import Any
 from text_metrics.commands.report.formats import (
     count,
     decimals,
+    estimate,
     integer,
     interval,
     level,
@@ -41,16 +42,14 @@ def sentences(report: Report) -> dict[str, str]:
     }
 
 
-def comparison(metric: dict[str, Any], first: int, second: int) -> dict[str, Any] | None:
-    """Return the test of two systems in either order, its difference as first - second; None if there is none."""
-    for test in metric["tests"]:
-        if (test["a"], test["b"]) == (first, second):
-            return test
-        if (test["b"], test["a"]) == (first, second):
-            ends = test["interval"]
-            turned = None if test["difference"] is None else -test["difference"]
-            return {**test, "difference": turned, "interval": ends and [-ends[1], -ends[0]]}
-    return None
+def comparison(metric: dict[str, Any], first: int, second: int) -> dict[str, Any]:
+    """Return the test of two systems in either order, its difference as first - second."""
+    test = next(test for test in metric["tests"] if {test["a"], test["b"]} == {first, second})
+    if test["a"] == first:
+        return test
+    ends = test["interval"]
+    turned = None if test["difference"] is None else -test["difference"]
+    return {**test, "difference": turned, "interval": ends and [-ends[1], -ends[0]]}
 
 
 def in_section(report: Report, section: str) -> list[dict[str, Any]]:
@@ -65,14 +64,14 @@ def _first(report: Report, metric: dict[str, Any], what: str) -> str:
     if not order:
         return f"{metric['title']} is undefined for every system."
     leader = order[0]
-    score = f"{number(values[leader]['mean'], digits)} {interval(values[leader]['interval'], digits)}".strip()
+    score = estimate(values[leader]["mean"], values[leader]["interval"], digits)
     if len(order) == 1:
         alone = "" if len(systems) == 1 else " No other system has a score."
         return f"{systems[leader]} has {what} of {score} ({level(report)} interval).{alone}"
     runner = order[1]
     test = comparison(metric, leader, runner)
     second = f"{systems[runner]}, the next, has {number(values[runner]['mean'], digits)}"
-    if test is None or test["p_holm"] is None:
+    if test["p_holm"] is None:
         return f"{systems[leader]} has {what} of {score} and {second}; the difference cannot be tested."
     adjusted = f"{with_p(test['p_holm'])} after Holm's adjustment"
     if metric["best"] is not None:
@@ -131,10 +130,10 @@ def _likeness(report: Report) -> str:
         return "There is one system, so that nothing can be compared."
     partition = likeness["partition"]
     digits = decimals([(partition["between"], partition["intervals"].get("between"))], least=2)
-    ends = interval(partition["intervals"].get("between"), digits)
+    between = estimate(partition["between"], partition["intervals"].get("between"), digits)
     answer = (
-        f"These {partition['n_groups']} systems count as {number(partition['between'], digits)} {ends}".strip()
-        + f", where their texts, exchanged at random, count as {number(partition['between_expected'], digits)}. "
+        f"These {partition['n_groups']} systems count as {between}, where their texts, exchanged at random, count as "
+        f"{number(partition['between_expected'], digits)}. "
     )
     if partition["p"] is None:
         return f"{answer}It cannot be tested."

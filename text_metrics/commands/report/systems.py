@@ -3,7 +3,6 @@
 Nothing here imports torch, so that what is wrong with a file is said at once.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.keys import read_key
-from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.options import Command, UsageError, as_usage
 from text_metrics.commands.jobs.rows import Row, Source, show_values
 from text_metrics.commands.report.command import MOST_SYSTEMS, NamedFile, ReportCommand
 from text_metrics.commands.shared.files import parse_json
@@ -53,14 +52,6 @@ class System(NamedTuple):
     n_bad: int
 
 
-class Reading(NamedTuple):
-    """All systems that were read, and the rows that were set aside."""
-
-    systems: list[System]
-    bad: list[BadRow]
-    notes: list[str]
-
-
 class Columns(NamedTuple):
     """The columns of a file: of the text, the prompt, the system and the quality; None where there is none."""
 
@@ -81,8 +72,8 @@ class _Part(NamedTuple):
     values: dict[str, Any]
 
 
-def read_systems(command: ReportCommand) -> Reading:
-    """Read all systems.
+def read_systems(command: ReportCommand) -> tuple[list[System], list[BadRow], list[str]]:
+    """Read all systems; returns them, the rows that are set aside, and notes on the order of rows.
 
     Raises
     ------
@@ -95,22 +86,15 @@ def read_systems(command: ReportCommand) -> Reading:
         raise UsageError("--split is for a folder of `datasets`.")
     columns = Columns(command.text_key, command.id_key, command.system_key, command.quality_key)
     parts = [_read_file(file, columns, command.split) for file in command.files]
-    systems = [system for reading, _ in parts for system in reading.systems]
+    systems = [system for of_file, *_ in parts for system in of_file]
     if len(systems) > MOST_SYSTEMS:
         raise UsageError(f"at most {MOST_SYSTEMS} systems can be compared. {command.files[0].path} has {len(systems)}.")
-    notes = _check_order(command, [rows for _, rows in parts]) if command.id_key is None else []
-    return Reading(systems, [bad for reading, _ in parts for bad in reading.bad], notes)
+    notes = _check_order(command, [rows for *_, rows in parts]) if command.id_key is None else []
+    return systems, [row for _, bad, _ in parts for row in bad], notes
 
 
-def read_people(command: ReportCommand) -> Reading:
-    """Read the texts of people, as those of one system."""
-    assert command.people is not None
-    columns = Columns(command.people_key or command.text_key, command.id_key)
-    return _read_file(NamedFile("people", command.people), columns, command.split)[0]
-
-
-def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[Reading, list[Row]]:
-    """Read a file; returns its systems and, where rows are paired by their order, its rows."""
+def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[list[System], list[BadRow], list[Row]]:
+    """Read a file; returns its systems, what is set aside and, where rows are paired by their order, its rows."""
     source = Source(file.path, split if file.path.is_dir() else None)
     source.check_columns(*columns)
     parts: list[_Part] = []
@@ -126,25 +110,32 @@ def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[Re
         prompt = str(sum(n_rows.values()) + 1) if columns.id is None else read_key(row.values, columns.id)
         system = file.name if columns.system is None else read_key(row.values, columns.system)
         n_rows[system or ""] += 1
-        quality, problem = _check_row(row, unit, columns, prompt, system)
-        if problem:
+        try:
+            quality = _check_row(row, unit, columns, prompt, system)
+        except ValueError as error:
             raw = row.raw if row.values is None else show_values(row.values)
-            bad.append(BadRow(file.path, system, row.number, problem, raw))
+            bad.append(BadRow(file.path, system, row.number, str(error), raw))
             if system is not None and prompt is not None:
                 incomplete.setdefault((system, prompt), bad[-1])
-        else:
-            assert system is not None
-            assert prompt is not None
-            assert row.values is not None
-            if columns.id is None and unit.is_single:
-                raise UsageError(
-                    f"{file.path}, row {row.number}: {columns.text!r} is one text: pass --id-key, so that the rows "
-                    "with one value make a set."
-                )
-            parts.append(_Part(system, prompt, unit.texts, quality, row.number, row.values))
+            continue
+        assert system is not None
+        assert prompt is not None
+        assert row.values is not None
+        if columns.id is None and unit.is_single:
+            raise UsageError(
+                f"{file.path}, row {row.number}: {columns.text!r} is one text: pass --id-key, so that the rows with "
+                "one value make a set."
+            )
+        parts.append(_Part(system, prompt, unit.texts, quality, row.number, row.values))
     good = [part for part in parts if (part.system, part.prompt) not in incomplete]
     bad += [
-        _set_aside(file.path, part, cause)
+        BadRow(
+            file.path,
+            part.system,
+            part.number,
+            f"is set aside with its set, because of row {cause.number}: {cause.error}",
+            show_values(part.values),
+        )
         for part in parts
         if (cause := incomplete.get((part.system, part.prompt))) is not None
     ]
@@ -164,7 +155,7 @@ def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[Re
         )
         for name in names
     ]
-    return Reading(systems, bad, []), rows
+    return systems, bad, rows
 
 
 def _units(source: Source, reader: Reader, columns: Columns) -> Iterator[tuple[Row, Unit]]:
@@ -195,39 +186,30 @@ def _parse_cells(values: dict[str, Any], columns: Columns) -> dict[str, Any]:
     return parsed
 
 
-def _check_row(
-    row: Row, unit: Unit, columns: Columns, prompt: str | None, system: str | None
-) -> tuple[list[float] | None, str]:
-    """Read the quality of the texts of a row; returns what is wrong with the row, too, or an empty string."""
+def _check_row(row: Row, unit: Unit, columns: Columns, prompt: str | None, system: str | None) -> list[float] | None:
+    """Read the quality of the texts of a row; raises a ValueError that says what is wrong with the row."""
     if row.error or row.values is None:
-        return None, row.error
+        raise ValueError(row.error)
     for key, value in ((columns.id, prompt), (columns.system, system)):
         # A system has a name.
         if value is None or (value == "" and key == columns.system):
-            return None, f"has no {key!r}"
+            raise ValueError(f"has no {key!r}")
     if columns.quality is None:
-        return None, ""
+        return None
     given = row.values.get(columns.quality)
     if given is None:
-        return None, f"has no {columns.quality!r}"
+        raise ValueError(f"has no {columns.quality!r}")
     numbers = given if isinstance(given, list) else [given]
     if len(numbers) != len(unit.texts):
-        return (
-            None,
-            f"{columns.quality!r} must have a number for each of the {len(unit.texts)} texts. Got {len(numbers)}",
-        )
+        expected = f"must have a number for each of the {len(unit.texts)} texts"
+        raise ValueError(f"{columns.quality!r} {expected}. Got {len(numbers)}")
     try:
         quality = [to_float(number) for number in numbers]
     except TypeError:
-        return None, f"{columns.quality!r} must be a number for each text. Got {describe(given)}"
+        raise ValueError(f"{columns.quality!r} must be a number for each text. Got {describe(given)}") from None
     if not np.isfinite(quality).all():
-        return None, f"{columns.quality!r} must be finite. Got {describe(given)}"
-    return quality, ""
-
-
-def _set_aside(path: Path, part: _Part, cause: BadRow) -> BadRow:
-    problem = f"is set aside with its set, because of row {cause.number}: {cause.error}"
-    return BadRow(path, part.system, part.number, problem, show_values(part.values))
+        raise ValueError(f"{columns.quality!r} must be finite. Got {describe(given)}")
+    return quality
 
 
 def _gather(parts: Iterable[_Part]) -> dict[str, TextSet]:
@@ -256,10 +238,8 @@ def _check_order(command: ReportCommand, rows: Sequence[Sequence[Row]]) -> list[
                 f"{command.files[0].path} has {len(named[0])} rows and {file.path} has {len(part)}: pass --id-key, so "
                 "that they are paired by it."
             )
-        try:
+        with as_usage():
             notes += check_order(named[0], part, command.text_key, ADVICE)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
     return notes
 
 
@@ -281,6 +261,10 @@ class Prompts(NamedTuple):
         """Return the texts of each prompt of each system."""
         return [[members.texts for members in sets] for sets in self.sets]
 
+    def by_system(self) -> list[list[str]]:
+        """Return all texts of each system, in the order of the prompts."""
+        return [[text for members in sets for text in members.texts] for sets in self.sets]
+
     @property
     def sizes(self) -> np.ndarray:
         """The number of texts of each set: (systems, p)."""
@@ -294,21 +278,24 @@ class Prompts(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What a report is made from: the systems, people or None, and the prompts that are compared."""
+    """What a report is made from.
 
-    reading: Reading
-    people: Reading | None
+    people : None where there are none
+    bad : the rows of all files that are set aside
+    notes : on the order of rows
+    prompts : those that are compared
+    """
+
+    systems: list[System]
+    people: System | None
+    bad: list[BadRow]
+    notes: list[str]
     prompts: Prompts
-
-    @property
-    def bad(self) -> list[BadRow]:
-        """The rows of all files that are set aside."""
-        return [*self.reading.bad, *(self.people.bad if self.people else [])]
 
     @property
     def people_texts(self) -> dict[str, list[str]]:
         """The texts of people by prompt."""
-        return {prompt: members.texts for prompt, members in self.people.systems[0].sets.items()} if self.people else {}
+        return {prompt: members.texts for prompt, members in self.people.sets.items()} if self.people else {}
 
 
 def read_inputs(command: ReportCommand) -> Inputs:
@@ -319,8 +306,13 @@ def read_inputs(command: ReportCommand) -> Inputs:
     UsageError
         As `read_systems` and `pair` do.
     """
-    reading = read_systems(command)
-    return Inputs(reading, None if command.people is None else read_people(command), pair(reading.systems))
+    systems, bad, notes = read_systems(command)
+    people = None
+    if command.people is not None:
+        columns = Columns(command.people_key or command.text_key, command.id_key)
+        (people,), set_aside, _ = _read_file(NamedFile("people", command.people), columns, command.split)
+        bad += set_aside
+    return Inputs(systems, people, bad, notes, pair(systems))
 
 
 def pair(systems: Sequence[System]) -> Prompts:
@@ -367,10 +359,9 @@ def describe_source(system: System) -> dict[str, Any]:
     }
 
 
-def bad_lines(bad: Sequence[BadRow], with_texts: bool) -> str:
-    """Format the rows that are set aside as JSON lines."""
-    lines = [
+def bad_lines(bad: Sequence[BadRow], with_texts: bool) -> list[dict[str, Any]]:
+    """List the rows that are set aside, as JSON."""
+    return [
         {"file": str(row.file), "row": row.number, "error": row.error, **({"text": row.text} if with_texts else {})}
         for row in bad
     ]
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

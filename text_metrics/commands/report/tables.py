@@ -1,6 +1,6 @@
-"""The tables of a report: as Markdown, and as LaTeX with the rules of booktabs."""
+"""The tables of a report, and how they are written as Markdown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from text_metrics.commands.report.formats import (
     percent,
     percent_interval,
 )
-from text_metrics.commands.report.latex import latex
 from text_metrics.commands.report.sentences import Report, comparison, in_section
 from text_metrics.commands.shared.pages import markdown_table
 
@@ -72,14 +71,14 @@ def scores_table(report: Report, section: str) -> Table | None:
     metrics = in_section(report, section)
     if not metrics:
         return None
-    digits = [decimals((value["mean"], value["interval"]) for value in metric["values"]) for metric in metrics]
-    rows = []
-    for i in range(len(report["systems"])):
-        row = [_system(report, i)]
-        for metric, n in zip(metrics, digits, strict=True):
-            value = metric["values"][i]
-            row.append(Cell(number(value["mean"], n), interval(value["interval"], n), marked=metric["best"] == i))
-        rows.append(row)
+    columns = [_estimates((value["mean"], value["interval"]) for value in metric["values"]) for metric in metrics]
+    rows = [
+        [
+            _system(report, i),
+            *(cell._replace(marked=metric["best"] == i) for metric, cell in zip(metrics, cells, strict=True)),
+        ]
+        for i, cells in enumerate(zip(*columns, strict=True))
+    ]
     heads = [Head("System"), *(Head(metric["title"], metric["unit"], direction(metric)) for metric in metrics)]
     what = {"diversity": "Diversity", "quality": "Quality"}[section]
     caption = f"{what}: means over {count(report['prompts']['n'], 'prompt')} with {level(report)} intervals."
@@ -90,16 +89,13 @@ def scores_table(report: Report, section: str) -> Table | None:
 def matrix_of_tests(report: Report, metric: dict[str, Any]) -> Table | None:
     """Return the matrix of the paired tests of a metric; None for one system."""
     n, alpha = len(report["systems"]), 1 - report["confidence"]
-    if n == 1 or not metric["tests"]:
+    if n == 1:
         return None
     digits = decimals((test["difference"], test["interval"]) for test in metric["tests"])
     cells = {(i, i): Cell("") for i in range(n)}
     for pair in combinations(range(n), 2):
         for i, j in (pair, pair[::-1]):
             test = comparison(metric, i, j)
-            if test is None:
-                cells[i, j] = Cell("–")
-                continue
             p = test["p_holm"]
             cells[i, j] = Cell(
                 number(test["difference"], digits, signed=True),
@@ -121,15 +117,9 @@ def partition_table(report: Report) -> Table | None:
     intervals = whole["intervals"]
     parts = [(whole[key], intervals.get(key)) for key in ("within", "pooled", "between")]
     digits = decimals(parts, least=2)
-
-    def part(key: str) -> Cell:
-        return Cell(number(whole[key], digits), interval(intervals.get(key), digits))
-
     row = [
         Cell(f"All {whole['n_groups']} systems"),
-        part("within"),
-        part("pooled"),
-        part("between"),
+        *_estimates(parts, least=2),
         Cell(number(whole["between_expected"], digits)),
         Cell(percent(whole["share"], 1), percent_interval(intervals.get("share"), 1)),
         Cell(p_value(whole["p"])),
@@ -179,17 +169,14 @@ def people_table(report: Report) -> Table | None:
     if people is None:
         return None
     measures = ("recall", "precision", "coverage", "density", "mmd2")
-    digits = {key: decimals((row[key]["value"], row[key]["interval"]) for row in people["rows"]) for key in measures}
+    columns = [_estimates((row[key]["value"], row[key]["interval"]) for row in people["rows"]) for key in measures]
     rows = []
-    for row in people["rows"]:
+    for row, *estimates in zip(people["rows"], *columns, strict=True):
         head = Cell(PEOPLE.capitalize(), "against the other half") if row["system"] is None else None
         rows.append(
             [
                 head or _system(report, row["system"]),
-                *(
-                    Cell(number(row[key]["value"], digits[key]), interval(row[key]["interval"], digits[key]))
-                    for key in measures
-                ),
+                *estimates,
                 Cell(p_value(row["mmd2_p"])),
                 Cell(number(row["between"], 3), f"by chance {number(row['between_expected'], 3)}"),
                 Cell(percent(row["share"], 1)),
@@ -300,10 +287,10 @@ def differ_table(report: Report) -> Table | None:
     return Table("differ", caption, heads, rows) if rows else None
 
 
-def write_markdown(report: Report) -> str:
-    """Return the tables of scores, likeness and people as Markdown."""
+def markdown(tables: Iterable[Table]) -> str:
+    """Return tables as Markdown."""
     blocks = []
-    for table in _tables(report):
+    for table in tables:
         head = [f"{_plain(cell.text)} ({cell.below})" if cell.below else _plain(cell.text) for cell in table.heads]
         rows = [[_markdown(cell) for cell in row] for row in table.rows]
         legend = f" {table.legend}" if table.legend else ""
@@ -311,12 +298,8 @@ def write_markdown(report: Report) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def write_latex(report: Report) -> str:
-    """Return the same tables as LaTeX, for `input` in a paper, or to compile as it stands."""
-    return latex(_tables(report))
-
-
-def _tables(report: Report) -> list[Table]:
+def main_tables(report: Report) -> list[Table]:
+    """Return the tables of scores, likeness and people, those that a paper may show."""
     tables = [
         scores_table(report, "diversity"),
         scores_table(report, "quality"),
@@ -337,6 +320,13 @@ def _plain(words: str) -> str:
     """Escape what Markdown would read as markup, and put the words on one line."""
     line = " ".join(words.split())
     return "".join(f"\\{c}" if c in "\\`*_<>#~&" or (c == "[" and "](" in line) else c for c in line)
+
+
+def _estimates(values: Iterable[tuple[float | None, Sequence[float] | None]], least: int = 1) -> list[Cell]:
+    """Return the cells of numbers above their intervals, with the decimals that these deserve."""
+    pairs = list(values)
+    digits = decimals(pairs, least)
+    return [Cell(number(value, digits), interval(ends, digits)) for value, ends in pairs]
 
 
 def _system(report: Report, i: int) -> Cell:

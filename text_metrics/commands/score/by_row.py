@@ -7,17 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from text_metrics.commands.jobs.batches import Batch, Job, open_reader
+from text_metrics.commands.jobs.batches import Batch, Engine, Job, open_reader
 from text_metrics.commands.jobs.grouping import Reader
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State, Store
 from text_metrics.commands.jobs.tables import write_rows
-from text_metrics.commands.score.engine import Engine, OneProcess
 from text_metrics.commands.score.scoring import Scorer, open_metric, score_batch
-from text_metrics.commands.score.summary import summarize
 from text_metrics.commands.shared.command import describe_os_error
-from text_metrics.metrics._core.core_results import TEXTS, ItemResult, MergedResult, result_numbers
+from text_metrics.metrics._core.core_results import TEXTS, Estimate, ItemResult, MergedResult, UnitSums, result_numbers
 
 
 class ScoredRows(NamedTuple):
@@ -51,7 +49,7 @@ def open_rows(job: Job) -> Callable[[Any], Iterator[Batch]]:
 
     def work(item: Any) -> Iterator[Batch]:
         for units, done in read(item):
-            batch = score_batch(scorer, units)._replace(done=done)
+            batch = score_batch(scorer.score, units)._replace(done=done)
             if batch.result is not None:
                 batch = batch._replace(units=[], scores=[], result=scored(batch))
             yield batch
@@ -80,10 +78,9 @@ def open_rows(job: Job) -> Callable[[Any], Iterator[Batch]]:
 
 def _keys(command: Command, scorer: Scorer) -> dict[str, str]:
     """Name the columns of the results."""
-    keys = {"scores": command.score_key or scorer.metric.name}
-    for result in scorer.results:
-        keys[result.name] = f"{command.score_key}_{result.name}" if command.score_key else result.name
-    return keys
+    prefix = f"{command.score_key}_" if command.score_key else ""
+    others = {result.name: f"{prefix}{result.name}" for result in scorer.results}
+    return {"scores": command.score_key or scorer.metric.name, **others}
 
 
 def _with_intervals(scorer: Scorer) -> list[ItemResult]:
@@ -113,12 +110,9 @@ def _scored_rows(batch: Batch, keys: Mapping[str, str], command: Command) -> lis
 
 def _sums(column: Sequence[Any]) -> np.ndarray:
     """Add up the values of each row: ndarray of shape (n, 2), the sum and the number of values that are not None."""
-    rows = ([value for value in _flat(values) if value is not None] for values in column)
+    lists = (values if isinstance(values, list) else [values] for values in column)
+    rows = ([value for value in values if value is not None] for values in lists)
     return np.array([(sum(values), len(values)) for values in rows], dtype=np.float64).reshape(-1, 2)
-
-
-def _flat(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 class ByRow:
@@ -160,7 +154,7 @@ class ByRow:
     def finish(self, job: Job, store: Store, state: State, engine: Engine) -> dict[str, Any]:
         """Write the rows, and return the summary."""
         out = self._command.output(self._scorer.metric.name)
-        write_rows(store, out, (OneProcess() if job.rows is None else engine).map)
+        write_rows(store, out, None if job.rows is None else engine)
         assert self._command.confidence is not None
         return summarize(store, _with_intervals(self._scorer), self._command.confidence, state)
 
@@ -174,7 +168,8 @@ class ByRow:
             field if not reader.grouped or field.name in scalars else field.with_type(pa.list_(field.type))
             for field in source.schema
         ]
-        is_list = reader.grouped or not _is_text(source.schema.field(reader.text_key).type)
+        kind = source.schema.field(reader.text_key).type
+        is_list = reader.grouped or not (pa.types.is_string(kind) or pa.types.is_large_string(kind))
         for result in [ItemResult("scores"), *self._scorer.results]:
             kind = pa.int64() if result.is_count else pa.float64()
             several = result.of_texts or (reader.items == TEXTS and is_list)
@@ -182,5 +177,63 @@ class ByRow:
         return pa.schema(fields)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+def summarize(store: Store, results: Sequence[ItemResult], level: float, state: State) -> dict[str, Any]:
+    """Merge the results of all batches, and find the intervals of the means over items.
+
+    The texts of a row, or of rows that make a set, are not independent of each other: the intervals are over rows, or
+    over the labels of rows.
+
+    Parameters
+    ----------
+    results : those whose means have an interval, that of the scores first
+    level : of the intervals
+    """
+    means = [_Mean() for _ in results]
+    for part in store.states():
+        # A batch in which no row can be scored has no sums.
+        for mean, sums in zip(means if part.sums else [], part.sums, strict=True):
+            mean.add(np.array(sums, dtype=np.float64).reshape(-1, 2), part.labels)
+    estimates = [mean.estimate() for mean in means]
+    return {
+        **MergedResult(state.merged).result(),
+        "n_scores": means[0].n_values,
+        "n_texts": state.n_texts,
+        "n_bad": state.n_bad,
+        "n_incomplete": state.n_incomplete,
+        "n_dropped": state.n_dropped,
+        "confidence": level,
+        **{
+            f"{result.name.removesuffix('scores')}confidence_interval": estimate.interval(level, result.bounds)
+            for result, estimate in zip(results, estimates, strict=True)
+            if result.bounds is not None
+        },
+        "n_units": estimates[0].n,
+        "command": state.command,
+    }
+
+
+class _Mean:
+    """The mean of the values of all rows, whose units are rows or the labels of rows."""
+
+    def __init__(self) -> None:
+        self.n_values = 0
+        self._sums = UnitSums()
+        # The sum and the number of the values of each label.
+        self._of_labels: dict[Any, np.ndarray] = {}
+
+    def add(self, sums: np.ndarray, labels: Sequence[Any]) -> None:
+        """Add the sum and the number of the values of each row, (n, 2); `labels` has one for each row, or is empty."""
+        self.n_values += int(sums[:, 1].sum())
+        if not labels:
+            self._add(sums)
+        for label, of_row in zip(labels, sums, strict=False):
+            self._of_labels[label] = self._of_labels.get(label, 0) + of_row
+
+    def estimate(self) -> Estimate:
+        """Return the mean; add nothing later."""
+        self._add(np.array(list(self._of_labels.values())).reshape(-1, 2))
+        return self._sums.estimate()
+
+    def _add(self, sums: np.ndarray) -> None:
+        has_values = sums[:, 1] > 0
+        self._sums.add(sums[has_values, 0], sums[has_values, 1])

@@ -1,9 +1,9 @@
 """The command line of text-metrics score, parsed and checked once."""
 
+import math
 from collections.abc import Sequence
 
-from text_metrics.commands.jobs.options import Command, UsageError, add_arguments
-from text_metrics.commands.score.limits import parse_limits
+from text_metrics.commands.jobs.options import Command, add_arguments, as_usage
 from text_metrics.commands.shared.columns import add_columns, parse_columns
 from text_metrics.commands.shared.command import make_parser
 from text_metrics.commands.shared.settings import CONFIDENCE, add_confidence, add_settings, parse_settings
@@ -44,9 +44,31 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     options = vars(parser.parse_args(words))
     if options["confidence"] is None and not options["one_set"]:
         options["confidence"] = CONFIDENCE
-    try:
-        options |= {name: parse_limits(options[name], name) for name in ("fail_under", "fail_over")}
+    with as_usage():
+        options |= {name: _parse_limits(options[name], name) for name in ("fail_under", "fail_over")}
         columns, settings = parse_columns(options.pop("column")), parse_settings(options.pop("setting"))
         return Command(settings=settings, columns=columns, **options)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+
+
+def _parse_limits(pairs: Sequence[str], name: str) -> dict[str, float]:
+    """Read the NAME=VALUE pairs of an option.
+
+    Raises
+    ------
+    ValueError
+        If a pair is not of this form, the value is not a number, or a name is given twice.
+    """
+    limits: dict[str, float] = {}
+    option = f"--{name.replace('_', '-')}"
+    for pair in pairs:
+        number, _, text = pair.partition("=")
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if math.isnan(value) or not number:
+            raise ValueError(f"{option} must be NAME=VALUE, with a number. Got {pair!r}.")
+        if number in limits:
+            raise ValueError(f"{option} {number} is given twice: {limits[number]:g} and {value:g}.")
+        limits[number] = value
+    return limits

@@ -60,20 +60,27 @@ invalid, or no cluster answers; 130 interrupted; 1 an internal error.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from typing import Any
 
-from text_metrics.commands.jobs.batches import read_items
-from text_metrics.commands.jobs.exits import EXIT_BAD_ROWS, EXIT_INTERRUPTED, EXIT_STRICT, EXIT_USAGE, end, show
+from text_metrics.commands.jobs.batches import Engine, OneProcess, read_items
 from text_metrics.commands.jobs.job_files import Files
 from text_metrics.commands.jobs.options import Command, UsageError
-from text_metrics.commands.jobs.progress import NothingGoodError, watch
+from text_metrics.commands.jobs.progress import (
+    EXIT_BAD_ROWS,
+    EXIT_INTERRUPTED,
+    EXIT_STRICT,
+    EXIT_USAGE,
+    NothingGoodError,
+    end,
+    show,
+    watch,
+)
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.score.by_row import ByRow
 from text_metrics.commands.score.command import parse_command
-from text_metrics.commands.score.engine import Engine, OneProcess
-from text_metrics.commands.score.limits import EXIT_LIMIT, exit_code
 from text_metrics.commands.score.one_set import OneSet
 from text_metrics.commands.score.ray_engine import OnRay
 from text_metrics.commands.score.scoring import Scorer
@@ -81,6 +88,8 @@ from text_metrics.commands.shared.outputs import Folder
 from text_metrics.metrics._core.core_results import QUESTIONS
 
 __all__ = ["EXIT_BAD_ROWS", "EXIT_INTERRUPTED", "EXIT_LIMIT", "EXIT_STRICT", "EXIT_USAGE", "main", "run"]
+
+EXIT_LIMIT = 5
 
 
 def run(command: Command) -> int:
@@ -99,13 +108,17 @@ def run(command: Command) -> int:
     task = OneSet(command, scorer, source) if command.one_set else ByRow(command, scorer, source)
     summary = files.finished(command.restart)
     if summary is not None:
-        return exit_code(command, summary, show(summary))
+        return _exit_code(command, summary, show(summary))
     if command.engine == "local":
         scorer.check_found()
     store, state = files.open(task.schema, command, source)
-    with _engine(command) as engine:
+    on_ray = command.engine == "ray"
+    place: AbstractContextManager[Engine] = nullcontext(OneProcess())
+    if on_ray:
+        place = OnRay(command.address, command.workers, command.quiet)
+    with place as engine:
         alone = _reads_alone(command, source, engine)
-        if alone and command.engine == "ray":
+        if alone and on_ray:
             print(f"One process reads {command.data} for all workers: {alone}.", file=sys.stderr)
         shared = engine.reads(store.lock_file.resolve())
         rows = store.rows._replace(folder=store.folder.resolve()) if shared else None
@@ -120,7 +133,29 @@ def run(command: Command) -> int:
             store.remove()
             raise
         summary = task.finish(job, store, state, engine)
-    return exit_code(command, summary, files.finish(store, state, summary))
+    return _exit_code(command, summary, files.finish(store, state, summary))
+
+
+def _exit_code(command: Command, summary: Mapping[str, Any], code: int) -> int:
+    """Return the exit code of a job that ended with a code: 5 if a number of its summary is beyond a limit, or null.
+
+    Raises
+    ------
+    UsageError
+        If the summary has no such number.
+    """
+    numbers = {name: value for name, value in summary.items() if value is None or isinstance(value, (int, float))}
+    for option, limits in (("under", command.fail_under), ("over", command.fail_over)):
+        for name, limit in limits.items():
+            if name not in numbers:
+                raise UsageError(
+                    f"--fail-{option} {name}: the summary has no such number. It has {', '.join(numbers)}."
+                )
+            value = numbers[name]
+            if value is None or (value < limit if option == "under" else value > limit):
+                print(f"{name} is {'null' if value is None else value}: --fail-{option} {limit:g}.", file=sys.stderr)
+                code = EXIT_LIMIT
+    return code
 
 
 def _reads_alone(command: Command, source: Source, engine: Engine) -> str:
@@ -130,12 +165,6 @@ def _reads_alone(command: Command, source: Source, engine: Engine) -> str:
     if not source.is_divisible:
         return "only JSON Lines that are not compressed, Parquet and folders of `datasets` can be read in pieces"
     return "" if engine.reads(source.path.resolve()) else "not all machines of the cluster see this file"
-
-
-def _engine(command: Command) -> AbstractContextManager[Engine]:
-    if command.engine == "ray":
-        return OnRay(command.address, command.workers, command.quiet)
-    return nullcontext(OneProcess())
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.jobs.batches import Batch, Job, open_reader
+from text_metrics.commands.jobs.batches import Batch, Engine, Job, open_reader
 from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.options import Command, UsageError, as_usage
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State, Store
-from text_metrics.commands.score.engine import Engine
 from text_metrics.commands.score.out_of_core import PASSES, Place, StoredArrays
 from text_metrics.commands.score.scoring import Scorer, open_metric, score_batch
 from text_metrics.commands.shared.files import written_whole
@@ -21,38 +20,29 @@ from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_s
 from text_metrics.metrics._core.core_statistics import Arrays
 
 
-class _PartScorer:
-    """Makes the arrays of a batch where a Scorer would score it; its texts have no scores of their own."""
-
-    def __init__(self, parts: Any, job: Job) -> None:
-        self._parts, self._job = parts, job
-
-    def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
-        for unit in units:
-            if unit.reference is not None and unit.reference != self._job.reference:
-                raise UsageError(
-                    f"--one-set: {self._job.command.reference_key!r} of row {unit.numbers[0]} is not that of the rows "
-                    f"before: all texts must be answers to one question."
-                )
-        texts = [text for unit in units for text in unit.texts]
-        return [None] * len(units), {"arrays": self._parts.part(texts), "signature": self._parts.signature()}
-
-
 def open_parts(job: Job) -> Callable[[Any], Iterator[Batch]]:
     """Load the metric, once in a process; returns the function that makes the arrays of batches."""
     scorer = open_metric(job.command)
     parts = scorer.metric.parts(scorer.metric, scorer.settings, job.reference)
-    try:
+    with as_usage(TypeError):
         parts.signature()
-    except (TypeError, ValueError) as error:
-        raise UsageError(str(error)) from None
-
     read = open_reader(job)
+
+    def make_arrays(units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
+        for unit in units:
+            if unit.reference is not None and unit.reference != job.reference:
+                raise UsageError(
+                    f"--one-set: {job.command.reference_key!r} of row {unit.numbers[0]} is not that of the rows "
+                    f"before: all texts must be answers to one question."
+                )
+        texts = [text for unit in units for text in unit.texts]
+        # Single texts have no scores.
+        return [None] * len(units), {"arrays": parts.part(texts), "signature": parts.signature()}
 
     def work(item: Any) -> Iterator[Batch]:
         for units, done in read(item):
             # The rows need not be sent back.
-            yield score_batch(_PartScorer(parts, job), units)._replace(units=[], scores=[], done=done)
+            yield score_batch(make_arrays, units)._replace(units=[], scores=[], done=done)
 
     return work
 
@@ -74,11 +64,9 @@ class OneSet:
             raise UsageError(f"--one-set is for {', '.join(PASSES)}. The metric is {self._name}.")
         self._command = command
         scorer.check_names()
-        try:
+        with as_usage(TypeError, prefix="--one-set: "):
             self._parts = scorer.metric.parts(scorer.metric, scorer.settings, _first_reference(command, source))
             self._parts.check()
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"--one-set: {error}") from None
         self._pass = PASSES[self._name](self._parts)
 
     def job(self) -> Job:
@@ -96,7 +84,9 @@ class OneSet:
             merged = state.merged
             if batch.result is not None:
                 pending.append(batch.result["arrays"])
-                merged = _merge_signatures(merged, batch.result["signature"])
+                signature = batch.result["signature"]
+                with as_usage():
+                    merged = {"signature": merge_signatures(merged["signature"], signature) if merged else signature}
             state = replace(state.after(batch, merged), bad=[*bad_before, *batch.bad])
             if self._pass.is_full(pending):
                 pending, written = self._keep(pending, store, state), state
@@ -120,8 +110,8 @@ class OneSet:
                 old.unlink()
         return [arrays] if arrays else []
 
-    def _score(self, store: Store, state: State, engine: Engine) -> dict[str, Any]:
-        """Score the set from what is kept of it."""
+    def finish(self, job: Job, store: Store, state: State, engine: Engine) -> dict[str, Any]:
+        """Score the set from what is kept of it, and return the summary."""
         n = state.n_texts
         if n < self._parts.least:
             raise UsageError(f"{self._command.data} holds one text, and {self._name} is undefined for a set of one.")
@@ -131,13 +121,8 @@ class OneSet:
         signature = re.sub(r"\|set_size:[^|]*", f"|set_size:{n}", state.merged["signature"])
         merged = MergedResult()
         merged.add({"signature": signature, **result}, lambda *_: 1)
-        return merged.result()
-
-    def finish(self, job: Job, store: Store, state: State, engine: Engine) -> dict[str, Any]:
-        """Score the set, and return the summary."""
-        numbers = self._score(store, state, engine)
-        counts = {"n_scores": 1, "n_texts": state.n_texts, "n_bad": state.n_bad}
-        return {**numbers, **counts, "command": state.command}
+        counts = {"n_scores": 1, "n_texts": n, "n_bad": state.n_bad}
+        return {**merged.result(), **counts, "command": state.command}
 
 
 def _first_reference(command: Command, source: Source) -> Any:
@@ -149,13 +134,6 @@ def _first_reference(command: Command, source: Source) -> Any:
     if reference is None:
         raise UsageError(f"{source.path} has no row with {command.reference_key!r}.")
     return reference
-
-
-def _merge_signatures(before: dict[str, Any] | None, signature: str) -> dict[str, Any]:
-    try:
-        return {"signature": merge_signatures(before["signature"], signature) if before else signature}
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 def _stored_arrays(store: Store, n_last: int | None) -> list[StoredArrays]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from text_metrics.commands.score.engine import Engine
+from text_metrics.commands.jobs.batches import Engine
 from text_metrics.commands.shared.files import named_writing, write_text
 from text_metrics.metrics._core.core_models import matrix_device
 from text_metrics.metrics._core.core_statistics import Arrays

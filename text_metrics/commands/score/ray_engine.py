@@ -25,8 +25,8 @@ import numpy as np
 import pyarrow as pa
 
 import text_metrics
+from text_metrics.commands.jobs.batches import OpenWork
 from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.score.engine import OpenWork
 from text_metrics.commands.shared.command import install
 
 _CONNECT_SECONDS = 5
@@ -131,8 +131,8 @@ class OnRay:
         """Yield results, each with the numbers of its item and of the result; raises if one of the machines dies."""
         ray = self._ray
         ray.data.DataContext.get_current().custom_execution_callback_classes = [_machine_check(machines)]
-        source = _stream_class()(items)
-        rows = ray.data.read_datasource(source, override_num_blocks=1, num_cpus=0, label_selector=self._here())
+        source, here = _stream_class()(items), {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
+        rows = ray.data.read_datasource(source, override_num_blocks=1, num_cpus=0, label_selector=here)
         with warnings.catch_warnings():
             # Ray Data has no other way to set restarts and retries.
             warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
@@ -153,9 +153,6 @@ class OnRay:
                 if isinstance(result, UsageError):
                     raise result
                 yield result
-
-    def _here(self) -> dict[str, str]:
-        return {"ray.io/node-id": self._ray.get_runtime_context().get_node_id()}
 
     def _machines(self) -> frozenset[str]:
         """Return the ids of the machines that are not known to be dead."""

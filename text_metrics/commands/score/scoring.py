@@ -1,23 +1,21 @@
 """Batches of units scored by a metric."""
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from text_metrics import METRICS
 from text_metrics.commands.jobs.batches import Batch, fail_unit, make_batch
 from text_metrics.commands.jobs.grouping import Unit
-from text_metrics.commands.jobs.options import Command, UsageError
+from text_metrics.commands.jobs.options import Command, UsageError, as_usage
 from text_metrics.commands.shared.columns import (
     OF_COLUMN,
-    Column,
     columns_of,
     name_columns,
-    results_under,
     to_arguments,
     why_no_setting,
 )
-from text_metrics.commands.shared.metrics import load_metric
+from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, rows_of
 from text_metrics.metrics._core.core_settings import Settings, suggest
 
@@ -46,20 +44,20 @@ class Scorer:
             raise UsageError(
                 f"--metric {name} is not a metric{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}."
             )
-        try:
+        with as_usage():
             self.metric: Any = load_metric(name)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
         if not hasattr(self.metric, "items"):
             raise UsageError(
                 f"--metric {name} has no declared settings, as those of text_metrics have: use text-metrics compare."
             )
         self.settings = settings
         self.items: str = self.metric.items
-        try:
-            self.columns = tuple(self._of_command(column) for column in columns_of(self.metric, columns or {}))
-        except ValueError as error:
-            raise UsageError(str(error)) from None
+        with as_usage():
+            declared = columns_of(self.metric, columns or {})
+        # The units of the interval in the summary are rows, or sets of rows.
+        self.columns = tuple(
+            column._replace(per_text=False) if self._is_of_command(column.argument) else column for column in declared
+        )
         self._computed = [column for column in self.columns if not self._is_of_command(column.argument)]
         self.results: list[ItemResult] = []
         self.bounds: tuple[float, float] = self.metric.bounds
@@ -68,32 +66,20 @@ class Scorer:
         """Whether an argument goes with an option of the command, such as `confidence_by` with --confidence."""
         return self.metric.settings.declared()[argument].needs in _OPTIONS
 
-    def _of_command(self, column: Column) -> Column:
-        # The units of the interval in the summary are rows, or sets of rows.
-        return column._replace(per_text=False) if self._is_of_command(column.argument) else column
-
-    def show_progress(self) -> None:
-        """Show a bar of the texts of each call, by a metric that has one."""
-        if "progress" in self.metric.settings.declared():
-            self.settings = {"progress": True, **self.settings}
-
     def check(self) -> None:
         """Check that the score of the whole follows from those of batches, before a file is read."""
         self.check_names()
-        try:
+        with as_usage(TypeError):
             settings = self._read()
             settings.check_batches()
-        except (TypeError, ValueError) as error:
-            raise UsageError(str(error)) from None
-        self.results = results_under(self.metric, settings.passed())
+        passed = set(settings.passed())
+        self.results = [result for result in self.metric.item_results if passed.issuperset(result.needs)]
         self.bounds = self.metric.bounds_under(settings)
 
     def check_found(self) -> None:
         """Check that a model and a device can be found, before a file is read."""
-        try:
+        with as_usage(TypeError):
             self._read().check_found()
-        except (TypeError, ValueError) as error:
-            raise UsageError(str(error)) from None
 
     def _read(self) -> Settings:
         of_columns = dict.fromkeys((column.argument for column in self._computed), OF_COLUMN)
@@ -145,13 +131,8 @@ class Scorer:
             if not self._computed:
                 raise
             raise ValueError(name_columns(str(error), self._computed)) from error
-        columns = {name: self._by_unit(result[name], units) for name in self.names}
-        return rows_of(columns), result
-
-    @property
-    def names(self) -> list[str]:
-        """The results with an entry for each item."""
-        return ["scores", *(result.name for result in self.results)]
+        names = ["scores", *(other.name for other in self.results)]
+        return rows_of({name: self._by_unit(result[name], units) for name in names}), result
 
     def _by_unit(self, values: list[Any], units: Sequence[Unit]) -> list[Any]:
         if self.items != TEXTS:
@@ -160,39 +141,38 @@ class Scorer:
         return [next(of_texts) if unit.is_single else [next(of_texts) for _ in unit.texts] for unit in units]
 
 
-class Scores(Protocol):
-    """Anything that scores units together."""
+def score_batch(score: Callable[[Sequence[Unit]], tuple[list[Any], dict[str, Any]]], units: list[Unit]) -> Batch:
+    """Score a batch; if that fails, score each unit alone to find those that cannot be scored.
 
-    def score(self, units: Sequence[Unit]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the results of each unit, and the result of all."""
-
-
-def score_batch(scorer: Scores, units: list[Unit]) -> Batch:
-    """Score a batch; if that fails, score each unit alone to find those that cannot be scored."""
+    Parameters
+    ----------
+    score : returns the results of each unit, and the result of all
+    """
     failed: list[tuple[int, str, str]] = []
     good = [unit for unit in units if unit.rows]
     scores: list[Any] = []
     result = None
     if good:
         try:
-            scores, result = scorer.score(good)
+            scores, result = score(good)
         except (TypeError, ValueError):
             scorable = []
             for unit in good:
                 try:
-                    scorer.score([unit])
+                    score([unit])
                     scorable.append(unit)
                 except (TypeError, ValueError) as error:
                     failed += fail_unit(unit, error)
             good = scorable
             if good:
-                scores, result = scorer.score(good)
+                scores, result = score(good)
     return make_batch(units, good, scores, result, failed)
 
 
 def open_metric(command: Command) -> Scorer:
     """Load the metric in the process that scores."""
     scorer = Scorer(command.metric, command.settings, command.columns)
-    if command.engine == "local" and not command.quiet:
-        scorer.show_progress()
+    # A metric may have a bar of the texts of each call.
+    if command.engine == "local" and not command.quiet and "progress" in scorer.metric.settings.declared():
+        scorer.settings = {"progress": True, **scorer.settings}
     return scorer

@@ -10,11 +10,10 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -22,25 +21,7 @@ from tqdm import tqdm
 
 from text_metrics.commands.shared.files import named_writing
 
-if TYPE_CHECKING:
-    import openai
-
 _MILLION = 1_000_000
-
-
-class Endpoint(NamedTuple):
-    """An endpoint, and how requests are sent to it.
-
-    attempts : the maximum number of requests for an answer that can be parsed
-    prices : dollars for a million tokens of prompt and of answer, if known
-    """
-
-    client: "openai.OpenAI"
-    model: str
-    temperature: float
-    workers: int
-    attempts: int
-    prices: tuple[float, float] | None
 
 
 class Request(NamedTuple):
@@ -146,9 +127,7 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
         self._lock.release()
 
@@ -194,11 +173,30 @@ class Chat:
     ----------
     arguments : those of `add_arguments`
     output : the file that the answers are made into
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range, or there is no key of $OPENAI_API_KEY, which a local server may not need.
     """
 
     def __init__(self, arguments: argparse.Namespace, output: Path) -> None:
-        self._endpoint = _open_endpoint(arguments)
+        import openai
+
+        for name in ("workers", "attempts"):
+            if getattr(arguments, name) < 1:
+                raise ValueError(f"--{name} must be at least 1. Got {getattr(arguments, name)}.")
+        base_url = arguments.base_url or os.environ.get("OPENAI_BASE_URL")
+        key = os.environ.get("OPENAI_API_KEY") or ("none" if base_url else None)
+        if key is None:
+            raise ValueError("No API key: set OPENAI_API_KEY, or pass the --base-url of an endpoint that needs none.")
+        self._settings = arguments
+        self._client = openai.OpenAI(
+            api_key=key, base_url=base_url, timeout=arguments.timeout, max_retries=max(arguments.retries, 0)
+        )
         self._journal = Journal(journal_files(output)[0])
+        # Why no request can be sent any more, once that is known.
+        self._broken = ""
 
     def __enter__(self) -> Self:
         return self
@@ -211,7 +209,41 @@ class Chat:
 
         Answers received before the endpoint fails, or before an interruption, stay in the journal.
         """
-        return _ask_all(self._endpoint, requests, self._journal)
+        keys = [self._key(request) for request in requests]
+        by_key = dict(zip(keys, requests, strict=True))
+        before = {key: len(self._journal.answers.get(key, ())) for key in by_key}
+        values: dict[str, Any] = {}
+        failures: list[str] = []
+        self._broken, stopped = "", None
+        pool = ThreadPoolExecutor(self._settings.workers)
+        with tqdm(total=len(by_key), unit="answer", file=sys.stderr) as bar:
+            tokens = self._tokens(by_key)
+            waiting = {pool.submit(self._answer, request, key): key for key, request in by_key.items()}
+            try:
+                for future in as_completed(waiting):
+                    key = waiting[future]
+                    try:
+                        values[key] = future.result()
+                    except ValueError as error:
+                        failures.append(f"{by_key[key].name}: {error}")
+                    tokens += self._tokens([key], before[key])
+                    bar.set_postfix_str(self._cost(tokens), refresh=False)
+                    bar.update()
+            except (_EndpointError, KeyboardInterrupt) as error:
+                self._broken = stopped = str(error) or "Interrupted."
+            except OSError as error:
+                # No answer is requested that cannot be saved.
+                self._broken = str(error)
+                raise
+            finally:
+                # Requests in flight are paid for, so their answers are awaited and kept.
+                pool.shutdown(cancel_futures=True)
+        for future, key in waiting.items():
+            if key not in values and not future.cancelled() and future.exception() is None:
+                values[key] = future.result()
+        new = sum(len(self._journal.answers.get(key, ())) - before[key] for key in by_key)
+        print(f"{self._cost(self._tokens(by_key))} in all; {new} answers are new in this run.", file=sys.stderr)
+        return Outcome([values.get(key) for key in keys], failures, stopped)
 
     def report(self, outcome: Outcome) -> int:
         """Print which answers are missing; returns the exit code."""
@@ -226,144 +258,87 @@ class Chat:
             )
         return 1 if outcome.failures or outcome.stopped else 0
 
+    def _key(self, request: Request) -> str:
+        """Name a request by all that decides its answer."""
+        decisive = [self._settings.model, self._settings.temperature, request.messages, request.sample]
+        decisive += [request.top] if request.top else []
+        return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]
 
-def _open_endpoint(arguments: argparse.Namespace) -> Endpoint:
-    """Create the client; the key is that of $OPENAI_API_KEY, which a local server may not need."""
-    import openai
+    def _answer(self, request: Request, key: str) -> Any:
+        """Get one answer that can be parsed.
 
-    for name in ("workers", "attempts"):
-        if getattr(arguments, name) < 1:
-            raise ValueError(f"--{name} must be at least 1. Got {getattr(arguments, name)}.")
-    base_url = arguments.base_url or os.environ.get("OPENAI_BASE_URL")
-    key = os.environ.get("OPENAI_API_KEY") or ("none" if base_url else None)
-    if key is None:
-        raise ValueError("No API key: set OPENAI_API_KEY, or pass the --base-url of an endpoint that needs none.")
-    client = openai.OpenAI(
-        api_key=key, base_url=base_url, timeout=arguments.timeout, max_retries=max(arguments.retries, 0)
-    )
-    prices = tuple(arguments.prices) if arguments.prices else None
-    return Endpoint(client, arguments.model, arguments.temperature, arguments.workers, arguments.attempts, prices)
-
-
-def _ask_all(endpoint: Endpoint, requests: list[Request], journal: Journal) -> Outcome:
-    keys = [_key(endpoint, request) for request in requests]
-    by_key = dict(zip(keys, requests, strict=True))
-    before = {key: len(journal.answers.get(key, ())) for key in by_key}
-    tokens = sum((_tokens(journal, key) for key in by_key), np.zeros(2, dtype=np.int64))
-    values: dict[str, Any] = {}
-    failures: list[str] = []
-    stopped = None
-    broken: list[str] = []
-    pool = ThreadPoolExecutor(endpoint.workers)
-    with tqdm(total=len(by_key), unit="answer", file=sys.stderr) as bar:
-        waiting = {pool.submit(_ask, endpoint, request, key, journal, broken): key for key, request in by_key.items()}
-        try:
-            for future in as_completed(waiting):
-                key = waiting[future]
+        Raises
+        ------
+        ValueError
+            If there is none after all attempts, or the endpoint rejects this request.
+        _EndpointError
+            If the endpoint cannot be reached.
+        """
+        problem = ""
+        for attempt in range(self._settings.attempts):
+            known = self._journal.answers.get(key, [])
+            if attempt == len(known):
+                if self._broken:
+                    raise _EndpointError(self._broken)
                 try:
-                    values[key] = future.result()
-                except ValueError as error:
-                    failures.append(f"{by_key[key].name}: {error}")
-                tokens += _tokens(journal, key, before[key])
-                bar.set_postfix_str(_cost(tokens, endpoint.prices), refresh=False)
-                bar.update()
-        except (_EndpointError, KeyboardInterrupt) as error:
-            stopped = str(error) or "Interrupted."
-            broken.append(stopped)
-        except OSError as error:
-            # No answer is requested that cannot be saved.
-            broken.append(str(error))
-            raise
-        finally:
-            # Requests in flight are paid for, so their answers are awaited and kept.
-            pool.shutdown(cancel_futures=True)
-    for future, key in waiting.items():
-        if key not in values and not future.cancelled() and future.exception() is None:
-            values[key] = future.result()
-    tokens = sum((_tokens(journal, key) for key in by_key), np.zeros(2, dtype=np.int64))
-    new = sum(len(journal.answers.get(key, ())) - before[key] for key in by_key)
-    print(f"{_cost(tokens, endpoint.prices)} in all; {new} answers are new in this run.", file=sys.stderr)
-    return Outcome([values.get(key) for key in keys], failures, stopped)
-
-
-def _key(endpoint: Endpoint, request: Request) -> str:
-    """Name a request by all that decides its answer."""
-    decisive = [endpoint.model, endpoint.temperature, request.messages, request.sample]
-    decisive += [request.top] if request.top else []
-    return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]
-
-
-def _ask(endpoint: Endpoint, request: Request, key: str, journal: Journal, broken: list[str]) -> Any:
-    """Get one answer that can be parsed.
-
-    `broken` holds why the endpoint cannot be reached, once a worker has found out.
-
-    Raises
-    ------
-    ValueError
-        If there is none after all attempts, or the endpoint rejects this request.
-    _EndpointError
-        If the endpoint cannot be reached.
-    """
-    problem = ""
-    for attempt in range(endpoint.attempts):
-        known = journal.answers.get(key, [])
-        if attempt == len(known):
-            if broken:
-                raise _EndpointError(broken[0])
+                    record = self._call(request, f"{key}-{attempt}")
+                except _EndpointError as error:
+                    self._broken = self._broken or str(error)
+                    raise
+                self._journal.add({"key": key, **record})
+                known = self._journal.answers[key]
+            answer = known[attempt]["answer"]
             try:
-                record = _call(endpoint, request, f"{key}-{attempt}")
-            except _EndpointError as error:
-                broken.append(str(error))
-                raise
-            journal.add({"key": key, **record})
-            known = journal.answers[key]
-        answer = known[attempt]["answer"]
+                if answer is None:
+                    raise ValueError("the answer is empty")
+                return request.parse(answer, known[attempt].get("top")) if request.top else request.parse(answer)
+            except ValueError as error:
+                problem = f"{error}. Got {answer!r:.200}."
+        raise ValueError(f"none of {self._settings.attempts} answers can be parsed: {problem}")
+
+    def _call(self, request: Request, identity: str) -> dict[str, Any]:
+        import openai
+
+        options: dict[str, Any] = {"logprobs": True, "top_logprobs": request.top} if request.top else {}
         try:
-            if answer is None:
-                raise ValueError("the answer is empty")
-            return request.parse(answer, known[attempt].get("top")) if request.top else request.parse(answer)
-        except ValueError as error:
-            problem = f"{error}. Got {answer!r:.200}."
-    raise ValueError(f"none of {endpoint.attempts} answers can be parsed: {problem}")
+            # An endpoint that knows this header does not charge twice for one identity.
+            completion = self._client.chat.completions.create(
+                model=self._settings.model,
+                messages=request.messages,  # type: ignore[arg-type]
+                temperature=self._settings.temperature,
+                extra_headers={"Idempotency-Key": identity},
+                **options,
+            )
+        except (openai.BadRequestError, openai.UnprocessableEntityError, openai.ConflictError) as error:
+            if request.top and not isinstance(error, openai.ConflictError):
+                # Some endpoints reject requests for log-probabilities. Another body needs another identity.
+                return self._call(request._replace(top=0), f"{identity}-plain")
+            # A retry would fail in the same way; other requests may succeed.
+            raise ValueError(f"the endpoint rejected the request: {error}") from error
+        except (openai.APIResponseValidationError, json.JSONDecodeError):
+            # The endpoint answered, and may have charged, but not in the protocol.
+            return {"answer": None, "tokens": [0, 0]}
+        except openai.APIError as error:
+            cause = f" ({error.__cause__})" if error.__cause__ else ""
+            raise _EndpointError(f"{self._client.base_url} does not answer: {error}{cause}") from error
+        choices = getattr(completion, "choices", None)
+        usage = getattr(completion, "usage", None)
+        message = getattr(choices[0], "message", None) if choices else None
+        top = _read_top(choices[0]) if request.top and choices else None
+        return {
+            "answer": getattr(message, "content", None),
+            "tokens": [getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0],
+            **({"top": top} if top else {}),
+        }
 
+    def _tokens(self, keys: Iterable[str], start: int = 0) -> np.ndarray:
+        """Count the tokens of the answers to requests, from some attempt on: those of prompts, and of answers."""
+        counts = [record["tokens"] for key in keys for record in self._journal.answers.get(key, ())[start:]]
+        return np.array(counts, dtype=np.int64).reshape(-1, 2).sum(axis=0)
 
-def _call(endpoint: Endpoint, request: Request, identity: str) -> dict[str, Any]:
-    import openai
-
-    options: dict[str, Any] = {"logprobs": True, "top_logprobs": request.top} if request.top else {}
-    try:
-        # An endpoint that knows this header does not charge twice for one identity.
-        completion = endpoint.client.chat.completions.create(
-            model=endpoint.model,
-            messages=request.messages,  # type: ignore[arg-type]
-            temperature=endpoint.temperature,
-            extra_headers={"Idempotency-Key": identity},
-            **options,
-        )
-    except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-        if request.top:
-            # Some endpoints reject requests for log-probabilities. Another body needs another identity.
-            return _call(endpoint, request._replace(top=0), f"{identity}-plain")
-        raise ValueError(f"the endpoint rejected the request: {error}") from error
-    except openai.ConflictError as error:
-        # A retry would fail in the same way; other requests may succeed.
-        raise ValueError(f"the endpoint rejected the request: {error}") from error
-    except (openai.APIResponseValidationError, json.JSONDecodeError):
-        # The endpoint answered, and may have charged, but not in the protocol.
-        return {"answer": None, "tokens": [0, 0]}
-    except openai.APIError as error:
-        cause = f" ({error.__cause__})" if error.__cause__ else ""
-        raise _EndpointError(f"{endpoint.client.base_url} does not answer: {error}{cause}") from error
-    choices = getattr(completion, "choices", None)
-    usage = getattr(completion, "usage", None)
-    message = getattr(choices[0], "message", None) if choices else None
-    top = _read_top(choices[0]) if request.top and choices else None
-    return {
-        "answer": getattr(message, "content", None),
-        "tokens": [getattr(usage, "prompt_tokens", 0) or 0, getattr(usage, "completion_tokens", 0) or 0],
-        **({"top": top} if top else {}),
-    }
+    def _cost(self, tokens: np.ndarray) -> str:
+        shown, prices = f"{tokens[0]} + {tokens[1]} tokens", self._settings.prices
+        return f"{shown}, ${float(tokens @ np.array(prices)) / _MILLION:.4f}" if prices else shown
 
 
 def _read_top(choice: Any) -> dict[str, float] | None:
@@ -375,14 +350,3 @@ def _read_top(choice: Any) -> dict[str, float] | None:
     except (AttributeError, TypeError, ValueError):
         # The client does not check what an endpoint returns.
         return None
-
-
-def _tokens(journal: Journal, key: str, start: int = 0) -> np.ndarray:
-    """Count the tokens of the answers to one request, from some attempt on: those of the prompt, and of the answer."""
-    counts = [record["tokens"] for record in journal.answers.get(key, ())[start:]]
-    return np.array(counts, dtype=np.int64).reshape(-1, 2).sum(axis=0)
-
-
-def _cost(tokens: np.ndarray, prices: tuple[float, float] | None) -> str:
-    shown = f"{tokens[0]} + {tokens[1]} tokens"
-    return f"{shown}, ${float(tokens @ np.array(prices)) / _MILLION:.4f}" if prices else shown

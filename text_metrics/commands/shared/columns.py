@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from text_metrics.commands.shared.pairing import Row
 from text_metrics.metrics._core.core_numbers import describe
-from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED, ItemResult
+from text_metrics.metrics._core.core_results import TEXTS, UNBOUNDED
 from text_metrics.metrics._core.core_settings import ANSWER, CALL, PAIR, TEXT, Settings
 
 
@@ -212,9 +212,3 @@ def name_columns(message: str, columns: Sequence[Column]) -> str:
     """Add to a message of a metric which columns the arguments are that it names."""
     named = [column for column in columns if re.search(rf"\b{column.argument}\b", message)]
     return " ".join([message, *(f"{column.argument} is column {column.name!r}." for column in named)])
-
-
-def results_under(metric: Any, settings: Iterable[str]) -> list[ItemResult]:
-    """Return the results with an entry for each item, besides `scores`, that come with the settings passed."""
-    passed = set(settings)
-    return [result for result in metric.item_results if passed.issuperset(result.needs)]

@@ -44,16 +44,6 @@ def decompressed_name(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
 
 
-def _open_raw(path: Path) -> Any:
-    """Open a file to read bytes without a buffer, decompressed."""
-    codec = COMPRESSIONS.get(path.suffix.lower())
-    if codec is None:
-        return path.open("rb", buffering=0)
-    import pyarrow as pa
-
-    return pa.CompressedInputStream(path.open("rb"), codec)
-
-
 @contextmanager
 def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
     """Open a file to read bytes; those of a .gz or .zst file are decompressed.
@@ -63,8 +53,15 @@ def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
     ValueError
         If it cannot be read; it names the file.
     """
+    codec = COMPRESSIONS.get(path.suffix.lower())
     try:
-        with io.BufferedReader(_open_raw(path), _AT_ONCE) as file:
+        if codec is None:
+            raw: Any = path.open("rb", buffering=0)
+        else:
+            import pyarrow as pa
+
+            raw = pa.CompressedInputStream(path.open("rb"), codec)
+        with io.BufferedReader(raw, _AT_ONCE) as file:
             yield file
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}.") from error

@@ -3,9 +3,9 @@
 import base64
 import html as markup
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from text_metrics.commands.shared.files import write_text, written_whole
 
@@ -14,6 +14,22 @@ if TYPE_CHECKING:
 
 # The first row is the header.
 Table = list[list[str]]
+
+
+class Section(NamedTuple):
+    """A part of a report.
+
+    tables : each with the line above it
+    picture : the name of a picture; "" for none
+    block : the name under which other pages may show the first table; "" for none
+    """
+
+    title: str
+    text: str
+    tables: list[tuple[str, Table]]
+    picture: str = ""
+    block: str = ""
+
 
 _LONG = 60
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -41,6 +57,27 @@ def html_table(table: Table) -> str:
     head = "".join(f"<th>{markup.escape(cell)}</th>" for cell in table[0])
     rows = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in table[1:])
     return f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
+
+
+def html_sections(
+    sections: Iterable[Section], pictures: Mapping[str, str] | None = None, notes: Callable[[Table], str] = lambda _: ""
+) -> str:
+    """Format parts of a report as HTML.
+
+    Parameters
+    ----------
+    pictures : SVG by the name of a picture; a section without one has none
+    notes : what stands below a table, if anything
+    """
+    parts = []
+    for section in sections:
+        parts.append(f"<h2>{markup.escape(section.title)}</h2><p>{markup.escape(section.text)}</p>")
+        if section.picture in (pictures or {}):
+            parts.append(html_picture(section.title, (pictures or {})[section.picture]))
+        for caption, table in section.tables:
+            above, below = (f"<p>{markup.escape(line)}</p>" if line else "" for line in (caption, notes(table)))
+            parts.append(f"{above}{html_table(table)}{below}")
+    return "".join(parts)
 
 
 def html_picture(title: str, svg: str) -> str:

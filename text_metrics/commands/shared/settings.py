@@ -1,4 +1,4 @@
-"""Settings of a metric on the command line, and other options that several commands have."""
+"""Metrics as commands load them, their settings on the command line, and other options that several commands have."""
 
 import argparse
 import json
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from text_metrics import METRICS, load
 from text_metrics.commands.shared.outputs import module_files
 from text_metrics.metrics._core.core_settings import suggest
 
@@ -70,3 +71,24 @@ def cache_of(settings: Mapping[str, Any]) -> Path | None:
     """Return the folder of the cache; None if there is none."""
     folder = settings.get("cache_dir")
     return Path(folder).expanduser() if folder and isinstance(folder, str) else None
+
+
+def load_metric(name: str) -> Any:
+    """Load a metric of the package by its name, or any module of `evaluate` by its path or its name on the Hub.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be loaded.
+    """
+    if name in METRICS:
+        return load(name)
+    import evaluate
+
+    try:
+        return evaluate.load(name)
+    except Exception as error:  # many kinds, from the file system to the Hub's client
+        raise ValueError(
+            f"there is no metric {name!r}{suggest(name, METRICS)} The metrics are {', '.join(METRICS)}, and modules of "
+            f"`evaluate`: {str(error).splitlines()[0]}"
+        ) from error
