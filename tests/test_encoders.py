@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from transformers import EvalPrediction
 
+from scripts.arguments import publish
 from scripts.reports.encoders import __main__ as compare_encoders
 from scripts.reports.encoders import recipes
 from tests.conftest import ROOT
@@ -91,13 +92,13 @@ def test_the_page_has_places_for_both_tables(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(PAGE, encoding="utf-8")
     for table in ("time", "agreement"):
-        compare_encoders.put_between(page, f"compare_encoders {table}", f"the {table}\n")
+        publish([f"the {table}"], page, f"compare_encoders {table}")
     written = page.read_text(encoding="utf-8")
     assert "time: start -->\nthe time\n<!-- compare_encoders time: end" in written
     assert "agreement: start -->\nthe agreement\n<!-- compare_encoders agreement: end" in written
     page.write_text("no markers", encoding="utf-8")
     with pytest.raises(ValueError, match=r"must hold <!-- compare_encoders time: start --> and .*, once each"):
-        compare_encoders.put_between(page, "compare_encoders time", "")
+        publish([], page, "compare_encoders time")
 
 
 def test_agreement_with_judges(tmp_path):

@@ -1044,8 +1044,8 @@ def test_protoqa_scores_without_answers(probeval, wordnet):
 def test_all_texts_are_encoded_in_one_pass(probeval, monkeypatch):
     calls = []
     names = type(probeval)._compute.__globals__["load_resources"].__globals__
-    encode = names["embed_sets"]
-    monkeypatch.setitem(names, "embed_sets", lambda sets, *rest: calls.append(sets.texts) or encode(sets, *rest))
+    embed = names["embed_part"]
+    monkeypatch.setitem(names, "embed_part", lambda texts, settings: calls.append(texts) or embed(texts, settings))
     probeval.compute(predictions=[["a", "b"], ["b", "c"]], references=[["a", "d"], ["d", "b"]])
     assert calls == [["a", "b", "c", "d"]]
 

@@ -18,7 +18,7 @@ SAME = metric.part(vendi_embed, "vendi_embed_classes").DEFAULT_SAME
 ORDERS = {
     "0.1": "0.1: rare meanings count fully",
     "0.5": "0.5",
-    "1": "1: the usual",
+    "1": "1: Shannon entropy, the default",
     "2": "2",
     "inf": "∞: only the largest",
 }
