@@ -6,8 +6,6 @@ import csv
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import datasets
@@ -15,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests import preloaded
 from tests.commands import command_of, run_command
 from tests.conftest import ROOT
 from tests.files import read_jsonl, small_files
@@ -448,9 +447,12 @@ def test_a_full_disk_is_named(run, command):
 def test_what_cannot_be_printed_is_named(tmp_path):
     data = tmp_path / "data.jsonl"
     data.write_text(json.dumps(["a b", "c d"]) + "\n")
-    command = [sys.executable, "-m", "text_metrics", "compare", str(data), str(data), "--metric", "self_bleu"]
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    program = (
+        "import os, runpy\n"
+        "os.dup2(os.open('/dev/full', os.O_WRONLY), 1)\n"
+        "runpy.run_module('text_metrics', run_name='__main__', alter_sys=True)"
+    )
+    done = preloaded.run(program, "compare", data, data, "--metric", "self_bleu")
     assert done.returncode == 2
     assert done.stderr == "The standard output cannot be written: No space left on device.\n"
 
