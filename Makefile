@@ -1,8 +1,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Installation compiles nothing, since a third of the modules is ever imported: each is compiled when it first is, even if
-# the environment forbids that.
+# Nothing is compiled at installation: only a third of the modules is ever imported, and each is compiled then, even if
+# the environment turns that off.
 INSTALL := -m pip install --quiet --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
