@@ -53,7 +53,7 @@ def pytest_collection_finish():
 
 
 # What takes longest comes first, so that no process is left alone with it at the end: demos and files of tests. By
-# itself, pytest-xdist starts with the files of the most tests.
+# default, pytest-xdist starts with the files that have the most tests.
 LONGEST = (
     "tests/test_ray.py",
     "chamfer_diversity",

@@ -9,6 +9,7 @@ from scripts.reports import sense
 from tests.commands import run_command
 from tests.conftest import TAUGHT
 from tests.files import read_jsonl, write_jsonl
+from text_metrics.commands.meta_eval.generated_sets import ORIGINAL, POORER
 from text_metrics.commands.meta_eval.raters import Rater
 from text_metrics.commands.rate_quality.asking import Question
 from text_metrics.commands.rate_quality.likelihood import LanguageModel
@@ -22,7 +23,7 @@ def data(tmp_path, monkeypatch, rng):
     for generator in ("one", "two"):
         folder = tmp_path / "data" / "diversity_sets" / generator
         folder.mkdir(parents=True)
-        for kind in sense.KINDS:
+        for kind in (ORIGINAL, *POORER):
             start = "tac eht" if kind == "nonsensical" else TAUGHT
             sets = [{"src": str(i), "sentences": [f"{start} {i}", f"{start} {i}{i}"]} for i in range(3)]
             write_jsonl(folder / f"{kind}.jsonl", sets)

@@ -6,12 +6,13 @@ Every error names the parameter, the set and the text, and the value it got.
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from .core_numbers import describe, parse_count, parse_matrix, unpack
 
+Item = TypeVar("Item")
 # Rows checked at a time, so that a check does not copy a large matrix.
 _BLOCK_ROWS = 8192
 # Wide enough for probabilities rounded to three digits or stored as float16.
@@ -342,6 +343,20 @@ def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarr
         for i in range(0, len(same), step):
             members = same[i : i + step]
             yield members, starts[members, None] + np.arange(size)
+
+
+def gather(items: Iterable[Item], size: Callable[[Item], int], least: int) -> Iterator[list[Item]]:
+    """Gather items into lists of at least this total size, but for the last."""
+    gathered: list[Item] = []
+    total = 0
+    for item in items:
+        gathered.append(item)
+        total += size(item)
+        if total >= least:
+            yield gathered
+            gathered, total = [], 0
+    if gathered:
+        yield gathered
 
 
 def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -13,14 +13,14 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .core_inputs import gather
 from .core_numbers import parse_count
 from .core_settings import Check, Settings
 
-Item = TypeVar("Item")
 # Subsets drawn if there are more different ones, and the entries of a signature that say so.
 DRAWS = 200
 DRAWN = {"draws": DRAWS, "draw_seed": "content"}
@@ -303,17 +303,3 @@ def _blocks(parts: Iterable[np.ndarray], step: int) -> Iterator[np.ndarray]:
             n_rows += len(part) - start
     if pending:
         yield np.concatenate(pending)
-
-
-def gather(items: Iterable[Item], size: Callable[[Item], int], least: int) -> Iterator[list[Item]]:
-    """Gather items into lists of at least this total size, but for the last."""
-    gathered: list[Item] = []
-    total = 0
-    for item in items:
-        gathered.append(item)
-        total += size(item)
-        if total >= least:
-            yield gathered
-            gathered, total = [], 0
-    if gathered:
-        yield gathered

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_classes import parse_classes
-from .core_inputs import TextSets, batches_by_size, sum_by_set
-from .core_rarefaction import gather
+from .core_inputs import TextSets, batches_by_size, gather, sum_by_set
 from .core_results import ScoreSummary
 from .core_similarity import Similarities, source_keys
 from .vendi_embed_kernels import ClassKernel, Kernel

@@ -1,4 +1,4 @@
-"""Measure ratings of sense by a local language model on the released nonsense: the table in `docs/evidence/sense.md`.
+"""Measure ratings of sense by a local language model on the released texts: the tables of `docs/evidence/sense.md`.
 
     METRICS_TEST_DATA=/path/to/data python -m scripts.reports.sense --model model.gguf --concepts 30 --ratings FOLDER
 
@@ -48,7 +48,6 @@ from text_metrics.commands.shared.pages import markdown_table
 
 CAPTIONS = 100
 MEASURED = "measured.jsonl"
-KINDS = (ORIGINAL, *POORER)
 VENDI = "VS-Embed-0.5"
 # Concepts that are measured at a time: what a killed run loses.
 _AT_ONCE = 3
@@ -135,18 +134,9 @@ def rate(measured: Measured, reference: Reference) -> dict[str, np.ndarray]:
 
 
 def read_sets(folder: Path, concepts: int) -> tuple[list[Kinds], list[list[str]]]:
-    """Read the sets of the kinds that are measured, for the first concepts that `meta-eval` draws."""
-    every = Sets()
-    read = read_kinds(folder, concepts, every)
-    texts, sets = every.texts(), Sets()
-    kinds = []
-    for generator in read:
-        numbers = {
-            kind: np.array([sets.add(texts[i]) for i in generator.numbers[kind]])
-            for kind in KINDS
-            if kind in generator.numbers
-        }
-        kinds.append(generator._replace(numbers=numbers))
+    """Read the sets of the first concepts that `meta-eval` draws; returns their numbers and their texts."""
+    sets = Sets()
+    kinds = read_kinds(folder, concepts, sets)
     return kinds, sets.texts()
 
 
@@ -187,8 +177,8 @@ def print_tables(kinds: list[Kinds], sets: list[list[str]], raters: list[Rater],
     for rater in raters:
         rows += [row for row in quality_rows(sets, encoded, rater) if row.name.endswith(f"× {VENDI}")]
     rows += [row for row in rule_rows(sets) if row.name == "rule: shorter set"]
-    for kind in KINDS[1:]:
-        print(f"\noriginal above {POORER[kind]}, %\n")
+    for kind, title in POORER.items():
+        print(f"\noriginal above {title}, %\n")
         table = [["score", *names]]
         table += [[row.name, *(_percent(originals_above(generator, row)[kind]) for generator in kinds)] for row in rows]
         print("\n".join(markdown_table(table)))

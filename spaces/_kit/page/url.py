@@ -9,8 +9,6 @@ from .layout import Side
 
 # Of a number of steps of a slider.
 _ROUNDING = 1e-6
-
-
 _SHARE = "(...texts) => window.demo.share(texts)"
 _OPEN = "() => window.demo.shared()"
 
