@@ -15,7 +15,7 @@ from nltk.tokenize import NLTKWordTokenizer
 from scripts.reports.probeval import __main__ as probeval_report
 from tests.conftest import ROOT
 from tests.references import probeval as reference
-from text_metrics.metrics.probeval import probeval_matching, probeval_wordnet
+from text_metrics.metrics.probeval import probeval_lin, probeval_matching, probeval_wordnet
 from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings, gmeans, hac, xmeans
 from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, assign, gp_scores
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
@@ -283,6 +283,45 @@ def test_wordnet_equals_nltk(wordnet, tmp_path, monkeypatch):
         assert wordnet.synsets(form) == expected, form
 
 
+@pytest.mark.parametrize(
+    ("word", "other", "expected"),
+    [
+        ("kettle", "pots", 0.884649428),
+        ("car", "automobile", 1.0),
+        ("knife", "spoon", 0.319032530),
+        ("wife", "maid", 0.693018593),
+        ("walked", "run", 0.788182974),
+        ("dog", "happiness", 0.0),
+        ("hot_dog", "sausage", 0.881474563),
+        ("happy", "glad", 1.0),
+        ("paris", "london", 0.539630325),
+        ("entity", "dog", 0.0),
+        ("quickly", "dog", 0.0),
+        ("restrain", "inhibit", 0.995303957),
+        ("qwertyx", "qwertyx", 1.0),
+        ("qwertyx", "dog", 0.0),
+    ],
+)
+def test_lin_s_similarity_of_words_equals_nltk_s(wordnet, word, other, expected):
+    """NLTK's `lin_similarity`, with 1 plus the number of hyponyms as the count of a synset; 1 for a shared synset."""
+    lin = probeval_lin.load_lin(wordnet)
+    assert lin.words([word], [other])[0, 0] == pytest.approx(expected, abs=1e-9)
+    assert lin.words([other], [word])[0, 0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_lin_s_similarity_of_phrases(wordnet):
+    lin = probeval_lin.load_lin(wordnet)
+    ((kettle, dog),) = lin.words(["kettle"], ["pot", "dog"])
+    found = lin.phrases(["big kettle", "hot dog", "pot"], ["big pot", "frankfurter", "a big pot"])
+    assert found[0, 0] == pytest.approx((1 + kettle) / 2)
+    assert found[1, 1] == 1  # by the collocation
+    assert found[2, 2] == pytest.approx((1 + (1 + lin.words(["big", "a"], ["pot"]).sum()) / 3) / 2)
+    assert lin.phrases(["dog"], ["kettle pot"])[0, 0] == pytest.approx(
+        (max(found := lin.words(["dog"], ["kettle", "pot"])[0]) + found.mean()) / 2
+    )
+    assert 0 <= dog < kettle < 1
+
+
 def test_wordnet_from_nltk_data(wordnet, tmp_path, monkeypatch):
     folder = next((f for f in probeval_wordnet._FOLDERS if (ROOT / f / "index.noun").is_file()), None)
     if folder is None:
@@ -292,6 +331,7 @@ def test_wordnet_from_nltk_data(wordnet, tmp_path, monkeypatch):
     for part in ("noun", "verb", "adj", "adv"):
         shutil.copy(f"{folder}/index.{part}", corpus)
         shutil.copy(f"{folder}/{part}.exc", corpus)
+    shutil.copy(f"{folder}/data.verb", corpus)
     monkeypatch.setattr(probeval_wordnet, "_FOLDERS", ())
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
     probeval_wordnet._load.cache_clear()
@@ -300,6 +340,9 @@ def test_wordnet_from_nltk_data(wordnet, tmp_path, monkeypatch):
     shutil.rmtree(corpus)
     probeval_wordnet._load.cache_clear()
     assert probeval_wordnet.load_wordnet().synsets("dog") == wordnet.synsets("dog")
+    assert probeval_wordnet.load_wordnet().hypernyms("verb") == wordnet.hypernyms("verb")
+    with pytest.raises(ValueError, match=r"is incomplete: data\.noun could not be read"):
+        probeval_wordnet.load_wordnet().hypernyms("noun")
     probeval_wordnet._load.cache_clear()
 
 
@@ -484,7 +527,7 @@ def test_auto_takes_people_s_clusters_if_every_answer_bears_one(probeval, own_cf
     references = json.loads(json.dumps(own_cfc["references"]))
     references[1]["answers"][0]["cluster"] = ""
     given = {"predictions": own_cfc["predictions"], "references": references}
-    assert "clustering:soft|matcher:soft|threshold:0.5|" in probeval.compute(**given)["signature"]
+    assert "clustering:soft|matcher:soft|threshold:0.475|" in probeval.compute(**given)["signature"]
     with pytest.raises(ValueError, match="Question 'q2' has answers without one"):
         probeval.compute(predictions=own_cfc["predictions"], references=references, clustering="human")
 
@@ -1119,6 +1162,21 @@ def test_validation_runs_and_repeats_itself(validate, wordnet, tmp_path, monkeyp
     assert "| ProtoQA wordnet, max_answers_10 | " in reports[0]
     assert "No question has enough such answers." in reports[0]
     assert "| pipeline | released | unseen | held out | held out, other questions |" in reports[0]
+
+
+def test_validation_fits_the_weights_to_the_other_questions(validate, wordnet, monkeypatch, capsys):
+    arguments = ["--targets", str(TARGETS), "--predictions", str(PREDICTIONS), "--sets", "5"]
+    arguments += ["--clusterings", "soft", "--matchers", "soft", "soft_wordnet", "cosine"]
+    printed = []
+    for folds in ([], ["--folds", "2"]):
+        monkeypatch.setattr("sys.argv", ["validate_probeval.py", *arguments, *folds])
+        assert validate["main"]() == 0
+        printed.append(capsys.readouterr().out)
+    assert "| soft + cosine | " not in printed[0]
+    assert "fitted to the other questions, in 2 folds." not in printed[0]
+    assert "fitted to the other questions, in 2 folds." in printed[1]
+    rows = [[line for line in report.splitlines() if line.startswith("| soft + soft_wordnet |")] for report in printed]
+    assert rows[0] != rows[1]
 
 
 def test_validation_correlates_in_other_ways(validate, tmp_path, monkeypatch, wordnet, capsys):

@@ -7,10 +7,18 @@ import pytest
 
 from scripts.reports.probeval.pools import read as read_pools
 from scripts.training import calibrate_clusters
-from tests.test_probeval import PREDICTIONS, TARGETS, own_cfc, probeval  # noqa: F401
+from tests.test_probeval import PREDICTIONS, TARGETS, own_cfc, probeval, wordnet  # noqa: F401
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval import probeval_soft
-from text_metrics.metrics.probeval.probeval_soft import memberships, pair_features, same_probability, soft_groups, words
+from text_metrics.metrics.probeval.probeval_pipeline import reached
+from text_metrics.metrics.probeval.probeval_soft import (
+    matched_shares,
+    memberships,
+    pair_features,
+    same_probability,
+    soft_groups,
+    words,
+)
 from text_metrics.metrics.probeval.probeval_vectors import Embeddings
 
 PEOPLE = {
@@ -110,7 +118,7 @@ def test_answers_distributed_as_people_s_diverge_by_nothing(probeval):  # noqa: 
     result = probeval.compute(predictions=people, references=people, clustering="soft", details=True)
     assert result["probeval"] == pytest.approx(0, abs=1e-12)
     assert (result["wrong_rate"], result["coverage"]) == (0, 1)
-    assert "|clustering:soft|matcher:soft|threshold:0.5|" in result["signature"]
+    assert "|clustering:soft|matcher:soft|threshold:0.475|" in result["signature"]
     (row,) = result["details"]
     assert sorted(answer["text"] for own in row["clusters"] for answer in own["answers"]) == sorted(PEOPLE)
     assert sum(own["count"] for own in row["clusters"]) == pytest.approx(sum(PEOPLE.values()))
@@ -167,15 +175,54 @@ def test_order_and_batches_change_nothing(probeval, own_cfc):  # noqa: F811
 def test_soft_matching_goes_with_people_s_clusters_but_not_the_reverse(probeval, own_cfc):  # noqa: F811
     result = probeval.compute(**own_cfc, matcher="soft")
     assert "clustering:human|matcher:soft" in result["signature"]
-    with pytest.raises(ValueError, match=r"clustering='soft' goes with matcher='soft'.* Got 'cosine'"):
+    with pytest.raises(
+        ValueError, match=r"clustering='soft' goes with matcher='soft' or 'soft_wordnet'.* Got 'cosine'"
+    ):
         probeval.compute(**own_cfc, clustering="soft", matcher="cosine")
+
+
+def test_an_answer_is_wrong_by_degrees_around_the_threshold():
+    probability = np.array([[0.1, 0.35], [0.475, 0.2], [0.5375, 0.5375], [0.6, 0.0], [1.0, 0.3]])
+    assert matched_shares(probability, 0.475)[:, 0] == pytest.approx([0, 0.5, 0.75, 1, 1])
+    # The ends are in [0, 1].
+    assert matched_shares(probability, 0.05)[:, 0] == pytest.approx([1, 1, 1, 1, 1])
+    assert matched_shares(np.array([[0.0], [0.05], [0.1]]), 0.05)[:, 0] == pytest.approx([0, 0.5, 1])
+    assert matched_shares(probability, 0.0)[:, 0].tolist() == [1, 1, 1, 1, 1]
+    assert matched_shares(probability, 1.0)[:, 0].tolist() == [0, 0, 0, 0, 1]
+
+
+def test_an_answer_that_is_mostly_wrong_covers_nothing():
+    weights = np.array([[0.3, 0.1, 0.6], [0.3, 0.2, 0.5], [0.2, 0.2, 0.6], [0.5, 0.5, 0.0]])
+    assert reached(weights).tolist() == [[False, False], [True, False], [False, False], [True, True]]
+
+
+def test_wrong_by_degrees_is_between_a_match_and_none(probeval):  # noqa: F811
+    given = {"predictions": [["stove"] * 10], "references": [counted(PEOPLE)]}
+    low, middle, high = (probeval.compute(**given, threshold=threshold) for threshold in (0.3, None, 0.9))
+    assert low["wrong_rate"] == 0
+    assert 0 < middle["wrong_rate"] < 0.5 < high["wrong_rate"] == 1
+    # It hits a cluster if at most half of it is wrong.
+    assert low["coverage"] == middle["coverage"] > high["coverage"] == 0
+
+
+def test_wordnet_finds_synonyms_that_the_cosine_misses(probeval, wordnet):  # noqa: F811
+    people = [counted({"sofa": 30, "armchair": 10, "floor": 8, "bed": 5})]
+    given = [["settee"] * 30 + ["floors"] * 8]
+    plain, by_wordnet = (
+        probeval.compute(predictions=given, references=people, matcher=matcher) for matcher in ("soft", "soft_wordnet")
+    )
+    assert by_wordnet["probeval"] < plain["probeval"]
+    assert by_wordnet["wrong_rate"] < plain["wrong_rate"]
+    assert "|clustering:soft|matcher:soft_wordnet|threshold:0.475|" in by_wordnet["signature"]
+    assert "|wordnet:3.0|" in by_wordnet["signature"]
+    assert "wordnet" not in plain["signature"]
 
 
 def test_calibration_finds_weights_that_rank_pairs(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["calibrate_clusters.py", "--targets", str(TARGETS), "--folds", "0"])
     assert calibrate_clusters.main() == 0
     printed = capsys.readouterr().out
-    assert "WEIGHTS = (" in printed
+    assert "Regression((" in printed
     assert "Pairs with the same content words that are in one cluster: 100.0% of 3; of all pairs: 21.9%." in printed
 
 

@@ -40,6 +40,7 @@ from .probeval_formats import (
     read_questions,
     warn_of_unused_clusters,
 )
+from .probeval_lin import LinSimilarity as LinSimilarity
 from .probeval_matching import WordNetMatcher, cluster_maximum
 from .probeval_parts import AnswerParts
 from .probeval_pipeline import (
@@ -90,18 +91,20 @@ Args:
         an answer belongs by degrees, by the probability that people put it with their answers. `"hac"`: agglomerative
         clustering of normalized embeddings. `"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: one
         cluster for each distinct answer. `"auto"`: `"human"` if every reference answer of every question has a
-        cluster, otherwise `"soft"`, or `"hac"` with `parity`, with a `matcher` other than soft, or with a
+        cluster, otherwise `"soft"`, or `"hac"` with `parity`, with a `matcher` other than the soft ones, or with a
         `linkage` or `distance` other than the default.
     matcher (`str`, default `"auto"`): how the model's answers are matched to clusters. `"soft"`: divided among the
-        clusters as people's answers are in soft clusters. `"cosine"`: the largest cosine with an answer of the
-        cluster. `"wordnet"`: the share of the parts of two phrases that are equal or share a synset, for the best
-        segmentation of both phrases, without stop words. `"gp"`: Gaussian-process regression from embeddings to
-        clusters. `"cascade"`: the first of equal text, equal lemmas, a WordNet score of at least 0.5, and cosine that
-        finds a cluster. `"human"`: given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise `"cosine"`. An
-        answer that ties between clusters is split evenly.
-    threshold (`float` in [0, 1]): minimum score of a match. Default: 0.5 for soft, a probability; 0.55 for cosine (also
-        within the cascade), 0.5 for WordNet, and 0.2 for gp, where the score must exceed it. The values for soft and
-        cosine suit the default model; other models need their own threshold.
+        clusters as people's answers are in soft clusters. `"soft_wordnet"`: the same, by a probability that also
+        depends on Lin's similarity of the words in WordNet, and so do the clusters, if they are soft. `"cosine"`: the
+        largest cosine with an answer of the cluster. `"wordnet"`: the share of the parts of two phrases that are equal
+        or share a synset, for the best segmentation of both phrases, without stop words. `"gp"`: Gaussian-process
+        regression from embeddings to clusters. `"cascade"`: the first of equal text, equal lemmas, a WordNet score of
+        at least 0.5, and cosine that finds a cluster. `"human"`: given by `labels`. `"auto"`: `"soft"` for soft
+        clusters, otherwise `"cosine"`. An answer that ties between clusters is split evenly.
+    threshold (`float` in [0, 1]): minimum score of a match. Default: 0.55 for cosine (also within the cascade), 0.5 for
+        WordNet, and 0.2 for gp, where the score must exceed it. For the soft matchers, the probability at which half of
+        an answer is `wrong`, by default 0.475: from 0.125 below it to 0.125 above it, that share falls from all to
+        nothing. The values for soft and cosine suit the default model; other models need their own threshold.
     smoothing (`float`, default 1): added to the count of each cluster, and of `wrong`, in both distributions. For a
         soft cluster, it is multiplied by the share of its answers that the cluster keeps.
     debias (`bool`, default `False`): subtract from each score the bias that sampling adds to it, estimated by

@@ -10,10 +10,11 @@ from .core_numbers import show
 from .core_vectors import load_vectors
 from .probeval_clusters import compare_clusterings, gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
+from .probeval_lin import LinSimilarity, load_lin
 from .probeval_matching import WordNetMatcher, assign, cascade, cluster_maximum, cosine_scores, gp_scores
 from .probeval_sampling import MOST_DRAWN, Side, content_seed, divergences, drawn_down, entropy, mean
 from .probeval_settings import ProbevalSettings
-from .probeval_soft import memberships, same_probability, soft_groups, words
+from .probeval_soft import REGRESSIONS, Regression, matched_shares, memberships, same_probability, soft_groups, words
 from .probeval_vectors import Embeddings, average_word_vectors
 from .probeval_wordnet import load_wordnet
 
@@ -21,10 +22,20 @@ CASCADE_WORDNET = 0.5
 
 
 class Resources(NamedTuple):
-    """Embeddings and WordNet, by which answers are compared; None if the pipeline does not need them."""
+    """Embeddings and WordNet, by which answers are compared; None if the pipeline does not need them.
+
+    regression : for soft clusters and matches
+    """
 
     embeddings: Embeddings | None = None
     wordnet: WordNetMatcher | None = None
+    lin: LinSimilarity | None = None
+    regression: Regression = REGRESSIONS["soft"]
+
+    def same_probability(self, texts: list[str], gold: list[str]) -> np.ndarray:
+        """Estimate the probability that people put two answers into one cluster: ndarray of shape (n, g)."""
+        assert self.embeddings is not None
+        return same_probability(texts, gold, self.embeddings, self.regression, self.lin)
 
 
 class Clusters(NamedTuple):
@@ -82,20 +93,22 @@ def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[
     TypeError, ValueError, ImportError
         As `embed_part` and `load_vectors` do, or if WordNet is missing.
     """
-    embeddings, wordnet = None, None
+    embeddings, wordnet, lin = None, None, None
     signed: dict[str, str] = {}
     if settings.needs_embeddings:
         said = {text for text in answers if text.strip()}
-        texts = sorted(said | {words(text).content for text in said} if settings.matcher == "soft" else said)
+        texts = sorted(said | {words(text).content for text in said} if settings.matcher in REGRESSIONS else said)
         if settings.vectors is not None:
             matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(settings.vectors))
         else:
             matrix, signed = embed_part(texts, settings)
         embeddings = Embeddings(texts, matrix)
-    if settings.matcher in ("wordnet", "cascade"):
+    regression = REGRESSIONS.get(settings.matcher, REGRESSIONS["soft"])
+    if settings.matcher in ("wordnet", "cascade") or regression.needs_wordnet:
         loaded = load_wordnet()
-        wordnet, signed["wordnet"] = WordNetMatcher(loaded), loaded.version
-    return Resources(embeddings, wordnet), signed
+        signed["wordnet"] = loaded.version
+        wordnet, lin = WordNetMatcher(loaded), load_lin(loaded) if regression.needs_wordnet else None
+    return Resources(embeddings, wordnet, lin, regression), signed
 
 
 def cluster(question: Question, settings: ProbevalSettings, resources: Resources) -> Clusters:
@@ -111,7 +124,7 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
         assert embeddings is not None
         (vectors,) = embeddings.look_up(question.gold)
         if settings.clustering == "soft":
-            probability = same_probability(question.gold, question.gold, embeddings)
+            probability = resources.same_probability(question.gold, question.gold)
             numbers = soft_groups(probability)
         elif settings.clustering == "hac":
             # In the original, an answer counts in the linkage as often as it was given.
@@ -153,7 +166,7 @@ def match(
     if not said.any():
         return weights
     answers = [text for text in question.answers if text.strip()]
-    embeddings, wordnet = resources
+    embeddings, wordnet = resources.embeddings, resources.wordnet
     gold, members, threshold = question.gold, clusters.members, settings.threshold
     assert threshold is not None
     if settings.matcher == "wordnet":
@@ -162,11 +175,11 @@ def match(
         weights[said] = assign(cluster_maximum(scores, members), threshold, strict=threshold == 0)
         return weights
     assert embeddings is not None
-    if settings.matcher == "soft":
-        probability = same_probability(answers, gold, embeddings)
-        matched = probability.max(axis=1, keepdims=True) >= threshold
+    if settings.matcher in REGRESSIONS:
+        probability = resources.same_probability(answers, gold)
+        matched = matched_shares(probability, threshold)
         shares = memberships(probability, members, clusters.counts.sum(axis=1))
-        weights[said] = np.hstack([shares * matched, ~matched])
+        weights[said] = np.hstack([shares * matched, 1 - matched])
         return weights
     vectors, gold_vectors = embeddings.look_up(answers, gold)
     if settings.matcher == "cosine":
@@ -227,6 +240,8 @@ def _smoothing(clusters: Clusters, settings: ProbevalSettings) -> np.ndarray:
 def reached(weights: np.ndarray) -> np.ndarray:
     """Return the clusters that an answer reaches: that to which it belongs the most, or several if they tie.
 
+    An answer that is `wrong` by more than half reaches none.
+
     Parameters
     ----------
     weights : ndarray of shape (u, c + 1), from `match`
@@ -235,8 +250,8 @@ def reached(weights: np.ndarray) -> np.ndarray:
     -------
     ndarray of shape (u, c), bool
     """
-    shares = weights[:, :-1]
-    return (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)
+    shares, wrong = weights[:, :-1], weights[:, -1:]
+    return (wrong <= 0.5 + 1e-9) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)
 
 
 def score_sides(

@@ -14,11 +14,13 @@ from .core_vectors import load_vectors
 from .probeval_clusters import LINKAGES
 from .probeval_formats import UNPAIRED, Question
 from .probeval_sampling import DRAWS
+from .probeval_soft import REGRESSIONS
 
 CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
-MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human", "soft", "auto")
-# The lowest score of a match: for soft a probability, for cosine chosen for MiniLM, for gp the original's.
-THRESHOLDS = {"soft": 0.5, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
+MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human", *REGRESSIONS, "auto")
+# The lowest score of a match: for soft a probability, at which half of an answer matches, for cosine chosen for MiniLM,
+# for gp the original's.
+THRESHOLDS = {"soft": 0.475, "soft_wordnet": 0.475, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
 _PARITY_WORDNET = 0.0
 _LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
 # Larger numbers, times the number of clusters, are infinite in float64.
@@ -58,9 +60,10 @@ class ProbevalSettings(EncoderSettings):
     def check(self) -> None:
         """Raise an error for settings that do not go together, whatever the answers are."""
         super().check()
-        if self.clustering == "soft" and self.matcher not in ("auto", "soft"):
+        if self.clustering == "soft" and self.matcher not in ("auto", *REGRESSIONS):
             raise ValueError(
-                f"clustering='soft' goes with matcher='soft': both divide an answer. Got {self.matcher!r}."
+                "clustering='soft' goes with matcher='soft' or 'soft_wordnet': both divide an answer. "
+                f"Got {self.matcher!r}."
             )
         if self.matcher == "human" and self.clustering not in ("auto", "human"):
             raise ValueError(
@@ -85,7 +88,7 @@ class ProbevalSettings(EncoderSettings):
     def needs_embeddings(self) -> bool:
         """Whether embeddings are compared."""
         return self.clustering in ("soft", "hac", "xmeans", "gmeans") or self.matcher in (
-            "soft",
+            *REGRESSIONS,
             "cosine",
             "gp",
             "cascade",
@@ -137,4 +140,4 @@ def resolve(settings: ProbevalSettings, questions: Sequence[Question]) -> Probev
 def _asks_for_hac(settings: ProbevalSettings) -> bool:
     """Whether a setting goes with hard clusters, or is one of hac."""
     is_tuned = any(getattr(settings, name) != settings.default(name) for name in ("linkage", "distance"))
-    return settings.parity or settings.matcher not in ("auto", "soft") or is_tuned
+    return settings.parity or settings.matcher not in ("auto", *REGRESSIONS) or is_tuned

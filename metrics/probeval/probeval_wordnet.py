@@ -1,6 +1,7 @@
 """WordNet without NLTK's reader, and the WordNet score of two phrases.
 
-Only the files index.* and *.exc of WordNet are read: Debian's package wordnet-base has them, and so has NLTK's data.
+Only the files index.*, *.exc and, for hypernyms, data.* of WordNet are read: Debian's package wordnet-base has them,
+and so has NLTK's data.
 """
 
 import os
@@ -63,7 +64,7 @@ class WordNet:
 
     Parameters
     ----------
-    folder : the folder with index.* and *.exc: a path, or a pointer of `nltk.data` (which may point into a zip)
+    folder : the folder with index.*, data.* and *.exc: a path, or a pointer of `nltk.data` (which may point into a zip)
 
     Raises
     ------
@@ -72,6 +73,7 @@ class WordNet:
     """
 
     def __init__(self, folder: Any) -> None:
+        self._folder = folder
         self._entries: dict[str, dict[str, str]] = {}
         self._exceptions: dict[str, dict[str, list[str]]] = {}
         self.version = "unknown"
@@ -116,6 +118,25 @@ class WordNet:
                 # If an inflected form is an entry too ("glasses"), the base form represents both.
                 return lemmas[-1]
         return word
+
+    def hypernyms(self, part: str) -> dict[str, list[str]]:
+        """Read the hypernyms of all synsets of a part of speech: from an offset to offsets.
+
+        Raises
+        ------
+        ValueError
+            If the file is missing.
+        """
+        hypernyms = {}
+        for line in _lines(self._folder, f"data.{part}"):
+            if not line.startswith(" "):
+                # offset lex_filenum ss_type w_cnt (in base 16) word lex_id [word lex_id...] p_cnt [pointer...], where
+                # a pointer is: symbol offset pos source/target.
+                fields = line.partition("|")[0].split()
+                start = 4 + 2 * int(fields[3], 16)
+                pointers = range(start + 1, start + 1 + 4 * int(fields[start]), 4)
+                hypernyms[fields[0]] = [fields[i + 1] for i in pointers if fields[i] in ("@", "@i")]
+        return hypernyms
 
     def _lemmas(self, form: str, part: str) -> list[str]:
         forms = [form]

@@ -1,8 +1,9 @@
 """Fit the probability that two answers say the same, for the soft clusters of probeval.
 
     python -m scripts.training.calibrate_clusters              Commonsense Frame Completion's dev set
+    python -m scripts.training.calibrate_clusters --matcher soft_wordnet
 
-Prints the weights for metrics/probeval/probeval_soft.py: a logistic regression on the pairs of gold answers of a
+Prints the regression for metrics/probeval/probeval_soft.py: a logistic regression on the pairs of gold answers of a
 question, with one weight in total for each question, and log counts for the answers. Also the ranking of pairs (area
 under the ROC curve, mean over questions) by weights that were fitted to other questions, and whether the clusters look
 like people's: how many pairs of answers with the same content words, such as "a maid" and "maids", are in one cluster.
@@ -22,15 +23,17 @@ from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval.probeval_formats import Question, read_questions
+from text_metrics.metrics.probeval.probeval_lin import LinSimilarity, load_lin
 from text_metrics.metrics.probeval.probeval_released import from_released, parse_target
-from text_metrics.metrics.probeval.probeval_soft import FEATURES, pair_features, words
+from text_metrics.metrics.probeval.probeval_soft import FEATURES, REGRESSIONS, Regression, pair_features, words
 from text_metrics.metrics.probeval.probeval_vectors import Embeddings
+from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet
 
 STRENGTH = 0.1  # inverse of the regularization
 
 
 class Pairs(NamedTuple):
-    """The pairs of gold answers of a question: features (n, 11), whether people put them together, and weights."""
+    """The pairs of gold answers of a question: features, (n, 11 or 12), whether people put them together, weights."""
 
     features: np.ndarray
     together: np.ndarray
@@ -52,24 +55,30 @@ def embed(questions: list[Question], model: str) -> Embeddings:
     return Embeddings(texts, encode(texts, EncoderSettings(model)).embeddings)
 
 
-def pairs_of(question: Question, embeddings: Embeddings) -> Pairs:
-    """Compare all pairs of gold answers of a question."""
+def pairs_of(question: Question, embeddings: Embeddings, lin: LinSimilarity | None = None) -> Pairs:
+    """Compare all pairs of gold answers of a question, with `lin` also by WordNet."""
     upper = np.triu_indices(len(question.gold), 1)
     members = (question.gold_counts > 0).astype(float)
     counts = np.log1p(question.gold_counts.sum(axis=1))
     weights = np.outer(counts, counts)[upper]
-    features = pair_features(question.gold, question.gold, embeddings)
+    features = pair_features(question.gold, question.gold, embeddings, lin)
     return Pairs(features[upper], (members @ members.T > 0)[upper], weights / weights.sum())
 
 
-def fit(pairs: list[Pairs]) -> tuple[np.ndarray, float]:
-    """Fit the regression; returns the weights and the intercept for unscaled features."""
+def fit(pairs: list[Pairs]) -> Regression:
+    """Fit the regression, with weights for unscaled features."""
     features, together, weights = (np.concatenate(column) for column in zip(*pairs, strict=True))
     scaler = StandardScaler()
     model = make_pipeline(scaler, LogisticRegression(C=STRENGTH, max_iter=1000))
     model.fit(features, together, logisticregression__sample_weight=weights * len(weights) / weights.sum())
     slopes = model[-1].coef_[0] / scaler.scale_
-    return slopes, float(model[-1].intercept_[0] - slopes @ scaler.mean_)
+    return Regression(tuple(slopes.tolist()), float(model[-1].intercept_[0] - slopes @ scaler.mean_))
+
+
+def cross_fit(pairs: list[Pairs], folds: int) -> list[Regression]:
+    """Fit a regression for each of the questions, by those of the other folds."""
+    fitted = [fit([part for i, part in enumerate(pairs) if i % folds != fold]) for fold in range(folds)]
+    return [fitted[i % folds] for i in range(len(pairs))]
 
 
 def variants_together(pairs: list[Pairs]) -> str:
@@ -87,24 +96,22 @@ def main() -> int:
     parser = make_parser(__doc__)
     parser.add_argument("--targets", type=Path, default=data / "cfc_dev_targets.jsonl", help="gold answer clusters")
     parser.add_argument("--model", default="all-MiniLM-L6-v2")
+    parser.add_argument("--matcher", choices=REGRESSIONS, default="soft", help="which regression of the metric")
     parser.add_argument("--folds", type=int, default=7, help="of the cross-validation; 0 for none")
     arguments = parser.parse_args()
     questions = [question for question in read(arguments.targets) if len(question.gold) > 1]
     embeddings = embed(questions, arguments.model)
-    pairs = [pairs_of(question, embeddings) for question in questions]
-    areas = []
-    for fold in range(arguments.folds):
-        slopes, _ = fit([part for i, part in enumerate(pairs) if i % arguments.folds != fold])
-        areas += [
-            roc_auc_score(part.together, part.features @ slopes, sample_weight=part.weights)
-            for part in pairs[fold :: arguments.folds]
+    lin = load_lin(load_wordnet()) if REGRESSIONS[arguments.matcher].needs_wordnet else None
+    pairs = [pairs_of(question, embeddings, lin) for question in questions]
+    regression = fit(pairs)
+    print(f"Regression(({', '.join(f'{weight:.3f}' for weight in regression.weights)}), {regression.intercept:.3f})")
+    print(variants_together(pairs))
+    if arguments.folds:
+        areas = [
+            roc_auc_score(part.together, part.features @ np.array(fitted.weights), sample_weight=part.weights)
+            for part, fitted in zip(pairs, cross_fit(pairs, arguments.folds), strict=True)
             if 0 < part.together.sum() < len(part.together)
         ]
-    slopes, intercept = fit(pairs)
-    print(f"WEIGHTS = ({', '.join(f'{slope:.3f}' for slope in slopes)})  # {', '.join(FEATURES)}")
-    print(f"INTERCEPT = {intercept:.3f}")
-    print(variants_together(pairs))
-    if areas:
         print(f"Area under the ROC curve, {arguments.folds} folds: {np.mean(areas):.3f} over {len(areas)} questions.")
     return 0
 

@@ -28,6 +28,7 @@ MATCHERS = {
     "auto": "As the clusters",
     "cosine": "Meaning (cosine)",
     "gp": "Gaussian process",
+    "soft_wordnet": "By degrees, with WordNet",
     "wordnet": "WordNet",
     "cascade": "Cascade",
 }
@@ -43,7 +44,7 @@ _EXAMPLES = (
 
 
 def has_wordnet() -> bool:
-    """Return whether WordNet is installed; two of the matchers need it."""
+    """Return whether WordNet is installed; three of the matchers need it."""
     try:
         metric.part(probeval, "probeval_wordnet").load_wordnet()
     except (ImportError, OSError, LookupError, ValueError):
@@ -96,8 +97,8 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(settings["debias"], bool):
         raise inputs.InputError("debias must be true or false.")
     settings = dict(settings)
-    if settings["clustering"] == "soft" and settings["matcher"] != "auto":
-        raise inputs.InputError("Clusters by degrees cannot be combined with another matcher. Match “As the clusters”.")
+    if settings["clustering"] == "soft" and settings["matcher"] not in ("auto", "soft_wordnet"):
+        raise inputs.InputError("Clusters by degrees go with matches by degrees. Match “As the clusters”.")
     if settings["matcher"] not in ("cosine", "cascade"):
         # The other matchers have thresholds on other scales, and so may the one that "auto" chooses.
         del settings["threshold"]
@@ -169,7 +170,7 @@ def api(
     people: list[str],
     model: list[str],
     clustering: Literal["auto", "soft", "hac", "xmeans", "gmeans", "none"] = "auto",
-    matcher: Literal["auto", "cosine", "gp", "wordnet", "cascade"] = "auto",
+    matcher: Literal["auto", "cosine", "gp", "soft_wordnet", "wordnet", "cascade"] = "auto",
     threshold: float = 0.55,
     smoothing: float = 1.0,
     distance: float = 0.95,
