@@ -860,7 +860,7 @@ def test_signature_has_the_wordnet(probeval, own_cfc, wordnet):
         probeval.compute(**own_cfc, matcher="wordnet", parity=parity)["signature"] for parity in (False, True)
     )
     assert "|threshold:0.5|" in plain
-    assert plain.endswith("|parity:False|wordnet:3.0|n_answers:10|version:0.6.0")
+    assert plain.endswith("|parity:False|wordnet:3.0|n_answers:10|version:0.7.0")
     assert "|threshold:0.0|" in parity
     assert "|parity:True|" in parity
 
@@ -989,7 +989,7 @@ def test_protoqa_scores(probeval, wordnet):
     assert result["exact"]["max_answers_1"] == pytest.approx((20 / 44 + 2 / 3) / 2)
     assert set(result["wordnet"]) == set(first)
     assert json.loads(json.dumps(result, allow_nan=False)) == result
-    assert result["signature"] == "protoqa_scores|wordnet:3.0|version:0.6.0"
+    assert result["signature"] == "protoqa_scores|wordnet:3.0|version:0.7.0"
 
 
 @given(st.data())

@@ -10,7 +10,7 @@ import numpy as np
 from .core_inputs import as_list
 from .core_numbers import describe, show, to_float
 
-VERSION = "0.6.0"
+VERSION = "0.7.0"
 
 # What a metric scores: sets of texts, single texts, or the answers to a question against people's answers.
 SETS, TEXTS, QUESTIONS = "sets", "texts", "questions"
@@ -91,7 +91,7 @@ def _format_digest(total: int) -> str:
 
 
 def signature(metric: str, **settings: object) -> str:
-    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.6.0`.
+    """Join the settings, as sacreBLEU does: `vendi_embed|q:1|kernel:embedding|...|version:0.7.0`.
 
     A setting belongs here if it can change the number, and only then: no batch size, no device.
     """

@@ -108,9 +108,12 @@ def members_of(detail: dict[str, Any], label: str) -> list[dict[str, Any]]:
 
 
 def closest(assignment: dict[str, Any]) -> list[str]:
-    """Return the cluster to which an answer belongs the most, or several if they tie."""
-    most = max(assignment["clusters"].values())
-    return [label for label, weight in assignment["clusters"].items() if weight >= most - 1e-9]
+    """Return the cluster to which an answer belongs the most, or several if they tie; none if most of it is wrong."""
+    weights = dict(assignment["clusters"])
+    if weights.pop(WRONG, 0.0) > 0.5 + 1e-9:
+        return [WRONG]
+    most = max(weights.values())
+    return [label for label, weight in weights.items() if weight >= most - 1e-9]
 
 
 def cluster_names(detail: dict[str, Any]) -> dict[str, str]:
