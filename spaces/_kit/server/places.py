@@ -29,6 +29,8 @@ class Queue(queueing.Queue):
         super().__init__(*args, **kwargs)
         # Gradio summarizes all of these after each run.
         self.ANALYTICS_MAX_EVENTS = 1
+        # Gradio looks for a run every millisecond, which takes 4% of a processor while nobody is there.
+        self.sleep_when_free = 0.02
         self.readers: Counter[str] = Counter()
         # Until when each session may have no reader, by the clock of `time.monotonic`.
         self.deadlines: dict[str, float] = {}
