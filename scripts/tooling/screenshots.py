@@ -118,8 +118,10 @@ def browser() -> Iterator[Any]:
 
     with sync_playwright() as playwright:
         # Its sandbox does not work for root, as which CI runs. One process draws all pages, so that it compiles the
-        # scripts of Gradio and Plotly once.
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--process-per-site"])
+        # scripts of Gradio and Plotly once. The compilers that optimize scripts take more time than they save in pages
+        # that are open for seconds.
+        flags = ["--no-sandbox", "--process-per-site", "--js-flags=--no-maglev --no-turbofan"]
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
         try:
             yield opened
         finally:
