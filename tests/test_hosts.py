@@ -68,6 +68,9 @@ class Host:
         """Start a process on the host."""
         words = ["ip", "netns", "exec", self.name, *map(str, words)]
         names = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_ENABLE_AUTO_CONNECT": "0"}
+        # Workers that start before a job do not have its files, so that it cannot use them. Ray gives workers a low
+        # priority, at which they wait for all other tests.
+        names |= {"RAY_prestart_worker_first_driver": "0", "RAY_worker_niceness": "0"}
         with log.open("w") as file:
             return subprocess.Popen(
                 words, env={**os.environ, **names, **environment}, cwd=ROOT, stdout=file, stderr=file
@@ -122,6 +125,7 @@ def two_machines(hosts, tmp_path):
     """A cluster of two hosts, with one core each: its address."""
     address = f"{hosts[0].address}:{PORT}"
     more = ["--num-cpus", "1", "--object-store-memory", "80000000", "--disable-usage-stats", "--block"]
+    more += ["--include-log-monitor", "false"]
     head = ["--head", "--port", str(PORT), "--include-dashboard", "false"]
     logs = [tmp_path / f"ray{i}.log" for i in range(2)]
     # The path of a socket has at most 107 characters.

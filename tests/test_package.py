@@ -84,6 +84,24 @@ def test_help_and_bad_paths_import_nothing_heavy(tmp_path):
     assert "--metric vendi is not a metric: did you mean 'vendi_embed'? The metrics are chamfer" in done.stderr
 
 
+SCORED = """
+import importlib.util, json, sys
+from text_metrics.__main__ import main
+assert main(sys.argv[1:]) == 0
+print(json.dumps([name for name in ("scipy.stats", "torch", "transformers") if name in sys.modules]))
+assert importlib.util.find_spec("transformers") and importlib.import_module("scipy.stats").norm
+"""
+
+
+def test_what_a_score_does_not_need_is_not_imported(tmp_path):
+    data = tmp_path / "data.jsonl"
+    data.write_text(json.dumps({"texts": TEXTS}) + "\n", encoding="utf-8")
+    words = ["score", data, "--metric", "self_bleu", "--text-key", "texts"]
+    done = subprocess.run([sys.executable, "-c", SCORED, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == []
+
+
 def test_the_version_is_that_of_the_signatures(load, capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"text-metrics {text_metrics.__version__}\n"

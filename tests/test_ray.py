@@ -379,9 +379,14 @@ def cluster():
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_AUTH_MODE", "disabled")
         patch.setenv("RAY_ENABLE_AUTO_CONNECT", "0")
+        # Workers that start before a job do not have its files, so that it cannot use them.
+        patch.setenv("RAY_prestart_worker_first_driver", "0")
+        # Ray gives workers a low priority, at which they wait for all other tests.
+        patch.setenv("RAY_worker_niceness", "0")
         from ray.cluster_utils import Cluster
 
-        head = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 150_000_000}
+        head = {"num_cpus": 2, "object_store_memory": 150_000_000}
+        head |= {"include_dashboard": False, "include_log_monitor": False}
         started = Cluster(initialize_head=True, head_node_args=head)
         yield started.address
         started.shutdown()

@@ -75,24 +75,26 @@ class TablePass(MergedPass):
 
     def score(self, parts: Sequence[Arrays], n: int, place: Place) -> dict[str, Any]:
         """Add up the sums over all ranges, for each table."""
-        sums = []
-        for name in self.parts.tables:
-            sums_by_range = list(place.engine.map(partial(_ranges_of_keys, parts, name), _open_sums))
-            sums.append(CountSums(*map(sum, zip(*sums_by_range, strict=True))))
-        return self.parts.score(sums, merge_lengths([part["lengths"] for part in parts]))
+        sums_by_range: dict[str, list[CountSums]] = {name: [] for name in self.parts.tables}
+        # All tables in one pass, because a cluster starts workers for each pass.
+        for name, sums in place.engine.map(partial(_ranges_of_keys, parts, self.parts.tables), _open_sums):
+            sums_by_range[name].append(sums)
+        totals = [CountSums(*map(sum, zip(*sums, strict=True))) for sums in sums_by_range.values()]
+        return self.parts.score(totals, merge_lengths([part["lengths"] for part in parts]))
 
 
-def _ranges_of_keys(parts: Sequence[Arrays], name: str) -> Iterator[list[np.ndarray]]:
+def _ranges_of_keys(parts: Sequence[Arrays], names: Sequence[str]) -> Iterator[tuple[str, list[np.ndarray]]]:
     """Cut the tables of all parts at the same keys; these are hashes, so that equal ranges hold equally many rows."""
-    n_ranges = max(1, -(-sum(len(part[name]) for part in parts) // _TABLE_ROWS))
-    edges = [(i << 64) // n_ranges for i in range(1, n_ranges)]
-    rows = [[0, *np.searchsorted(part[name]["key"], np.array(edges, np.uint64)), len(part[name])] for part in parts]
-    for i in range(n_ranges):
-        yield [np.array(part[name][cuts[i] : cuts[i + 1]]) for part, cuts in zip(parts, rows, strict=True)]
+    for name in names:
+        n_ranges = max(1, -(-sum(len(part[name]) for part in parts) // _TABLE_ROWS))
+        edges = [(i << 64) // n_ranges for i in range(1, n_ranges)]
+        rows = [[0, *np.searchsorted(part[name]["key"], np.array(edges, np.uint64)), len(part[name])] for part in parts]
+        for i in range(n_ranges):
+            yield name, [np.array(part[name][cuts[i] : cuts[i + 1]]) for part, cuts in zip(parts, rows, strict=True)]
 
 
-def _open_sums() -> Callable[[list[np.ndarray]], list[CountSums]]:
-    return lambda tables: [sum_counts(merge_counts(tables))]
+def _open_sums() -> Callable[[tuple[str, list[np.ndarray]]], list[tuple[str, CountSums]]]:
+    return lambda ranges: [(ranges[0], sum_counts(merge_counts(ranges[1])))]
 
 
 class BlockPass(MergedPass):
