@@ -13,7 +13,7 @@ The protocol was written before the first released text was measured. Nothing is
    of speech (`word`) or by "___" (`blank`). The rating is the lowest or the mean difference of the log-probabilities
    over these words; 0 if there are none.
 3. Of each form, the variant is chosen that has the highest mean of the AUC on the 60 pairs of our own sentences and the
-   AUC on 120 sentences that an instruct model has rated, half of them above 0.5 (`--rated`, JSON lines of `kind`,
+   AUC on 60 sentences that an instruct model has rated, half of them above 0.5 (`--rated`, JSON lines of `kind`,
    `text` and `asked`). `--own` prints these.
 4. The chosen variant of each form is measured once, on the original, the nonsensical and the Para-3 sets of the first
    concepts that `text-metrics meta-eval` draws. Its weight is the probability by a logistic regression on it, fitted to
@@ -59,7 +59,7 @@ KINDS = (ORIGINAL, "nonsensical", "para_c")
 RATED_KINDS = ("caption", "sensible", "mild", "nonsense")
 MOST = 6
 # Rated sentences above 0.5, and of the others.
-N_RATED = 60
+N_RATED = 30
 _AT_ONCE = 3
 # Nodes of a trie that are read at once.
 _NODES = 768
@@ -343,8 +343,8 @@ def _print_own(store: Store, rated: Path) -> None:
     rated_texts, above = read_rated(rated)
     fields = ("reordered", "word", "blank")
     for texts in (own_texts, rated_texts):
-        for start in range(0, len(texts), 30):
-            store.measure(texts[start : start + 30], fields)
+        for start in range(0, len(texts), 20):
+            store.measure(texts[start : start + 20], fields)
     table = [["rating", "own pairs", "rated sentences", "mean"]]
     for form, variants in VARIANTS.items():
         own, others = (store.rate(texts, list(variants)) for texts in (own_texts, rated_texts))
