@@ -181,7 +181,7 @@ def test_people_who_do_not_agree_are_no_ground(app, show):
 def test_random_strings_get_no_verdict(app, show):
     draw = random.Random(0)
     people, model = (
-        "\n".join("".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(n)) for n in (140, 58)
+        "\n".join("".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=8)) for _ in range(n)) for n in (280, 58)
     )
     shown = show("probeval", ask(app, people, model))
     assert shown.result.report["probeval"] < 0.1
