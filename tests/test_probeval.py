@@ -316,9 +316,8 @@ def test_lin_s_similarity_of_phrases(wordnet):
     assert found[0, 0] == pytest.approx((1 + kettle) / 2)
     assert found[1, 1] == 1  # by the collocation
     assert found[2, 2] == pytest.approx((1 + (1 + lin.words(["big", "a"], ["pot"]).sum()) / 3) / 2)
-    assert lin.phrases(["dog"], ["kettle pot"])[0, 0] == pytest.approx(
-        (max(found := lin.words(["dog"], ["kettle", "pot"])[0]) + found.mean()) / 2
-    )
+    both = lin.words(["dog"], ["kettle", "pot"])[0]
+    assert lin.phrases(["dog"], ["kettle pot"])[0, 0] == pytest.approx((both.max() + both.mean()) / 2)
     assert 0 <= dog < kettle < 1
 
 

@@ -95,7 +95,7 @@ Args:
         `linkage` or `distance` other than the default.
     matcher (`str`, default `"auto"`): how the model's answers are matched to clusters. `"soft"`: divided among the
         clusters as people's answers are in soft clusters. `"soft_wordnet"`: the same, by a probability that also
-        depends on Lin's similarity of the words in WordNet, and so do the clusters, if they are soft. `"cosine"`: the
+        depends on Lin's similarity of the words in WordNet; soft clusters are then made by it, too. `"cosine"`: the
         largest cosine with an answer of the cluster. `"wordnet"`: the share of the parts of two phrases that are equal
         or share a synset, for the best segmentation of both phrases, without stop words. `"gp"`: Gaussian-process
         regression from embeddings to clusters. `"cascade"`: the first of equal text, equal lemmas, a WordNet score of

@@ -74,8 +74,8 @@ class LinSimilarity:
         return profile
 
     def _similarity(self, a: Mapping[tuple[str, str], float], b: Mapping[tuple[str, str], float]) -> float:
-        # Of the pairs of synsets below an ancestor, that of least content is the most similar one by this ancestor; and
-        # by another one than that of the largest content, a pair is only less similar.
+        # Below a common ancestor, the two synsets of the least content are the most similar pair. An ancestor with less
+        # content than another one gives a pair a lower value, so the maximum over all is Lin's similarity.
         common = ((self._content.get(key, 1.0), a[key] + b[key]) for key in a.keys() & b.keys())
         return max((2 * content / total for content, total in common if content > 0), default=0.0)
 

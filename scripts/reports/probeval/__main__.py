@@ -248,10 +248,9 @@ def main() -> int:
     texts = sorted(answers | {words(text).content for text in answers})
     encoded = encode(texts, EncoderSettings(arguments.model))
     wordnet = load_wordnet()
-    resources = Resources(Embeddings(texts, encoded.embeddings), WordNetMatcher(wordnet), load_lin(wordnet))
-    fitted = (
-        cross_fitted(arguments.targets, arguments.model, arguments.folds, load_lin(wordnet)) if arguments.folds else {}
-    )
+    lin = load_lin(wordnet)
+    resources = Resources(Embeddings(texts, encoded.embeddings), WordNetMatcher(wordnet), lin)
+    fitted = cross_fitted(arguments.targets, arguments.model, arguments.folds, lin) if arguments.folds else {}
     pipelines = {
         f"{clustering} + {matcher}": settings
         for clustering in arguments.clusterings
