@@ -62,9 +62,13 @@ class Sets(list[list[str]]):
 
 def check_typed(texts: Iterable[str], limits: Limits) -> None:
     """Check the length of what was typed, before anything parses it."""
-    total = sum(len(text or "") for text in texts)
     # Counts, blank lines and spaces are not part of the texts.
-    if total > 2 * limits.characters:
+    _check_total(texts, 2 * limits.characters, limits)
+
+
+def _check_total(texts: Iterable[str], most: int, limits: Limits) -> None:
+    total = sum(map(len, texts))
+    if total > most:
         raise InputError(
             f"The texts are too long: {total:,} characters in total, the limit here is {limits.characters:,}. "
             "Remove some, or run the metric on your own machine."
@@ -159,12 +163,7 @@ def check_texts(texts: Sequence[str], limits: Limits, place: Callable[[int], str
             )
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError(f"{place(i)} contains a broken character, such as half of an emoji. Delete it.")
-    total = sum(map(len, texts))
-    if total > limits.characters:
-        raise InputError(
-            f"The texts are too long: {total:,} characters in total, the limit here is {limits.characters:,}. "
-            "Remove some, or run the metric on your own machine."
-        )
+    _check_total(texts, limits.characters, limits)
 
 
 def read_text(path: str | Path, limits: Limits, suffixes: Sequence[str] = (PLAIN,)) -> str:

@@ -60,11 +60,7 @@ EXAMPLES = (
 def model_setting() -> gr.Dropdown:
     """Make the list of the models that a demo offers."""
     return gr.Dropdown(
-        options(MODELS),
-        value=DEFAULT_MODEL,
-        label="Model",
-        info="It measures how similar two texts are.",
-        render=False,
+        options(MODELS), value=DEFAULT_MODEL, label="Model", info="It measures how similar two texts are."
     )
 
 
@@ -186,12 +182,6 @@ def embed(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
     vectors = encoder.encode(list(texts), settings).embeddings.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors
-
-
-def similarity(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
-    """Return the cosine similarity of all pairs of texts: (n, n), float64."""
-    vectors = embed(metric, texts, model)
-    return np.clip(vectors @ vectors.T, -1.0, 1.0)
 
 
 def credit_bars(texts: Sequence[Sequence[str]], shown: Sequence[int], credits: Sequence[Sequence[float | None]]) -> Any:

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from .. import work
-from ..server import places
+from ..server import AT_ONCE, places
 from ..server.errors import public_error
 from ..show import panels
-from .endpoint import AT_ONCE
 from .layout import Shown, Side, show_message, show_result
 from .sources import readers
 from .space import Space

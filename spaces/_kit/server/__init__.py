@@ -23,6 +23,8 @@ from .errors import UNFIT, public_error
 
 # How many visitors may wait; the owner of a Space with more processors may raise it.
 QUEUE = int(os.environ.get("SPACE_QUEUE", "40"))
+# A Space has two processors: more concurrent runs would slow each other down. Further runs wait in the queue.
+AT_ONCE = 3
 RETRY_SECONDS = 30
 BUSY = (
     f"The demo is busy: {QUEUE} others are waiting. Nothing was scored, and your texts are still here. "
