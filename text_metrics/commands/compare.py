@@ -25,16 +25,15 @@ two systems are exchangeable within each item, by a paired approximate randomiza
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from text_metrics.commands.jobs.grouping import missing, parse_set
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.rows import Source, read_rows
-from text_metrics.commands.shared.columns import Column, add_columns, columns_of, parse_columns, read_columns
+from text_metrics.commands.shared.columns import add_columns, columns_of, parse_columns, read_columns
 from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
@@ -60,24 +59,6 @@ from text_metrics.metrics._core.core_results import (
     merge_signatures,
     parse_confidence_by,
 )
-
-
-class Pairs(NamedTuple):
-    """The paired items of two systems.
-
-    names : the ids of the pairs, or their numbers
-    groups : the group of each pair; None without a key for it
-    references : of each pair; None where there are none
-    given : the arguments of each system that columns give
-    """
-
-    first: list[Any]
-    second: list[Any]
-    names: list[Any]
-    groups: list[Any] | None
-    references: list[Any] | None
-    given: tuple[dict[str, Any], dict[str, Any]]
-
 
 ADVICE = "Pass --id-key with a key that no two lines share (is it {key}?), or --by-line if equal lines belong together."
 
@@ -108,15 +89,19 @@ def read_groups(rows: list[Row], partners: list[Row], key: str) -> list[Any]:
 
 
 def pair_up(
-    first: Source, second: Source, references: Source | None, how: argparse.Namespace, columns: Sequence[Column] = ()
-) -> Pairs:
-    """Read the files and pair their items as the options say.
+    first: Source, second: Source, references: Source | None, how: argparse.Namespace
+) -> tuple[list[Row], list[Row], list[Any] | None, list[Any]]:
+    """Read the files and pair their rows as the options say.
+
+    Returns
+    -------
+    The rows of both files; the references of the pairs, None where there are none; and the ids of the pairs, or their
+    numbers.
 
     Raises
     ------
     ValueError
-        If a file cannot be read, lines have no partner or no value of a column, or a column shows that the files are in
-        different orders.
+        If a file cannot be read, lines have no partner, or a column shows that the files are in different orders.
     """
     notes: list[str] = []
     rows, partners = read_rows(first), read_rows(second)
@@ -141,10 +126,7 @@ def pair_up(
         given = [value for _, value in people]
     for note in notes:
         print(note, file=sys.stderr)
-    groups = None if how.group_key is None else read_groups(rows, partners, how.group_key)
-    items = read_items(rows, how.text_key), read_items(partners, how.text_key)
-    arguments = read_columns(rows, items[0], columns), read_columns(partners, items[1], columns)
-    return Pairs(*items, list(places), groups, given, arguments)
+    return rows, partners, given, list(places)
 
 
 def score(
@@ -343,12 +325,15 @@ def main() -> int:
     columns = columns_of(metric, parse_columns(arguments.column))
     if any(column.argument == "confidence_by" for column in columns):
         raise ValueError("--column confidence_by: pass --group-key.")
-    first_items, second_items, names, groups, references, given = pair_up(first, second, people, arguments, columns)
+    rows, partners, references, names = pair_up(first, second, people, arguments)
+    groups = None if arguments.group_key is None else read_groups(rows, partners, arguments.group_key)
+    items, other_items = read_items(rows, arguments.text_key), read_items(partners, arguments.text_key)
+    given, other_given = read_columns(rows, items, columns), read_columns(partners, other_items, columns)
     units = parse_confidence_by(groups, len(names), "item")
     shared = settings if references is None else {**settings, "references": references}
-    scores, signature = score(metric, first_items, {**shared, **given[0]}, arguments.a, name)
-    other_scores, other_signature = score(metric, second_items, {**shared, **given[1]}, arguments.b, name)
-    bounds = bounds_of(metric, name, {**settings, **given[0]})
+    scores, signature = score(metric, items, {**shared, **given}, arguments.a, name)
+    other_scores, other_signature = score(metric, other_items, {**shared, **other_given}, arguments.b, name)
+    bounds = bounds_of(metric, name, {**settings, **given})
     told = ~(np.isnan(scores) | np.isnan(other_scores))
     if not told.any():
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
@@ -363,10 +348,10 @@ def main() -> int:
     }
     print(show(result))
     if arguments.json:
-        items = [
+        of_items = [
             {"id": names[i], "a": float(scores[i]), "b": float(other_scores[i])} for i in np.flatnonzero(told).tolist()
         ]
-        write_text(arguments.json, json.dumps({**result, "items": items}, indent=1, ensure_ascii=False) + "\n")
+        write_text(arguments.json, json.dumps({**result, "items": of_items}, indent=1, ensure_ascii=False) + "\n")
     if arguments.plot:
         plot((scores - other_scores)[told], result, arguments.plot)
     return 0

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.commands.jobs.batches import Engine, OneProcess
+from text_metrics.commands.jobs.batches import Engine
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.row_files import MADE_BY, RowFiles, join_types, written_by_any
 from text_metrics.commands.jobs.store import State, Store
@@ -36,7 +36,7 @@ def write_rows(store: Store, path: Path, engine: Engine | None = None) -> None:
         schema = join_types(state.types for state in store.states() if state.n_rows)
     if isinstance(path, Folder):
         assert schema is not None
-        _write_parts(store, ends, schema, path, engine or OneProcess())
+        _write_parts(store, ends, schema, path, engine or Engine())
         return
     rows = store.rows
     with written_whole(path) as temporary:
@@ -81,7 +81,7 @@ def _write_parts(store: Store, ends: list[int], schema: pa.Schema, path: Folder,
     parts = [(end, new / f"part-{i:08d}.parquet") for i, end in enumerate(ends)]
     files = store.rows._replace(folder=store.rows.folder.resolve())
     # Files of a known schema are parts already.
-    writer = engine if files.schema is None else OneProcess()
+    writer = engine if files.schema is None else Engine()
     for _ in writer.map(partial(iter, parts), partial(_open_parts, files, schema.with_metadata(MADE_BY))):
         pass
     for left in new.glob("*.tmp"):

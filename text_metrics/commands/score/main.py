@@ -65,7 +65,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
-from text_metrics.commands.jobs.batches import Engine, OneProcess, read_items
+from text_metrics.commands.jobs.batches import Engine, read_items
 from text_metrics.commands.jobs.job_files import Files
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.jobs.progress import (
@@ -113,7 +113,7 @@ def run(command: Command) -> int:
         scorer.check_found()
     store, state = files.open(task.schema, command, source)
     on_ray = command.engine == "ray"
-    place: AbstractContextManager[Engine] = nullcontext(OneProcess())
+    place: AbstractContextManager[Engine] = nullcontext(Engine())
     if on_ray:
         place = OnRay(command.address, command.workers, command.quiet)
     with place as engine:

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 import text_metrics
-from text_metrics.commands.jobs.batches import OpenWork
+from text_metrics.commands.jobs.batches import Engine, OpenWork
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.shared.command import install
 
@@ -37,7 +37,7 @@ _RETRIES = 5
 _CHECK_SECONDS = 1
 
 
-class OnRay:
+class OnRay(Engine):
     """A connection to a Ray cluster.
 
     Parameters
