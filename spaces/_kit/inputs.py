@@ -126,13 +126,7 @@ def sets_from_rows(rows: list[dict[str, Any]]) -> Sets:
 
 
 def check_sets(sets: Any, limits: Limits) -> list[list[str]]:
-    """Check the form and the size of sets.
-
-    Raises
-    ------
-    InputError
-        Naming the set and the text.
-    """
+    """Check the form and the size of sets; raises an InputError that names the set and the text."""
     if not isinstance(sets, list) or not all(isinstance(texts, list) for texts in sets):
         raise InputError('Texts must be a list of sets, each a list of texts: [["a text", "another"]].')
     if not any(sets):

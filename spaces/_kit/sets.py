@@ -187,11 +187,7 @@ def embed(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
 def credit_bars(texts: Sequence[Sequence[str]], shown: Sequence[int], credits: Sequence[Sequence[float | None]]) -> Any:
     """Draw what each text adds to the score of its set, the most first; None if that is not known of any.
 
-    Parameters
-    ----------
-    texts : all sets
-    shown : the sets to draw
-    credits : contribution of each text of each set that is shown
+    `credits` has the contributions of the texts of each set that is shown.
     """
     n_sets = len(texts)
     bars = [

@@ -88,8 +88,6 @@ def _wire_changes(page: Page) -> list[Any]:
     """Score the last source again, as it is now, when a setting, or what is looked at, changes."""
     choosers, parts = page.shown.choosers, [source.parts() for source in page.side.sources]
     triggers = [component.change for component in page.settings()] + [chooser.input for chooser in choosers]
-    if not triggers:
-        return []
     ends = list(itertools.accumulate(map(len, parts), initial=len(choosers)))
 
     def again(

@@ -26,8 +26,6 @@ def wire_texts(demo: gr.Blocks, side: Side) -> None:
 def wire(demo: gr.Blocks, side: Side) -> None:
     """Read the settings from the URL when the page opens, and write each change into it."""
     settings = list(side.settings.values())
-    if not settings:
-        return
 
     def from_url(request: gr.Request) -> dict[Any, Any]:
         query = dict(request.query_params)

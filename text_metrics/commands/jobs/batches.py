@@ -1,6 +1,6 @@
 """Batches of units, read from a file and with their scores, and the engine that does the work on them.
 
-Nothing here imports torch, so that the process that reads for a cluster starts fast.
+Nothing in this folder imports torch, so that the process that reads for a cluster starts fast.
 """
 
 import gc

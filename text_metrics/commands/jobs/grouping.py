@@ -1,7 +1,4 @@
-"""Rows grouped into units, each of which is scored as one.
-
-Nothing here imports torch, so that the process that reads for a cluster starts fast.
-"""
+"""Rows grouped into units, each of which is scored as one."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -276,10 +273,7 @@ class Reader:
     def _texts(self, values: dict[str, Any]) -> list[str]:
         """Read the texts of a row.
 
-        Raises
-        ------
-        ValueError
-            If there are none, or the row has no key or reference that it must have.
+        Raises a ValueError if there are none, or the row has no key or reference that it must have.
         """
         if self.group_key is not None and read_key(values, self.group_key) is None:
             raise ValueError(missing(self.group_key, values))

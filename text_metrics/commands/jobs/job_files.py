@@ -28,10 +28,7 @@ class Files:
     decisive : what decides the numbers, as JSON: a job continues only under an equal command
     command : what is read
 
-    Raises
-    ------
-    UsageError
-        If one of them is read, or the output is a folder that no job made.
+    Raises a UsageError if one of them is read, or the output is a folder that no job made.
     """
 
     def __init__(self, out: Path, summary: Path | None, decisive: Mapping[str, Any], command: Command) -> None:
@@ -49,16 +46,9 @@ class Files:
         check_folder(out)
 
     def finished(self, restart: bool) -> dict[str, Any] | None:
-        """Read the summary of a job that is done; None if there is work to do.
+        """Read the summary of a job that is done; None if there is work to do. To restart, discard what was done.
 
-        Parameters
-        ----------
-        restart : whether to discard what was done
-
-        Raises
-        ------
-        UsageError
-            If another command wrote the output.
+        Raises a UsageError if another command wrote the output.
         """
         Store.sweep(self._parts)
         if restart:
@@ -79,14 +69,8 @@ class Files:
     def open(self, schema: pa.Schema | None, command: Command, source: Source) -> tuple[Store, State]:
         """Open what is kept of the job, and read how far it is; of a new job, check the order of the keys first.
 
-        Parameters
-        ----------
-        schema : of the rows to keep, as for `Store`
-
-        Raises
-        ------
-        UsageError
-            If another command began it, another process works on it, or the rows of a key are not next to each other.
+        Raises a UsageError if another command began it, another process works on it, or the rows of a key are not next
+        to each other.
         """
         store = Store(self._parts, schema)
         state = store.last_state() or State(self._decisive)

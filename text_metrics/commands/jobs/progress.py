@@ -32,12 +32,8 @@ def watch(command: Command, source: Source, batches: Iterator[Batch], name: str,
 
     As long as no row is good, these lines are held back: if all have one error, it is said once, as that of the job.
 
-    Raises
-    ------
-    BadRowError
-        At the first bad row, with --strict.
-    NothingGoodError
-        If no row can be scored, or none of many at the beginning: then the settings may be wrong.
+    Raises a BadRowError at the first bad row, with --strict; and a NothingGoodError if no row can be scored, or none of
+    many at the beginning: then the settings may be wrong.
     """
     began, n_texts = time.monotonic(), 0
     n_bad, held = state.n_bad_first, list[tuple[int, str]]()

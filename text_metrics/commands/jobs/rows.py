@@ -1,7 +1,4 @@
-"""Files of texts, read row by row from a given row.
-
-Nothing here imports torch, so that the process that reads for a cluster starts fast.
-"""
+"""Files of texts, read row by row from a given row."""
 
 import csv
 import json
@@ -168,13 +165,10 @@ class Source:
         return self._read(piece or WHOLE, start)
 
     def pieces(self, start: int, least: int, multiple: int) -> Iterator[Piece]:
-        """Cut a file into pieces: not at any row, but after the same ones each time.
+        """Cut a file into pieces from row `start`: not at any row, but after the same ones each time.
 
-        Parameters
-        ----------
-        start : index of the first row that is needed; pieces before it are left out
-        least : rows of a piece that are not blank, at least; a piece of Parquet consists of row groups
-        multiple : of which their number is a multiple, but for the last piece
+        A piece has at least so many rows that are not blank, and but for the last one a multiple of another number; a
+        piece of Parquet consists of row groups.
         """
         if not self.is_divisible:
             pieces = iter([(WHOLE, start + 1)])
@@ -298,19 +292,17 @@ class Source:
                 yield _new_row((number, values, "", "", 1))
 
 
-def read_rows(source: Source) -> list[tuple[str, Any]]:
-    """Read all rows of a file, each with its place for errors; blank lines are skipped.
+def read_rows(path: Path, split: str | None) -> list[tuple[str, Any]]:
+    """Read all rows of a file, of any values, each with its place for errors; blank lines are skipped.
 
-    Raises
-    ------
-    ValueError
-        If a row cannot be read, or there is none.
+    Raises a ValueError if a row cannot be read, or there is none.
     """
-    is_text = source.schema is None and not source.is_array
     rows = []
     try:
+        source = Source(path, split, any_value=True)
+        is_text = source.schema is None and not source.is_array
         for row in source.rows(0):
-            where = f"{source.path}, {'line' if is_text else 'row'} {row.number}"
+            where = f"{path}, {'line' if is_text else 'row'} {row.number}"
             if row.error:
                 raise ValueError(f"{where} {row.error}.")
             if not row.is_blank:
@@ -318,7 +310,7 @@ def read_rows(source: Source) -> list[tuple[str, Any]]:
     except UsageError as error:
         raise ValueError(str(error)) from None
     if not rows:
-        raise ValueError(f"{source.path} is empty.")
+        raise ValueError(f"{path} is empty.")
     return rows
 
 

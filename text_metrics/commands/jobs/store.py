@@ -70,10 +70,6 @@ class Store:
     """A folder with files for each batch that is done: its rows, and the state of the job after it, written last.
 
     Each file is written atomically, so that a batch is kept whole or not at all.
-
-    Parameters
-    ----------
-    schema : of the rows, as for `RowFiles`
     """
 
     def __init__(self, folder: Path, schema: pa.Schema | None) -> None:

@@ -24,12 +24,7 @@ _PART = re.compile(r"part-\d{8}\.parquet")
 
 
 def write_rows(store: Store, path: Path, engine: Engine | None = None) -> None:
-    """Write all batches in order: to one file, batch by batch, or each to a part of a folder.
-
-    Parameters
-    ----------
-    engine : whose processes see the folder; by default this process writes all
-    """
+    """Write all batches in order: to one file, batch by batch, or each to a part of a folder, which the engine sees."""
     ends = [state.position for state in store.states() if state.n_rows]
     schema = store.rows.schema
     if schema is None and path.suffix != ".jsonl":
@@ -113,13 +108,7 @@ def _link(file: Path, path: Path) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Check that a folder that is replaced is missing, empty, or was made by a job; a file is none.
-
-    Raises
-    ------
-    UsageError
-        If it is not; the message names what is in it.
-    """
+    """Raise a UsageError for an output folder that is a file, or holds what no job made; the message names it."""
     if not isinstance(path, Folder) or not path.exists():
         return
     if not path.is_dir():

@@ -137,13 +137,7 @@ def run(command: Command) -> int:
 
 
 def _exit_code(command: Command, summary: Mapping[str, Any], code: int) -> int:
-    """Return the exit code of a job that ended with a code: 5 if a number of its summary is beyond a limit, or null.
-
-    Raises
-    ------
-    UsageError
-        If the summary has no such number.
-    """
+    """Return the exit code of a job that ended with a code: 5 if a number of its summary is beyond a limit, or null."""
     numbers = {name: value for name, value in summary.items() if value is None or isinstance(value, (int, float))}
     for option, limits in (("under", command.fail_under), ("over", command.fail_over)):
         for name, limit in limits.items():

@@ -47,10 +47,7 @@ class OnRay(Engine):
     workers : number of actors; by default one for each GPU, or one for each processor core if there is no GPU
     quiet : whether to drop what workers print
 
-    Raises
-    ------
-    UsageError
-        If Ray is missing, or no cluster answers.
+    Raises a UsageError if Ray is missing, or no cluster answers.
     """
 
     def __init__(self, address: str | None, workers: int | None, quiet: bool) -> None:
@@ -64,17 +61,16 @@ class OnRay(Engine):
         self._ray = ray
         if address is not None:
             _check_address(address)
-        options: dict[str, Any] = {
-            "address": address or "local",
-            "log_to_driver": not quiet,
-            "logging_level": "warning",
-        }
-        if address is None:
-            options["include_dashboard"] = False
         try:
             with tempfile.TemporaryDirectory() as folder:
                 _copy_package(Path(folder))
-                ray.init(**options, runtime_env={"working_dir": folder})
+                ray.init(
+                    address or "local",
+                    include_dashboard=False if address is None else None,
+                    log_to_driver=not quiet,
+                    logging_level="warning",
+                    runtime_env={"working_dir": folder},
+                )
         except (ConnectionError, RuntimeError, ValueError) as error:
             failed = "no Ray could be started here" if address is None else f"--address {address} could not be joined"
             raise UsageError(f"--engine ray: {failed}: {error}") from None
