@@ -24,13 +24,7 @@ COMMANDS = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run a command.
-
-    Returns
-    -------
-    int
-        The exit code of the command; 2 for an unknown command.
-    """
+    """Run a command; returns its exit code, or 2 if it is unknown."""
     name, *options = (sys.argv[1:] if words is None else words) or ["--help"]
     if name in ("-h", "--help"):
         print(f"usage: text-metrics COMMAND ...\n\n{_listed()}\n\nOptions: text-metrics COMMAND --help, --version")

@@ -126,10 +126,7 @@ def messages(instructions: str, example: str, answer: str, question: str) -> lis
 
 
 def parse_numbered(answer: str, size: int) -> list[Any]:
-    """Read the values of 1 to `size`; what a model writes around the JSON does not matter.
-
-    Raises a ValueError if there is no such object, or it lacks a number or has others.
-    """
+    """Read the values of 1 to `size` from a JSON object of just these; what a model writes around it is ignored."""
     problem = f"it must hold one JSON object with the numbers 1 to {size}"
     for part in re.findall(r"\{[^{}]*\}", answer):
         try:

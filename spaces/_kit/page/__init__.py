@@ -33,7 +33,6 @@ def build(space: Space) -> server.Demo:
         scoring.wire(scoring.Page(space, side, shown, work.Stops()), demo)
         sources.wire(space, side)
         url.wire(demo, side)
-        url.wire_texts(demo, side)
         api = _for_programs(space.api, space.name)
         gr.api(api, api_name="score", concurrency_id="model", concurrency_limit=server.AT_ONCE)
     demo.queue(max_size=server.QUEUE, default_concurrency_limit=server.AT_ONCE, api_open=False)

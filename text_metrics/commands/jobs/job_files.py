@@ -46,10 +46,7 @@ class Files:
         check_folder(out)
 
     def finished(self, restart: bool) -> dict[str, Any] | None:
-        """Read the summary of a job that is done; None if there is work to do. To restart, discard what was done.
-
-        Raises a UsageError if another command wrote the output.
-        """
+        """Read the summary of a job that is done; None if there is work to do. To restart, discard what was done."""
         Store.sweep(self._parts)
         if restart:
             # Opened first, because another process may hold it.
@@ -69,8 +66,7 @@ class Files:
     def open(self, schema: pa.Schema | None, command: Command, source: Source) -> tuple[Store, State]:
         """Open what is kept of the job, and read how far it is; of a new job, check the order of the keys first.
 
-        Raises a UsageError if another command began it, another process works on it, or the rows of a key are not next
-        to each other.
+        Raises a UsageError if another command or process works on it, or the rows of a key are not next to each other.
         """
         store = Store(self._parts, schema)
         state = store.last_state() or State(self._decisive)

@@ -36,7 +36,6 @@ def check_adjacent(source: Source, name: str, quiet: bool) -> None:
     """Read all keys, and check that rows with one key are next to each other; rows without a key do not count.
 
     Of each run of equal keys, a digest of 64 bits is kept in memory. Equal digests are a reason to compare the keys.
-
     Raises a UsageError if a key comes back after another; it names both rows, and says how to sort the file.
     """
     digests, look_at = array("Q"), _FIRST_LOOK

@@ -31,7 +31,6 @@ def watch(command: Command, source: Source, batches: Iterator[Batch], name: str,
     """Pass batches on as they come, with a progress bar and a line for each bad row.
 
     As long as no row is good, these lines are held back: if all have one error, it is said once, as that of the job.
-
     Raises a BadRowError at the first bad row, with --strict; and a NothingGoodError if no row can be scored, or none of
     many at the beginning: then the settings may be wrong.
     """

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -227,30 +227,23 @@ class Source:
             raise UsageError(f"{self.path} must begin with a line of different column names. Got {names!r:.200}.")
         if not _is_utf8(names):
             raise UsageError(f"{self.path}, line 1 is not valid UTF-8. Got {names!r:.200}.")
-        i = -1
-        while True:
-            number = reader.line_num + 1
+        for i in count():
+            number, fields, problem = reader.line_num + 1, list[str](), ""
             try:
                 fields = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
-                i += 1
-                if i >= start:
-                    yield Row(number, None, f"is not valid CSV: {error}", "", reader.line_num + 1 - number)
-                continue
-            i += 1
+                problem = f"is not valid CSV: {error}"
             if i < start:
                 continue
             n_lines = reader.line_num + 1 - number
-            if not fields:
-                yield Row(number, None, "", "")
-            elif len(fields) != len(names):
+            if fields and len(fields) != len(names):
                 problem = f"has {len(fields)} fields, not {len(names)}"
-                yield Row(number, None, problem, _show(",".join(fields)), n_lines)
             elif not _is_utf8(fields):
-                problem = "is not valid UTF-8: a byte was read as an unpaired surrogate"
-                yield Row(number, None, problem, _show(",".join(fields)))
+                problem, n_lines = "is not valid UTF-8: a byte was read as an unpaired surrogate", 1
+            if problem or not fields:
+                yield Row(number, None, problem, _show(",".join(fields)), n_lines)
             else:
                 yield Row(number, dict(zip(names, fields, strict=True)), "", "")
 
@@ -293,10 +286,7 @@ class Source:
 
 
 def read_rows(path: Path, split: str | None) -> list[tuple[str, Any]]:
-    """Read all rows of a file, of any values, each with its place for errors; blank lines are skipped.
-
-    Raises a ValueError if a row cannot be read, or there is none.
-    """
+    """Read all rows of a file that are not blank, each with its place; raises a ValueError if one is bad, or none."""
     rows = []
     try:
         source = Source(path, split, any_value=True)

@@ -68,7 +68,7 @@ class OnRay(Engine):
                     address or "local",
                     include_dashboard=False if address is None else None,
                     log_to_driver=not quiet,
-                    logging_level="warning",
+                    logging_level=logging.WARNING,
                     runtime_env={"working_dir": folder},
                 )
         except (ConnectionError, RuntimeError, ValueError) as error:

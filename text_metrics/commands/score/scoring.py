@@ -113,8 +113,7 @@ class Scorer:
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Score units together: for each its results by name, as lists where a row has several texts; and the result.
 
-        Raises a TypeError or ValueError as the metric does; the message also names the columns of the arguments that it
-        names.
+        Raises errors as the metric does; their messages also name the columns of the arguments that they name.
         """
         if self.items == TEXTS:
             predictions: list[Any] = [text for unit in units for text in unit.texts]

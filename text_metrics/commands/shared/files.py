@@ -75,10 +75,7 @@ def has_old_ends(start: bytes) -> bool:
 
 
 def split_lines(file: io.BufferedReader, path: Path) -> Iterator[bytes]:
-    r"""Yield the lines of a file with their ends: `\n`, or `\r` in a file whose first line ends so.
-
-    Raises a ValueError if it is not text, or a line is too long; it names the line.
-    """
+    r"""Yield the lines of a file with their ends, `\n`, or `\r` if the first line has it; raises as `check_lengths`."""
     start = file.peek(_AT_ONCE)
     check_text(start, path)
     is_old = has_old_ends(start)
@@ -108,8 +105,7 @@ def _old_lines(file: BinaryIO) -> Iterator[bytes]:
 def parse_json(text: str, **options: Any) -> Any:
     """Parse JSON, with options of `json.loads`. NaN, which is common though invalid, becomes None.
 
-    Raises a ValueError if it is not JSON, is nested too deeply, or has an unpaired surrogate, which cannot be written
-    again.
+    Raises a ValueError if it is not JSON, is nested too deeply, or has an unpaired surrogate, which no file can hold.
     """
     if not options:
         try:
@@ -329,10 +325,7 @@ def temporary_name(path: Path) -> Path:
 
 @contextmanager
 def written_whole(path: Path, temporary: Path | None = None) -> Iterator[Path]:
-    """Yield a name to write a file under, by default that of `temporary_name`; it is renamed once it is complete.
-
-    Raises an OSError whose `filename` is `path` if it cannot be written.
-    """
+    """Yield a name to write a file under, which is renamed to `path` once it is complete; an OSError names `path`."""
     temporary = temporary or temporary_name(path)
     try:
         with named_writing(path, temporary):

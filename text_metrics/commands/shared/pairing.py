@@ -21,11 +21,7 @@ def read_id(row: Row, id_key: str) -> str | int:
 
 
 def places_by_id(rows: Sequence[Row], id_key: str) -> dict[str | int, int]:
-    """Return the place of each id in the rows.
-
-    Raises a ValueError as `read_id` does, or if an id appears twice: which of its rows belongs to which of the other
-    file is not known.
-    """
+    """Return the place of each id in the rows; raises a ValueError as `read_id` does, or if an id appears twice."""
     places: dict[str | int, int] = {}
     for i, row in enumerate(rows):
         name = read_id(row, id_key)
@@ -36,10 +32,7 @@ def places_by_id(rows: Sequence[Row], id_key: str) -> dict[str | int, int]:
 
 
 def order_by_id(names: Mapping[str | int, int], rows: Sequence[Row], id_key: str, files: str) -> list[int]:
-    """Return for each id the place of its row among those of another file, which must have the same ids.
-
-    Raises a ValueError as `places_by_id` does, or if an id is in only one of the files, which `files` names.
-    """
+    """Return the place of each id in another file; raises a ValueError if an id is in only one of the `files`."""
     places = places_by_id(rows, id_key)
     alone = [name for name in names if name not in places] or [name for name in places if name not in names]
     if alone:
