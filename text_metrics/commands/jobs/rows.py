@@ -167,8 +167,8 @@ class Source:
     def pieces(self, start: int, least: int, multiple: int) -> Iterator[Piece]:
         """Cut a file into pieces from row `start`: not at any row, but after the same ones each time.
 
-        A piece has at least so many rows that are not blank, and but for the last one a multiple of another number; a
-        piece of Parquet consists of row groups.
+        A piece has at least `least` rows that are not blank, and a multiple of `multiple` but for the last one; a piece
+        of Parquet consists of row groups.
         """
         if not self.is_divisible:
             pieces = iter([(WHOLE, start + 1)])

@@ -75,7 +75,7 @@ def has_old_ends(start: bytes) -> bool:
 
 
 def split_lines(file: io.BufferedReader, path: Path) -> Iterator[bytes]:
-    r"""Yield the lines of a file with their ends, `\n`, or `\r` if the first line has it; raises as `check_lengths`."""
+    r"""Yield the lines of a text file with their ends, `\n`, or `\r` if the first has it; raises as `check_lengths`."""
     start = file.peek(_AT_ONCE)
     check_text(start, path)
     is_old = has_old_ends(start)
