@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +56,10 @@ class Files:
         is_empty = isinstance(self.out, Folder) and self.out.exists() and not any(self.out.iterdir())
         if restart or is_empty or not self.out.exists() or self._parts.exists():
             return None
-        try:
+        with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
             summary = json.loads(self._summary.read_text(encoding="utf-8"))
             if summary["command"] == self._decisive:
                 return summary
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            pass
         raise UsageError(f"{self.out} already exists, written by another command: pass --restart, or another --out.")
 
     def open(self, schema: pa.Schema | None, command: Command, source: Source) -> tuple[Store, State]:

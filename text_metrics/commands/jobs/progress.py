@@ -12,9 +12,9 @@ from text_metrics.commands.jobs.batches import Batch, cause_of
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State
-from text_metrics.commands.shared.command import describe_os_error
+from text_metrics.commands.shared.command import EXIT_INTERRUPTED, EXIT_USAGE, describe_os_error
 
-EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
+EXIT_BAD_ROWS, EXIT_STRICT = 3, 4
 # A job ends if this many rows are bad before the first good one, however they fall into batches.
 _HOPELESS_ROWS = 1000
 

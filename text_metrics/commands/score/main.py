@@ -68,22 +68,14 @@ from typing import Any
 from text_metrics.commands.jobs.batches import Engine, read_items
 from text_metrics.commands.jobs.job_files import Files
 from text_metrics.commands.jobs.options import Command, UsageError
-from text_metrics.commands.jobs.progress import (
-    EXIT_BAD_ROWS,
-    EXIT_INTERRUPTED,
-    EXIT_STRICT,
-    EXIT_USAGE,
-    NothingGoodError,
-    end,
-    show,
-    watch,
-)
+from text_metrics.commands.jobs.progress import EXIT_BAD_ROWS, EXIT_STRICT, NothingGoodError, end, show, watch
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.score.by_row import ByRow
 from text_metrics.commands.score.command import parse_command
 from text_metrics.commands.score.one_set import OneSet
 from text_metrics.commands.score.ray_engine import OnRay
 from text_metrics.commands.score.scoring import Scorer
+from text_metrics.commands.shared.command import EXIT_INTERRUPTED, EXIT_USAGE
 from text_metrics.commands.shared.outputs import Folder
 from text_metrics.metrics._core.core_results import QUESTIONS
 
