@@ -3,42 +3,28 @@
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import text_metrics
 from text_metrics import FOLDER, METRICS
 
-
-class Command(NamedTuple):
-    """A command: the module in `text_metrics.commands` whose `main` runs it, and its purpose."""
-
-    module: str
-    purpose: str
-
-
+# Of each command, the module in `text_metrics.commands` whose `main` runs it, and its purpose.
 COMMANDS = {
-    "demo": Command("demo", "score two sets of sentences by the metrics of diversity"),
-    "score": Command("score.main", "score a file of texts, of any size"),
-    "report": Command("report.main", "compare many systems in one report: diversity, quality, likeness, collapse"),
-    "compare": Command("compare", "compare two systems"),
-    "choose": Command("choose.main", "choose a diverse subset of texts"),
-    "probe": Command("probe.main", "ask a model questions, and compare its answers with people's"),
-    "cluster-answers": Command("cluster_answers", "cluster answers to questions by a chat model, for probeval"),
-    "meta-eval": Command("meta_eval.main", "evaluate metrics of diversity on pairs of sets"),
-    "judge-diversity": Command("judge_diversity", "have a chat model rate the diversity of pairs of sets"),
-    "candidate-sets": Command("candidate_sets", "make pairs of sets, with paraphrases and nonsense"),
-    "rate-quality": Command("rate_quality.main", "rate texts by a language model"),
+    "demo": ("demo", "score two sets of sentences by the metrics of diversity"),
+    "score": ("score.main", "score a file of texts, of any size"),
+    "report": ("report.main", "compare many systems in one report: diversity, quality, likeness, collapse"),
+    "compare": ("compare", "compare two systems"),
+    "choose": ("choose.main", "choose a diverse subset of texts"),
+    "probe": ("probe.main", "ask a model questions, and compare its answers with people's"),
+    "cluster-answers": ("cluster_answers", "cluster answers to questions by a chat model, for probeval"),
+    "meta-eval": ("meta_eval.main", "evaluate metrics of diversity on pairs of sets"),
+    "judge-diversity": ("judge_diversity", "have a chat model rate the diversity of pairs of sets"),
+    "candidate-sets": ("candidate_sets", "make pairs of sets, with paraphrases and nonsense"),
+    "rate-quality": ("rate_quality.main", "rate texts by a language model"),
 }
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run a command.
-
-    Returns
-    -------
-    int
-        The exit code of the command; 2 for an unknown command.
-    """
+    """Run a command; returns its exit code, or 2 if it is unknown."""
     name, *options = (sys.argv[1:] if words is None else words) or ["--help"]
     if name in ("-h", "--help"):
         print(f"usage: text-metrics COMMAND ...\n\n{_listed()}\n\nOptions: text-metrics COMMAND --help, --version")
@@ -54,11 +40,12 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"text-metrics: there is no command {name!r}{hint} The commands are:\n{_listed()}", file=sys.stderr)
         return 2
     sys.argv = [f"text-metrics {name}", *options]
-    return importlib.import_module(f"text_metrics.commands.{COMMANDS[name].module}").main()
+    module, _ = COMMANDS[name]
+    return importlib.import_module(f"text_metrics.commands.{module}").main()
 
 
 def _listed() -> str:
-    return "\n".join(f"  {name:<16} {command.purpose}" for name, command in COMMANDS.items())
+    return "\n".join(f"  {name:<16} {purpose}" for name, (_, purpose) in COMMANDS.items())
 
 
 if __name__ == "__main__":

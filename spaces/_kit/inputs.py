@@ -62,9 +62,13 @@ class Sets(list[list[str]]):
 
 def check_typed(texts: Iterable[str], limits: Limits) -> None:
     """Check the length of what was typed, before anything parses it."""
-    total = sum(len(text or "") for text in texts)
     # Counts, blank lines and spaces are not part of the texts.
-    if total > 2 * limits.characters:
+    _check_total(texts, 2 * limits.characters, limits)
+
+
+def _check_total(texts: Iterable[str], most: int, limits: Limits) -> None:
+    total = sum(map(len, texts))
+    if total > most:
         raise InputError(
             f"The texts are too long: {total:,} characters in total, the limit here is {limits.characters:,}. "
             "Remove some, or run the metric on your own machine."
@@ -122,13 +126,7 @@ def sets_from_rows(rows: list[dict[str, Any]]) -> Sets:
 
 
 def check_sets(sets: Any, limits: Limits) -> list[list[str]]:
-    """Check the form and the size of sets.
-
-    Raises
-    ------
-    InputError
-        Naming the set and the text.
-    """
+    """Check the form and the size of sets; raises an InputError that names the set and the text."""
     if not isinstance(sets, list) or not all(isinstance(texts, list) for texts in sets):
         raise InputError('Texts must be a list of sets, each a list of texts: [["a text", "another"]].')
     if not any(sets):
@@ -159,12 +157,7 @@ def check_texts(texts: Sequence[str], limits: Limits, place: Callable[[int], str
             )
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError(f"{place(i)} contains a broken character, such as half of an emoji. Delete it.")
-    total = sum(map(len, texts))
-    if total > limits.characters:
-        raise InputError(
-            f"The texts are too long: {total:,} characters in total, the limit here is {limits.characters:,}. "
-            "Remove some, or run the metric on your own machine."
-        )
+    _check_total(texts, limits.characters, limits)
 
 
 def read_text(path: str | Path, limits: Limits, suffixes: Sequence[str] = (PLAIN,)) -> str:

@@ -60,11 +60,7 @@ EXAMPLES = (
 def model_setting() -> gr.Dropdown:
     """Make the list of the models that a demo offers."""
     return gr.Dropdown(
-        options(MODELS),
-        value=DEFAULT_MODEL,
-        label="Model",
-        info="It measures how similar two texts are.",
-        render=False,
+        options(MODELS), value=DEFAULT_MODEL, label="Model", info="It measures how similar two texts are."
     )
 
 
@@ -188,20 +184,10 @@ def embed(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
     return vectors
 
 
-def similarity(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
-    """Return the cosine similarity of all pairs of texts: (n, n), float64."""
-    vectors = embed(metric, texts, model)
-    return np.clip(vectors @ vectors.T, -1.0, 1.0)
-
-
 def credit_bars(texts: Sequence[Sequence[str]], shown: Sequence[int], credits: Sequence[Sequence[float | None]]) -> Any:
     """Draw what each text adds to the score of its set, the most first; None if that is not known of any.
 
-    Parameters
-    ----------
-    texts : all sets
-    shown : the sets to draw
-    credits : contribution of each text of each set that is shown
+    `credits` has the contributions of the texts of each set that is shown.
     """
     n_sets = len(texts)
     bars = [

@@ -92,15 +92,8 @@ def install() -> None:
 def running(step: Callable[[int, int | None], None], seconds: float = RUN_SECONDS) -> Iterator[list[str]]:
     """Run a metric; yields the list of its warnings.
 
-    Parameters
-    ----------
-    step : receives the progress, done and total, and may raise
-    seconds : time limit, checked at each step
-
-    Raises
-    ------
-    InputError
-        If the run takes longer.
+    At each step, `step` receives the progress, done and total, and may raise. A run that takes longer than so many
+    seconds ends with an InputError.
     """
     end = time.monotonic() + seconds
 

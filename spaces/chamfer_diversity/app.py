@@ -24,22 +24,9 @@ WORDS = (
 )
 
 
-def score_sets(texts: Any, model: str) -> dict[str, Any]:
-    """Check the input and compute the metric."""
-    sets.check_model(model)
-    given = inputs.check_sets(texts, sets.LIMITS)
-    if all(len(members) < 2 for members in given):
-        raise inputs.InputError("A single text has no neighbour: a set needs at least two. Write one text a line.")
-    if model == sets.DEFAULT_MODEL:
-        language.check_english(given, advice=sets.MULTILINGUAL)
-    return chamfer_diversity.compute(
-        predictions=given, model=model, singletons="skip", contributions=True, details=True, progress=True
-    )
-
-
 def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     """Score all sets and draw one or two of them."""
-    result = score_sets(texts, **settings)
+    result = api(texts, **settings)
     n_sets = len(texts)
     shown = [i for i in sets.two_of(chosen, n_sets) if result["details"][i] is not None]
     names = [sets.figure_name(texts, i) for i in shown]
@@ -202,7 +189,15 @@ def api(
         "signature" to report with the score.
 
     """
-    return score_sets(texts, model)
+    sets.check_model(model)
+    given = inputs.check_sets(texts, sets.LIMITS)
+    if all(len(members) < 2 for members in given):
+        raise inputs.InputError("A single text has no neighbour: a set needs at least two. Write one text a line.")
+    if model == sets.DEFAULT_MODEL:
+        language.check_english(given, advice=sets.MULTILINGUAL)
+    return chamfer_diversity.compute(
+        predictions=given, model=model, singletons="skip", contributions=True, details=True, progress=True
+    )
 
 
 SPACE = sets.describe_space(

@@ -98,30 +98,6 @@ def texts_from_rows(rows: list[dict[str, Any]]) -> list[str]:
     return [text for cell in cells for text in (cell if isinstance(cell, list) else [cell]) if text.strip()]
 
 
-def score_texts(texts: Any, components: Sequence[str], focus_threshold: float, model: str) -> dict[str, Any]:
-    """Check the input and compute the metric."""
-    sets.check_model(model)
-    if components == []:
-        names = ", ".join(f"{label} ({name})" for name, label in COMPONENTS.items())
-        raise inputs.InputError(f"No part of the score is selected. Select at least one of {names}.")
-    if not isinstance(components, list) or any(name not in list(COMPONENTS) for name in components):
-        raise inputs.InputError(f"components must be a list of some of {', '.join(COMPONENTS)}.")
-    if not isinstance(texts, list) or not texts:
-        raise inputs.InputError("There is no text yet. Write one, or click an example.")
-    (given,) = inputs.check_sets([texts], LIMITS)
-    inputs.check_number("focus_threshold", focus_threshold, -1, 1)
-    settings = {"focus_threshold": focus_threshold, "model": model} if "focus" in components else {}
-    language.check_english([[text] for text in given])
-    result = gruen.compute(predictions=given, components=list(components), details=True, progress=True, **settings)
-    check_sentences(given, result["details"])
-    most = max(_MOST_LISTED, _MOST_PAIRS // len(given))
-    for detail in result["details"]:
-        if detail.get("redundant_pairs"):
-            # Their number, which the result states, may be the square of the number of sentences.
-            detail["redundant_pairs"] = detail["redundant_pairs"][:most]
-    return result
-
-
 def check_sentences(texts: list[str], details: list[dict[str, Any]]) -> None:
     """Warn of texts without a full sentence, such as a title, a list, code or a URL."""
     n_without = sum(
@@ -151,9 +127,8 @@ def is_code(text: str) -> bool:
 
 def score(texts: Any, chosen: Sequence[int | None], settings: dict[str, Any]) -> Result:
     """Score all texts and show the sentences of one."""
-    result = score_texts(texts, **settings)
-    selected = [i for i in chosen if i is not None and 0 <= i < len(texts)]
-    shown = selected[0] if selected else 0
+    result = api(texts, **settings)
+    shown = sets.two_of(chosen, len(texts))[0]
     detail = result["details"][shown]
     n_sentences = len(sentences_of(detail))
     parts = [(label, detail[name]) for name, label in COMPONENTS.items() if detail.get(name) is not None]
@@ -338,7 +313,27 @@ def api(
         report with the score.
 
     """
-    return score_texts(texts, list(COMPONENTS) if components is None else components, focus_threshold, model)
+    names: Any = list(COMPONENTS) if components is None else components
+    sets.check_model(model)
+    if names == []:
+        known = ", ".join(f"{label} ({name})" for name, label in COMPONENTS.items())
+        raise inputs.InputError(f"No part of the score is selected. Select at least one of {known}.")
+    if not isinstance(names, list) or any(name not in list(COMPONENTS) for name in names):
+        raise inputs.InputError(f"components must be a list of some of {', '.join(COMPONENTS)}.")
+    if not isinstance(texts, list) or not texts:
+        raise inputs.InputError("There is no text yet. Write one, or click an example.")
+    (given,) = inputs.check_sets([texts], LIMITS)
+    inputs.check_number("focus_threshold", focus_threshold, -1, 1)
+    settings = {"focus_threshold": focus_threshold, "model": model} if "focus" in names else {}
+    language.check_english([[text] for text in given])
+    result = gruen.compute(predictions=given, components=names, details=True, progress=True, **settings)
+    check_sentences(given, result["details"])
+    most = max(_MOST_LISTED, _MOST_PAIRS // len(given))
+    for detail in result["details"]:
+        if detail.get("redundant_pairs"):
+            # Their number, which the result states, may be the square of the number of sentences.
+            detail["redundant_pairs"] = detail["redundant_pairs"][:most]
+    return result
 
 
 SPACE = Space(
@@ -362,12 +357,7 @@ SPACE = Space(
     preview=lambda texts: f"{sets.count(len(texts), 'text')}.",
     examples=_EXAMPLES,
     settings={
-        "components": gr.CheckboxGroup(
-            inputs.options(COMPONENTS),
-            value=list(COMPONENTS),
-            label="Score",
-            render=False,
-        ),
+        "components": gr.CheckboxGroup(inputs.options(COMPONENTS), value=list(COMPONENTS), label="Score"),
     },
     more_settings={
         "focus_threshold": gr.Slider(
@@ -377,7 +367,6 @@ SPACE = Space(
             step=0.01,
             label="Focus is lost below",
             info="The minimum similarity of a sentence to the others.",
-            render=False,
         ),
         "model": sets.model_setting(),
     },

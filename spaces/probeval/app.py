@@ -111,8 +111,7 @@ def score(questions: list[dict[str, Any]], chosen: Sequence[int | None], setting
     results = showing.results_by_name(result)
     merge = metric.part(probeval, "core_results").merge_signatures
     signature = functools.reduce(merge, (of_model["signature"] for of_model in results.values()))
-    selected = [i for i in chosen if i is not None and 0 <= i < len(questions)]
-    shown = selected[0] if selected else 0
+    shown = sets.two_of(chosen, len(questions))[0]
     details = {who: of_model["details"][shown] for who, of_model in results.items()}
     # The clusters depend on people's answers alone.
     first = next(iter(details.values()))
@@ -232,22 +231,14 @@ SPACE = Space(
     preview=preview,
     examples=_EXAMPLES,
     settings={
-        "clustering": gr.Dropdown(
-            inputs.options(CLUSTERINGS), value="auto", label="Clusters of people's answers", render=False
-        ),
-        "matcher": gr.Dropdown(
-            inputs.options(MATCHERS), value="auto", label="Match the model's answers by", render=False
-        ),
+        "clustering": gr.Dropdown(inputs.options(CLUSTERINGS), value="auto", label="Clusters of people's answers"),
+        "matcher": gr.Dropdown(inputs.options(MATCHERS), value="auto", label="Match the model's answers by"),
     },
     more_settings={
-        "threshold": gr.Slider(
-            0, 1, 0.55, step=0.01, label="Minimum cosine", info="Of a match, by cosine or cascade.", render=False
-        ),
-        "smoothing": gr.Slider(0.1, 5, 1, step=0.1, label="Smoothing", info="Added to each count.", render=False),
-        "distance": gr.Slider(
-            0.1, 2, 0.95, step=0.05, label="Cut of HAC", info="Smaller makes more clusters.", render=False
-        ),
-        "debias": gr.Checkbox(False, label="Debias", info="Subtract the estimated bias of sampling.", render=False),
+        "threshold": gr.Slider(0, 1, 0.55, step=0.01, label="Minimum cosine", info="Of a match, by cosine or cascade."),
+        "smoothing": gr.Slider(0.1, 5, 1, step=0.1, label="Smoothing", info="Added to each count."),
+        "distance": gr.Slider(0.1, 2, 0.95, step=0.05, label="Cut of HAC", info="Smaller makes more clusters."),
+        "debias": gr.Checkbox(False, label="Debias", info="Subtract the estimated bias of sampling."),
     },
     choosers=("Look at",),
     pictures=(

@@ -47,11 +47,7 @@ def find(probeval: Any, result: Mapping[str, Any]) -> Ground | None:
     """Compare the model with people at equal numbers; None if a question has fewer than 20 answers of either side.
 
     People's answers to a question are divided in two at random, so that the model and other people are compared with
-    the same half. The clusters are those of all answers.
-
-    Parameters
-    ----------
-    result : of the metric, with details
+    the same half. The clusters are those of all answers. The result of the metric has details.
     """
     sampling, pipeline = (metric.part(probeval, f"probeval_{name}") for name in ("sampling", "pipeline"))
     rng = np.random.default_rng(_SEED)

@@ -81,12 +81,7 @@ def _check_count(count: str, where: str) -> None:
 
 
 def from_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Group rows by question into people's answers, with their clusters, and each model's answers.
-
-    Returns
-    -------
-    list of dicts with "question", "people" and "model", and "other" where another model has answers
-    """
+    """Group rows by "question" into the answers of "people", the "model", and the "other" model where it has any."""
     questions: dict[str, dict[str, Any]] = {}
     for i, row in enumerate(rows, 1):
         who = str(row.get("who", "")).strip().lower()

@@ -36,35 +36,13 @@ _MOST_TOKENS = 800
 _MOST_CHARACTERS = 8_000
 
 
-def score_sets(texts: Any, max_order: int, tokenizer: str, aggregate: str, smoothing: str) -> dict[str, Any]:
-    """Check the input and compute the metric."""
-    inputs.check_choice("tokenizer", tokenizer, TOKENIZERS)
-    inputs.check_choice("aggregate", aggregate, AGGREGATES)
-    inputs.check_choice("smoothing", smoothing, SMOOTHINGS)
-    inputs.check_number("max_order", max_order, 1, MOST_ORDERS, is_integer=True)
-    given = inputs.check_sets(texts, sets.LIMITS)
-    if all(len(members) < 2 for members in given):
-        raise inputs.InputError(
-            "A single text has no others to repeat: a set needs at least two. Write one text a line."
-        )
-    return self_bleu.compute(
-        predictions=given,
-        max_order=int(max_order),
-        tokenizer=tokenizer,
-        aggregate=aggregate,
-        smoothing=None if smoothing == "default" else smoothing,
-        singletons="skip",
-        details=True,
-    )
-
-
 def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     """Score all sets, and the same texts with their words shuffled."""
-    result = score_sets(texts, **settings)
+    result = api(texts, **settings)
     order, tokenizer = int(settings["max_order"]), settings["tokenizer"]
     units = f"{UNITS[tokenizer]}s"
     shuffled_texts = [[shuffle(text, tokenizer, f"{i}") for i, text in enumerate(members)] for members in texts]
-    shuffled = score_sets(shuffled_texts, **settings)
+    shuffled = api(shuffled_texts, **settings)
     selected = [i for i in chosen if i is not None and 0 <= i < len(texts)]
     shown = selected[0] if selected else next(i for i, members in enumerate(texts) if len(members) > 1)
 
@@ -311,7 +289,24 @@ def api(
         Entropy; "scores", one for each set; "details"; and the "signature" to report with the score.
 
     """
-    return score_sets(texts, max_order, tokenizer, aggregate, smoothing)
+    inputs.check_choice("tokenizer", tokenizer, TOKENIZERS)
+    inputs.check_choice("aggregate", aggregate, AGGREGATES)
+    inputs.check_choice("smoothing", smoothing, SMOOTHINGS)
+    inputs.check_number("max_order", max_order, 1, MOST_ORDERS, is_integer=True)
+    given = inputs.check_sets(texts, sets.LIMITS)
+    if all(len(members) < 2 for members in given):
+        raise inputs.InputError(
+            "A single text has no others to repeat: a set needs at least two. Write one text a line."
+        )
+    return self_bleu.compute(
+        predictions=given,
+        max_order=int(max_order),
+        tokenizer=tokenizer,
+        aggregate=aggregate,
+        smoothing=None if smoothing == "default" else smoothing,
+        singletons="skip",
+        details=True,
+    )
 
 
 SPACE = sets.describe_space(
@@ -321,18 +316,14 @@ SPACE = sets.describe_space(
     "and they ignore meaning.",
     settings={
         "max_order": gr.Slider(
-            1, MOST_ORDERS, 4, step=1, label="Longest phrase, in words", info="The order of the n-grams.", render=False
+            1, MOST_ORDERS, 4, step=1, label="Longest phrase, in words", info="The order of the n-grams."
         ),
-        "tokenizer": gr.Dropdown(inputs.options(TOKENIZERS), value="whitespace", label="Split texts at", render=False),
+        "tokenizer": gr.Dropdown(inputs.options(TOKENIZERS), value="whitespace", label="Split texts at"),
     },
     more_settings={
-        "aggregate": gr.Radio(inputs.options(AGGREGATES), value="set", label="Average", render=False),
+        "aggregate": gr.Radio(inputs.options(AGGREGATES), value="set", label="Average"),
         "smoothing": gr.Radio(
-            inputs.options(SMOOTHINGS),
-            value="default",
-            label="Smoothing",
-            info="If nothing matches.",
-            render=False,
+            inputs.options(SMOOTHINGS), value="default", label="Smoothing", info="If nothing matches."
         ),
     },
     choosers=("Look at",),

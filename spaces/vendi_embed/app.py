@@ -31,23 +31,9 @@ MOST_GROUPS, MOST_CHIPS = 12, 5
 KERNELS = {"embedding": "Meaning (a model's embeddings)", "ngram": "Words (n-grams)"}
 
 
-def score_sets(texts: Any, q: str, kernel: str, model: str) -> dict[str, Any]:
-    """Check the input and compute the metric."""
-    sets.check_model(model)
-    inputs.check_choice("q", q, ORDERS)
-    inputs.check_choice("kernel", kernel, KERNELS)
-    given = inputs.check_sets(texts, sets.LIMITS)
-    if kernel == "embedding" and model == sets.DEFAULT_MODEL:
-        language.check_english(given, advice=sets.MULTILINGUAL)
-    settings = {"model": model} if kernel == "embedding" else {"kernel": kernel}
-    return vendi_embed.compute(
-        predictions=given, q="inf" if q == "inf" else float(q), details=True, progress=True, **settings
-    )
-
-
 def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     """Score all sets and draw one or two of them."""
-    result = score_sets(texts, **settings)
+    result = api(texts, **settings)
     n_sets = len(texts)
     shown = sets.two_of(chosen, n_sets)
     names = [sets.figure_name(texts, i) for i in shown]
@@ -285,7 +271,16 @@ def api(
         "details" with the eigenvalues; and the "signature" to report with the score.
 
     """
-    return score_sets(texts, q, kernel, model)
+    sets.check_model(model)
+    inputs.check_choice("q", q, ORDERS)
+    inputs.check_choice("kernel", kernel, KERNELS)
+    given = inputs.check_sets(texts, sets.LIMITS)
+    if kernel == "embedding" and model == sets.DEFAULT_MODEL:
+        language.check_english(given, advice=sets.MULTILINGUAL)
+    settings = {"model": model} if kernel == "embedding" else {"kernel": kernel}
+    return vendi_embed.compute(
+        predictions=given, q="inf" if q == "inf" else float(q), details=True, progress=True, **settings
+    )
 
 
 SPACE = sets.describe_space(
@@ -299,11 +294,10 @@ SPACE = sets.describe_space(
             value="1",
             label="Order q",
             info="A small order gives more weight to rare meanings.",
-            render=False,
         ),
     },
     more_settings={
-        "kernel": gr.Radio(inputs.options(KERNELS), value="embedding", label="Compare by", render=False),
+        "kernel": gr.Radio(inputs.options(KERNELS), value="embedding", label="Compare by"),
         "model": sets.model_setting(),
     },
     choosers=("Look at", "and compare with"),

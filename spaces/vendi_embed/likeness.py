@@ -21,11 +21,7 @@ def mean_similarities(whole: np.ndarray, places: Sequence[np.ndarray]) -> np.nda
     Parameters
     ----------
     whole : ndarray of shape (n, n), the similarities of all texts
-    places : the rows of the texts of each set
-
-    Returns
-    -------
-    NaN on the diagonal for a set of one text
+    places : the rows of the texts of each set; one of a single text has NaN on the diagonal
     """
     sizes = np.array([len(place) for place in places])
     member = np.zeros((len(places), len(whole)))
@@ -40,9 +36,7 @@ def mean_similarities(whole: np.ndarray, places: Sequence[np.ndarray]) -> np.nda
 def partition(vendi_embed: Any, texts: list[list[str]], vectors: np.ndarray | None) -> dict[str, Any] | None:
     """Divide the diversity of all texts into that within and that between the sets; None if it would take too long.
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (n, d), the embeddings of all texts; None to compare n-grams
+    `vectors` are the embeddings of all texts, (n, d); None to compare n-grams.
     """
     flat = [text for members in texts for text in members]
     if len(flat) > MOST_TEXTS:

@@ -60,10 +60,7 @@ EXAMPLE_MATCHES = [1, 2, 0, 3]
 
 
 class Clustered(NamedTuple):
-    """A question whose gold answers are in clusters.
-
-    labels : dict from each gold answer to the name of its cluster
-    """
+    """A question whose gold answers are in clusters; `labels` has the name of the cluster of each."""
 
     question: Question
     text: str
@@ -129,13 +126,7 @@ def messages(instructions: str, example: str, answer: str, question: str) -> lis
 
 
 def parse_numbered(answer: str, size: int) -> list[Any]:
-    """Read the values of 1 to `size`; what a model writes around the JSON does not matter.
-
-    Raises
-    ------
-    ValueError
-        If there is no such object, or it lacks a number or has others.
-    """
+    """Read the values of 1 to `size` from a JSON object of just these; what a model writes around it is ignored."""
     problem = f"it must hold one JSON object with the numbers 1 to {size}"
     for part in re.findall(r"\{[^{}]*\}", answer):
         try:
@@ -157,13 +148,7 @@ def parse_numbered(answer: str, size: int) -> list[Any]:
 
 
 def parse_clusters(answer: str, size: int) -> list[str]:
-    """Read the name of the cluster of each answer; names that differ in case or spaces are one.
-
-    Raises
-    ------
-    ValueError
-        If an answer has none, or one that is blank or reserved.
-    """
+    """Read the name of the cluster of each answer; names that differ in case or spaces are one, and none is blank."""
     names = []
     for i, name in enumerate(parse_numbered(answer, size), 1):
         plain = _plain(name) if isinstance(name, str) else ""
@@ -174,13 +159,7 @@ def parse_clusters(answer: str, size: int) -> list[str]:
 
 
 def parse_matches(answer: str, size: int, clusters: int) -> list[int]:
-    """Read the number of the cluster of each new answer, 0 for none.
-
-    Raises
-    ------
-    ValueError
-        If an answer has none, or one that is not a number from 0 to `clusters`.
-    """
+    """Read the number of the cluster of each new answer, from 1 to `clusters`, or 0 for none."""
     matches = parse_numbered(answer, size)
     for i, match in enumerate(matches, 1):
         if isinstance(match, bool) or not isinstance(match, int) or not 0 <= match <= clusters:
@@ -189,13 +168,7 @@ def parse_matches(answer: str, size: int, clusters: int) -> list[int]:
 
 
 def read(people: Path, answers: Path | None) -> tuple[list[Question], list[str]]:
-    """Read questions with people's answers, and those of a model if there are any; also returns the questions' texts.
-
-    Raises
-    ------
-    ValueError
-        If a file is not in a form that probeval reads.
-    """
+    """Read questions with people's answers, and a model's if there are any; also returns the texts of the questions."""
     records = list(read_objects(people))
     references = parse_references(records)
     given = [{"id": row["id"], "answers": []} for row in references] if answers is None else read_answers(answers)

@@ -25,21 +25,19 @@ two systems are exchangeable within each item, by a paired approximate randomiza
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from text_metrics.commands.jobs.grouping import missing, parse_set
-from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.jobs.rows import Source, read_rows
-from text_metrics.commands.shared.columns import Column, add_columns, columns_of, parse_columns, read_columns
+from text_metrics.commands.jobs.rows import read_rows
+from text_metrics.commands.shared.columns import add_columns, columns_of, parse_columns, read_columns
 from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import save_figure
-from text_metrics.commands.shared.pairing import Row, check_order, order_by_id, places_by_id
+from text_metrics.commands.shared.pairing import Row, check_order, order_by_id, places_by_id, read_id
 from text_metrics.commands.shared.settings import (
     add_confidence,
     add_settings,
@@ -61,24 +59,6 @@ from text_metrics.metrics._core.core_results import (
     parse_confidence_by,
 )
 
-
-class Pairs(NamedTuple):
-    """The paired items of two systems.
-
-    names : the ids of the pairs, or their numbers
-    groups : the group of each pair; None without a key for it
-    references : of each pair; None where there are none
-    given : the arguments of each system that columns give
-    """
-
-    first: list[Any]
-    second: list[Any]
-    names: list[Any]
-    groups: list[Any] | None
-    references: list[Any] | None
-    given: tuple[dict[str, Any], dict[str, Any]]
-
-
 ADVICE = "Pass --id-key with a key that no two lines share (is it {key}?), or --by-line if equal lines belong together."
 
 
@@ -95,56 +75,43 @@ def read_groups(rows: list[Row], partners: list[Row], key: str) -> list[Any]:
     """Return the groups of paired rows, which must be the same on both sides."""
     groups = []
     for row, partner in zip(rows, partners, strict=True):
-        pair = []
-        for where, value in (row, partner):
-            group = value.get(key) if isinstance(value, dict) else None
-            if not isinstance(group, (str, int)) or isinstance(group, bool):
-                raise ValueError(f"{where}: {key} must be a string or an integer. Got {group!r:.80}.")
-            pair.append(group)
-        if pair[0] != pair[1]:
-            raise ValueError(f"{row[0]} and {partner[0]} must have the same {key}. Got {pair[0]!r} and {pair[1]!r}.")
-        groups.append(pair[0])
+        group, other = read_id(row, key), read_id(partner, key)
+        if group != other:
+            raise ValueError(f"{row[0]} and {partner[0]} must have the same {key}. Got {group!r} and {other!r}.")
+        groups.append(group)
     return groups
 
 
-def pair_up(
-    first: Source, second: Source, references: Source | None, how: argparse.Namespace, columns: Sequence[Column] = ()
-) -> Pairs:
-    """Read the files and pair their items as the options say.
+def pair_up(how: argparse.Namespace) -> tuple[list[Row], list[Row], list[Any] | None, list[Any]]:
+    """Read the files and pair their rows as the options say.
 
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, lines have no partner or no value of a column, or a column shows that the files are in
-        different orders.
+    Returns the rows of both files, the references of the pairs, if there are any, and the ids or numbers of the pairs.
+    Raises a ValueError if lines have no partner, or a column shows that the files are in different orders.
     """
     notes: list[str] = []
-    rows, partners = read_rows(first), read_rows(second)
+    rows, partners = read_rows(how.a, how.split), read_rows(how.b, how.split)
     places: dict[str | int, int] = {i: i for i in range(len(rows))}
     if how.id_key is not None:
         places = places_by_id(rows, how.id_key)
-        partners = [partners[i] for i in order_by_id(places, partners, how.id_key, f"{first.path} and {second.path}")]
+        partners = [partners[i] for i in order_by_id(places, partners, how.id_key, f"{how.a} and {how.b}")]
     elif len(rows) != len(partners):
         raise ValueError(
-            f"Both files must have the same number of items, because they are compared line by line. {first.path} has "
-            f"{len(rows)}, {second.path} has {len(partners)}. Pass --id-key if they belong together by an id."
+            f"Both files must have the same number of items, because they are compared line by line. {how.a} has "
+            f"{len(rows)}, {how.b} has {len(partners)}. Pass --id-key if they belong together by an id."
         )
     elif not how.by_line:
         notes += check_order(rows, partners, how.text_key, ADVICE)
     given = None
-    if references is not None:
-        people = read_rows(references)
+    if how.references is not None:
+        people = read_rows(how.references, how.split if how.references.is_dir() else None)
         if how.id_key is not None and any(isinstance(value, dict) and how.id_key in value for _, value in people):
-            people = [people[i] for i in order_by_id(places, people, how.id_key, f"{first.path} and {references.path}")]
+            people = [people[i] for i in order_by_id(places, people, how.id_key, f"{how.a} and {how.references}")]
         elif len(people) == len(rows) and not how.by_line:
             notes += check_order(rows, people, how.text_key, ADVICE)
         given = [value for _, value in people]
     for note in notes:
         print(note, file=sys.stderr)
-    groups = None if how.group_key is None else read_groups(rows, partners, how.group_key)
-    items = read_items(rows, how.text_key), read_items(partners, how.text_key)
-    arguments = read_columns(rows, items[0], columns), read_columns(partners, items[1], columns)
-    return Pairs(*items, list(places), groups, given, arguments)
+    return rows, partners, given, list(places)
 
 
 def score(
@@ -161,7 +128,7 @@ def score(
         # In CSV, a list is JSON.
         items = [parse_set(item) or item if isinstance(item, str) else item for item in items]
     sizes = None
-    if getattr(metric, "items", None) == TEXTS and all(isinstance(item, list) and item for item in items):
+    if kind == TEXTS and all(isinstance(item, list) and item for item in items):
         sizes = np.array([len(item) for item in items])
         items = [text for item in items for text in item]
     try:
@@ -203,7 +170,7 @@ def compare(
     groups: np.ndarray | None = None,
     bounds: tuple[float, float] = UNBOUNDED,
 ) -> dict[str, Any]:
-    """Compare paired scores.
+    """Compare paired scores; returns what is valid JSON.
 
     Parameters
     ----------
@@ -211,10 +178,6 @@ def compare(
     level : of the confidence intervals
     groups : ndarray of shape (n,), int: equal for items that are not independent; by default all are
     bounds : range of the scores
-
-    Returns
-    -------
-    dict, strictly valid JSON
     """
     differences = first - second
     groups = np.arange(len(differences)) if groups is None else groups
@@ -330,25 +293,22 @@ def main() -> int:
     settings = parse_settings(arguments.setting)
     reads = [arguments.a, arguments.b, arguments.references, *paths_of({**settings, "metric": arguments.metric})]
     check_outputs(reads, [arguments.json, arguments.plot, cache_of(settings)])
-    try:
-        first, second = (Source(path, arguments.split, any_value=True) for path in (arguments.a, arguments.b))
-        people = arguments.references
-        people = people and Source(people, arguments.split if people.is_dir() else None, any_value=True)
-    except UsageError as error:
-        raise ValueError(str(error)) from None
+    rows, partners, references, names = pair_up(arguments)
     metric = load_metric(arguments.metric)
-    if people is not None and getattr(metric, "items", QUESTIONS) != QUESTIONS:
+    if references is not None and getattr(metric, "items", QUESTIONS) != QUESTIONS:
         raise ValueError(f"--references: {metric.name} takes no references: leave it out.")
     name = parse_result(metric, arguments.result)
     columns = columns_of(metric, parse_columns(arguments.column))
     if any(column.argument == "confidence_by" for column in columns):
         raise ValueError("--column confidence_by: pass --group-key.")
-    first_items, second_items, names, groups, references, given = pair_up(first, second, people, arguments, columns)
+    groups = None if arguments.group_key is None else read_groups(rows, partners, arguments.group_key)
+    items, other_items = read_items(rows, arguments.text_key), read_items(partners, arguments.text_key)
+    given, other_given = read_columns(rows, items, columns), read_columns(partners, other_items, columns)
     units = parse_confidence_by(groups, len(names), "item")
     shared = settings if references is None else {**settings, "references": references}
-    scores, signature = score(metric, first_items, {**shared, **given[0]}, arguments.a, name)
-    other_scores, other_signature = score(metric, second_items, {**shared, **given[1]}, arguments.b, name)
-    bounds = bounds_of(metric, name, {**settings, **given[0]})
+    scores, signature = score(metric, items, {**shared, **given}, arguments.a, name)
+    other_scores, other_signature = score(metric, other_items, {**shared, **other_given}, arguments.b, name)
+    bounds = bounds_of(metric, name, {**settings, **given})
     told = ~(np.isnan(scores) | np.isnan(other_scores))
     if not told.any():
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
@@ -363,10 +323,10 @@ def main() -> int:
     }
     print(show(result))
     if arguments.json:
-        items = [
+        of_items = [
             {"id": names[i], "a": float(scores[i]), "b": float(other_scores[i])} for i in np.flatnonzero(told).tolist()
         ]
-        write_text(arguments.json, json.dumps({**result, "items": items}, indent=1, ensure_ascii=False) + "\n")
+        write_text(arguments.json, json.dumps({**result, "items": of_items}, indent=1, ensure_ascii=False) + "\n")
     if arguments.plot:
         plot((scores - other_scores)[told], result, arguments.plot)
     return 0

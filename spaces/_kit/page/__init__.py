@@ -1,14 +1,17 @@
 """The page of a demo: built from a `Space`, and served."""
 
+import functools
 import os
+from collections.abc import Callable
+from typing import Any
 
 import gradio as gr
 
-from .. import server, work
+from .. import inputs, server, work
+from ..server import places
 from ..server.errors import log_places
 from ..show import look, panels
 from . import layout, scoring, sources, url
-from .endpoint import AT_ONCE, for_programs
 from .space import Box, Example, Picture, Result, Space
 
 __all__ = ["Box", "Example", "Picture", "Result", "Space", "build", "launch"]
@@ -30,11 +33,29 @@ def build(space: Space) -> server.Demo:
         scoring.wire(scoring.Page(space, side, shown, work.Stops()), demo)
         sources.wire(space, side)
         url.wire(demo, side)
-        url.wire_texts(demo, side)
-        api = for_programs(space.api, space.name)
-        gr.api(api, api_name="score", concurrency_id="model", concurrency_limit=AT_ONCE)
-    demo.queue(max_size=server.QUEUE, default_concurrency_limit=AT_ONCE, api_open=False)
+        api = _for_programs(space.api, space.name)
+        gr.api(api, api_name="score", concurrency_id="model", concurrency_limit=server.AT_ONCE)
+    demo.queue(max_size=server.QUEUE, default_concurrency_limit=server.AT_ONCE, api_open=False)
     return demo
+
+
+def _for_programs(function: Callable[..., dict[str, Any]], name: str) -> Callable[..., dict[str, Any]]:
+    """Wrap an endpoint: its caller receives warnings and readable errors, which are not logged, and may disconnect."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        with work.running(_check_caller) as messages:
+            result = function(*args, **kwargs)
+        return {**result, "warnings": list(dict.fromkeys(messages))}
+
+    # Gradio names the MCP tool after the function, with the name of the Space before it if it runs on one.
+    call.__name__ = "score" if os.environ.get("SPACE_ID") else f"{name}_score"
+    return call
+
+
+def _check_caller(done: int, total: int | None) -> None:
+    if not places.is_awaited():
+        raise inputs.InputError("Stopped: nobody was waiting for the result.")
 
 
 def launch(demo: server.Demo, space: Space) -> None:

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from .. import work
-from ..server import places
+from ..server import AT_ONCE, places
 from ..server.errors import public_error
 from ..show import panels
-from .endpoint import AT_ONCE
 from .layout import Shown, Side, show_message, show_result
 from .sources import readers
 from .space import Space
@@ -89,8 +88,6 @@ def _wire_changes(page: Page) -> list[Any]:
     """Score the last source again, as it is now, when a setting, or what is looked at, changes."""
     choosers, parts = page.shown.choosers, [source.parts() for source in page.side.sources]
     triggers = [component.change for component in page.settings()] + [chooser.input for chooser in choosers]
-    if not triggers:
-        return []
     ends = list(itertools.accumulate(map(len, parts), initial=len(choosers)))
 
     def again(

@@ -13,21 +13,12 @@ _SHARE = "(...texts) => window.demo.share(texts)"
 _OPEN = "() => window.demo.shared()"
 
 
-def wire_texts(demo: gr.Blocks, side: Side) -> None:
-    """Make a link with the texts on request, and fill the boxes when the page is opened by one.
-
-    The texts are in the fragment of the link, which browsers do not send.
-    """
-    boxes = side.sources[0].content
-    side.share.click(None, boxes, side.link, js=_SHARE, api_visibility="private")
-    demo.load(None, None, boxes, js=_OPEN, api_visibility="private")
-
-
 def wire(demo: gr.Blocks, side: Side) -> None:
-    """Read the settings from the URL when the page opens, and write each change into it."""
-    settings = list(side.settings.values())
-    if not settings:
-        return
+    """Read the settings from the URL when the page opens, and write each change into it; make links with texts.
+
+    The texts are in the fragment of such a link, which browsers do not send, and fill the boxes when it is opened.
+    """
+    settings, boxes = list(side.settings.values()), side.sources[0].content
 
     def from_url(request: gr.Request) -> dict[Any, Any]:
         query = dict(request.query_params)
@@ -35,6 +26,8 @@ def wire(demo: gr.Blocks, side: Side) -> None:
 
     demo.load(from_url, None, settings, queue=False, api_visibility="private")
     gr.on([component.change for component in settings], None, settings, None, js=_write_script(list(side.settings)))
+    side.share.click(None, boxes, side.link, js=_SHARE, api_visibility="private")
+    demo.load(None, None, boxes, js=_OPEN, api_visibility="private")
 
 
 def setting_from_query(component: Any, text: str | None) -> Any:

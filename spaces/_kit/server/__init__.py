@@ -23,6 +23,8 @@ from .errors import UNFIT, public_error
 
 # How many visitors may wait; the owner of a Space with more processors may raise it.
 QUEUE = int(os.environ.get("SPACE_QUEUE", "40"))
+# A Space has two processors: more concurrent runs would slow each other down. Further runs wait in the queue.
+AT_ONCE = 3
 RETRY_SECONDS = 30
 BUSY = (
     f"The demo is busy: {QUEUE} others are waiting. Nothing was scored, and your texts are still here. "
@@ -39,13 +41,7 @@ class Demo(gr.Blocks):
     """Blocks that complete the input of the endpoint with its defaults, and raise readable errors only."""
 
     async def process_api(self, block_fn: Any, inputs: list[Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Process one event.
-
-        Raises
-        ------
-        gr.Error
-            For any error. It is not logged: Gradio would log the traceback, which may contain the input.
-        """
+        """Process one event; any error becomes a gr.Error, because Gradio would log others with parts of the input."""
         event = self.fns[block_fn] if isinstance(block_fn, int) else block_fn
         try:
             if len(inputs) > len(event.inputs):
@@ -58,13 +54,7 @@ class Demo(gr.Blocks):
             raise gr.Error(public_error(error), print_exception=False) from None
 
     async def preprocess_data(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """Convert the input of an event.
-
-        Raises
-        ------
-        gr.Error
-            If it is not of the form that the page sends.
-        """
+        """Convert the input of an event; raises a gr.Error if it is not of the form that the page sends."""
         try:
             return await super().preprocess_data(*args, **kwargs)
         except gr.Error:
@@ -90,13 +80,7 @@ def prepare(name: str) -> None:
 
 
 def start_in_thread(server: Any) -> None:
-    """Start a server, in place of Gradio's method, which gives up after five seconds: a busy machine takes longer.
-
-    Raises
-    ------
-    ServerFailedToStartError
-        If it ends at once, for example because its port is taken.
-    """
+    """Start a server, in place of Gradio's method, which gives up after five seconds: a busy machine takes longer."""
     server.thread = threading.Thread(target=server.run, daemon=True)
     if server.reloader:
         server.watch_thread = threading.Thread(target=server.watch, daemon=True)

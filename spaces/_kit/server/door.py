@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from fastapi.responses import JSONResponse, PlainTextResponse
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -123,7 +123,7 @@ class Door:
     async def _pass_body_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on when all of its body is there, so that an aborted request does nothing."""
         try:
-            body = await asyncio.wait_for(_read(receive, self.body_bytes), BODY_SECONDS)
+            body = await asyncio.wait_for(_read(scope, receive, self.body_bytes), BODY_SECONDS)
             if "/mcp" in scope["path"]:
                 json.loads(body)
         except TimeoutError:
@@ -168,17 +168,13 @@ class _TooLargeError(Exception):
     """The body exceeds the limit."""
 
 
-async def _read(receive: Receive, most: int) -> bytes:
+async def _read(scope: Scope, receive: Receive, most: int) -> bytes:
     body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        body += message.get("body", b"")
+    async for chunk in Request(scope, receive).stream():
+        body += chunk
         if len(body) > most:
             raise _TooLargeError
-        if not message.get("more_body"):
-            return bytes(body)
+    return bytes(body)
 
 
 def _decrease(counts: Counter[str], key: str, n: int) -> None:

@@ -47,13 +47,7 @@ class Queue(queueing.Queue):
         return event in self.event_ids_to_events or any(event in ids for ids in self.pending_event_ids_session.values())
 
     async def push(self, body: Any, request: Any, username: str | None) -> Any:
-        """Add an event to the queue.
-
-        Raises
-        ------
-        HTTPException
-            With status 429 if the client already has as many requests as are allowed.
-        """
+        """Add an event to the queue, unless its client has as many there as are allowed: then the status is 429."""
         client = client_of(request.scope)
         if sum(_client(event) == client for event in self._events()) >= CLIENT_PLACES:
             raise HTTPException(429, FULL)

@@ -39,13 +39,7 @@ class Uploads:
         self._files: defaultdict[str, list[Path]] = defaultdict(list)
 
     async def receive(self, request: Any, folder: str, most_bytes: float, *rest: Any, **more: Any) -> Any:
-        """Store the file of a request, in place of Gradio's function; its temporary files are always removed.
-
-        Raises
-        ------
-        HTTPException
-            If the request does not contain one file, or all places are taken.
-        """
+        """Store the file of a request, in place of Gradio's function; its temporary files are always removed."""
         Path(folder).mkdir(parents=True, exist_ok=True)
         if sum(map(len, self._files.values())) >= FILES:
             raise HTTPException(507, "The demo has no room for further files. Please try again in ten minutes.")

@@ -1,6 +1,6 @@
 """Batches of units, read from a file and with their scores, and the engine that does the work on them.
 
-Nothing here imports torch, so that the process that reads for a cluster starts fast.
+Nothing in this folder imports torch, so that the process that reads for a cluster starts fast.
 """
 
 import gc
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -175,30 +175,17 @@ def fail_unit(unit: Unit, error: Exception) -> list[tuple[int, str, str]]:
 OpenWork = Callable[[], Callable[[Any], Iterable[Any]]]
 
 
-class Engine(Protocol):
-    """Where work is done: maps a function over items, and returns all results in the order of the items."""
+class Engine:
+    """Where work is done: in this process alone, unless a subclass has others."""
 
     def map(self, items: Callable[[], Iterator[Any]], open_work: OpenWork) -> Iterator[Any]:
-        """Map over the items the function that `open_work` returns."""
-
-    def reads(self, path: Path) -> bool:
-        """Say whether each process can read a file."""
-
-    def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return the arrays in a form that can be sent to any process."""
-
-
-class OneProcess:
-    """The engine of this process alone."""
-
-    def map(self, items: Callable[[], Iterator[Any]], open_work: OpenWork) -> Iterator[Any]:
-        """Map over the items in this process."""
+        """Map over the items the function that `open_work` returns; yields all results in the order of the items."""
         yield from chain.from_iterable(map(open_work(), items()))
 
     def reads(self, path: Path) -> bool:
-        """Return True."""
+        """Say whether each process can read a file."""
         return True
 
     def share(self, blocks: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return the arrays themselves."""
+        """Return the arrays in a form that can be sent to any process."""
         return blocks

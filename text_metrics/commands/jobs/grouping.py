@@ -1,7 +1,4 @@
-"""Rows grouped into units, each of which is scored as one.
-
-Nothing here imports torch, so that the process that reads for a cluster starts fast.
-"""
+"""Rows grouped into units, each of which is scored as one."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -274,13 +271,7 @@ class Reader:
         return Unit(rows, texts, reference, values, is_single, numbers, bad, (), 0, False, end)
 
     def _texts(self, values: dict[str, Any]) -> list[str]:
-        """Read the texts of a row.
-
-        Raises
-        ------
-        ValueError
-            If there are none, or the row has no key or reference that it must have.
-        """
+        """Read the texts of a row; raises a ValueError if it has none, or lacks a key or a reference."""
         if self.group_key is not None and read_key(values, self.group_key) is None:
             raise ValueError(missing(self.group_key, values))
         value = values.get(self.text_key)

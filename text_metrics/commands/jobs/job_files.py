@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,7 @@ class Files:
     decisive : what decides the numbers, as JSON: a job continues only under an equal command
     command : what is read
 
-    Raises
-    ------
-    UsageError
-        If one of them is read, or the output is a folder that no job made.
+    Raises a UsageError if one of them is read, or the output is a folder that no job made.
     """
 
     def __init__(self, out: Path, summary: Path | None, decisive: Mapping[str, Any], command: Command) -> None:
@@ -49,17 +47,7 @@ class Files:
         check_folder(out)
 
     def finished(self, restart: bool) -> dict[str, Any] | None:
-        """Read the summary of a job that is done; None if there is work to do.
-
-        Parameters
-        ----------
-        restart : whether to discard what was done
-
-        Raises
-        ------
-        UsageError
-            If another command wrote the output.
-        """
+        """Read the summary of a job that is done; None if there is work to do. To restart, discard what was done."""
         Store.sweep(self._parts)
         if restart:
             # Opened first, because another process may hold it.
@@ -68,25 +56,16 @@ class Files:
         is_empty = isinstance(self.out, Folder) and self.out.exists() and not any(self.out.iterdir())
         if restart or is_empty or not self.out.exists() or self._parts.exists():
             return None
-        try:
+        with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
             summary = json.loads(self._summary.read_text(encoding="utf-8"))
             if summary["command"] == self._decisive:
                 return summary
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            pass
         raise UsageError(f"{self.out} already exists, written by another command: pass --restart, or another --out.")
 
     def open(self, schema: pa.Schema | None, command: Command, source: Source) -> tuple[Store, State]:
         """Open what is kept of the job, and read how far it is; of a new job, check the order of the keys first.
 
-        Parameters
-        ----------
-        schema : of the rows to keep, as for `Store`
-
-        Raises
-        ------
-        UsageError
-            If another command began it, another process works on it, or the rows of a key are not next to each other.
+        Raises a UsageError if another command or process works on it, or the rows of a key are not next to each other.
         """
         store = Store(self._parts, schema)
         state = store.last_state() or State(self._decisive)

@@ -1,7 +1,4 @@
-"""The keys of --group-key: how they are compared, and whether rows with one key are next to each other.
-
-Nothing here imports torch, so that the process that reads for a cluster starts fast.
-"""
+"""The keys of --group-key: how they are compared, and whether rows with one key are next to each other."""
 
 import hashlib
 import json
@@ -24,12 +21,7 @@ _FIRST_LOOK = 2**16
 
 
 def read_key(values: Mapping[str, Any] | None, name: str) -> str | None:
-    """Read the key of a row as a text, so that 1, 1.0 and "1" are one key, as they are in CSV.
-
-    Returns
-    -------
-    None if the row cannot be read, or its key is missing, null or NaN
-    """
+    """Read the key of a row as a text, so that 1, 1.0 and "1" are one key, as in CSV; None if it is missing or NaN."""
     value = None if values is None else values.get(name)
     if isinstance(value, float):
         if math.isnan(value):
@@ -44,11 +36,7 @@ def check_adjacent(source: Source, name: str, quiet: bool) -> None:
     """Read all keys, and check that rows with one key are next to each other; rows without a key do not count.
 
     Of each run of equal keys, a digest of 64 bits is kept in memory. Equal digests are a reason to compare the keys.
-
-    Raises
-    ------
-    UsageError
-        If a key comes back after another; it names both rows, and says how to sort the file.
+    Raises a UsageError if a key comes back after another; it names both rows, and says how to sort the file.
     """
     digests, look_at = array("Q"), _FIRST_LOOK
     for _, key in _runs(source, name, quiet):

@@ -32,13 +32,7 @@ def as_usage(*errors: type[Exception], prefix: str = "") -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Command:
-    """What was asked for; each attribute is the option of its name.
-
-    Raises
-    ------
-    UsageError
-        If options are out of range or exclude each other.
-    """
+    """What was asked for; each attribute is the option of its name. Raises a UsageError if one is invalid."""
 
     data: Path
     metric: str
@@ -135,10 +129,7 @@ def _absolute(name: str, value: Any) -> Any:
 def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> None:
     """Add the options of all commands on the rows of a file.
 
-    Parameters
-    ----------
-    group : what rows make together, such as a set
-    result : how the default name of the output ends, before its extension
+    `group` names what rows make together, such as a set, and `result` the end of the default output, before its suffix.
     """
     parser.add_argument(
         "data",

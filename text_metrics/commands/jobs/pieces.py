@@ -29,12 +29,7 @@ WHOLE = Piece(0, 0, None)
 
 
 def cut_lines(path: Path, n_rows: int) -> Iterator[tuple[Piece, int]]:
-    """Cut a file of JSON lines after every `n_rows` that are not blank.
-
-    Yields
-    ------
-    A piece, and the index of the row after it.
-    """
+    """Yield pieces of `n_rows` JSON lines that are not blank, each with the index of the row after it."""
     n_lines = n_good = first = begin = at = 0
     with files.open_file(path) as file:
         while data := file.read(_BYTES) + file.readline(files.LONGEST_LINE):
@@ -71,16 +66,10 @@ def read_lines(path: Path, piece: Piece) -> Iterator[bytes]:
 
 
 def cut_table(ends: Sequence[int], least: int, multiple: int) -> Iterator[tuple[Piece, int]]:
-    """Cut a table near the first of some places, ascending, after which a piece has `least` rows.
+    """Yield pieces of a table, each with the index of the row after it.
 
-    Parameters
-    ----------
-    ends : of which the last one is the number of rows
-    multiple : of which the number of rows of a piece is a multiple, but for the last piece
-
-    Yields
-    ------
-    A piece, and the index of the row after it.
+    Each ends near the first of the places `ends`, ascending, after which it has `least` rows; the last place is the
+    number of rows. The number of rows of a piece, but for the last one, is a multiple of `multiple`.
     """
     first = 0
     for end in ends:

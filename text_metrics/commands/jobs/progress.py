@@ -12,9 +12,9 @@ from text_metrics.commands.jobs.batches import Batch, cause_of
 from text_metrics.commands.jobs.options import Command, UsageError
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.jobs.store import State
-from text_metrics.commands.shared.command import describe_os_error
+from text_metrics.commands.shared.command import EXIT_INTERRUPTED, EXIT_USAGE, describe_os_error
 
-EXIT_USAGE, EXIT_BAD_ROWS, EXIT_STRICT, EXIT_INTERRUPTED = 2, 3, 4, 130
+EXIT_BAD_ROWS, EXIT_STRICT = 3, 4
 # A job ends if this many rows are bad before the first good one, however they fall into batches.
 _HOPELESS_ROWS = 1000
 
@@ -31,13 +31,8 @@ def watch(command: Command, source: Source, batches: Iterator[Batch], name: str,
     """Pass batches on as they come, with a progress bar and a line for each bad row.
 
     As long as no row is good, these lines are held back: if all have one error, it is said once, as that of the job.
-
-    Raises
-    ------
-    BadRowError
-        At the first bad row, with --strict.
-    NothingGoodError
-        If no row can be scored, or none of many at the beginning: then the settings may be wrong.
+    Raises a BadRowError at the first bad row, with --strict; and a NothingGoodError if no row can be scored, or none of
+    many at the beginning: then the settings may be wrong.
     """
     began, n_texts = time.monotonic(), 0
     n_bad, held = state.n_bad_first, list[tuple[int, str]]()

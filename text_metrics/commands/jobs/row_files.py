@@ -1,7 +1,4 @@
-"""The rows of a job as files, one for each batch, written by the process that made them.
-
-Nothing here imports torch, so that the process that reads for a cluster starts fast.
-"""
+"""The rows of a job as files, one for each batch, written by the process that made them."""
 
 import base64
 import json

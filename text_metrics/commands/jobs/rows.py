@@ -1,7 +1,4 @@
-"""Files of texts, read row by row from a given row.
-
-Nothing here imports torch, so that the process that reads for a cluster starts fast.
-"""
+"""Files of texts, read row by row from a given row."""
 
 import csv
 import json
@@ -9,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -168,13 +165,10 @@ class Source:
         return self._read(piece or WHOLE, start)
 
     def pieces(self, start: int, least: int, multiple: int) -> Iterator[Piece]:
-        """Cut a file into pieces: not at any row, but after the same ones each time.
+        """Cut a file into pieces from row `start`: not at any row, but after the same ones each time.
 
-        Parameters
-        ----------
-        start : index of the first row that is needed; pieces before it are left out
-        least : rows of a piece that are not blank, at least; a piece of Parquet consists of row groups
-        multiple : of which their number is a multiple, but for the last piece
+        A piece has at least `least` rows that are not blank, and a multiple of `multiple` but for the last one; a piece
+        of Parquet consists of row groups.
         """
         if not self.is_divisible:
             pieces = iter([(WHOLE, start + 1)])
@@ -233,30 +227,23 @@ class Source:
             raise UsageError(f"{self.path} must begin with a line of different column names. Got {names!r:.200}.")
         if not _is_utf8(names):
             raise UsageError(f"{self.path}, line 1 is not valid UTF-8. Got {names!r:.200}.")
-        i = -1
-        while True:
-            number = reader.line_num + 1
+        for i in count():
+            number, fields, problem = reader.line_num + 1, list[str](), ""
             try:
                 fields = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
-                i += 1
-                if i >= start:
-                    yield Row(number, None, f"is not valid CSV: {error}", "", reader.line_num + 1 - number)
-                continue
-            i += 1
+                problem = f"is not valid CSV: {error}"
             if i < start:
                 continue
             n_lines = reader.line_num + 1 - number
-            if not fields:
-                yield Row(number, None, "", "")
-            elif len(fields) != len(names):
+            if fields and len(fields) != len(names):
                 problem = f"has {len(fields)} fields, not {len(names)}"
-                yield Row(number, None, problem, _show(",".join(fields)), n_lines)
             elif not _is_utf8(fields):
-                problem = "is not valid UTF-8: a byte was read as an unpaired surrogate"
-                yield Row(number, None, problem, _show(",".join(fields)))
+                problem, n_lines = "is not valid UTF-8: a byte was read as an unpaired surrogate", 1
+            if problem or not fields:
+                yield Row(number, None, problem, _show(",".join(fields)), n_lines)
             else:
                 yield Row(number, dict(zip(names, fields, strict=True)), "", "")
 
@@ -298,19 +285,14 @@ class Source:
                 yield _new_row((number, values, "", "", 1))
 
 
-def read_rows(source: Source) -> list[tuple[str, Any]]:
-    """Read all rows of a file, each with its place for errors; blank lines are skipped.
-
-    Raises
-    ------
-    ValueError
-        If a row cannot be read, or there is none.
-    """
-    is_text = source.schema is None and not source.is_array
+def read_rows(path: Path, split: str | None) -> list[tuple[str, Any]]:
+    """Read all rows of a file that are not blank, each with its place; raises a ValueError if one is bad, or none."""
     rows = []
     try:
+        source = Source(path, split, any_value=True)
+        is_text = source.schema is None and not source.is_array
         for row in source.rows(0):
-            where = f"{source.path}, {'line' if is_text else 'row'} {row.number}"
+            where = f"{path}, {'line' if is_text else 'row'} {row.number}"
             if row.error:
                 raise ValueError(f"{where} {row.error}.")
             if not row.is_blank:
@@ -318,7 +300,7 @@ def read_rows(source: Source) -> list[tuple[str, Any]]:
     except UsageError as error:
         raise ValueError(str(error)) from None
     if not rows:
-        raise ValueError(f"{source.path} is empty.")
+        raise ValueError(f"{path} is empty.")
     return rows
 
 

@@ -4,7 +4,7 @@ import fcntl
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,8 @@ class State:
 
     def after(self, batch: Batch, merged: dict[str, Any] | None) -> "State":
         """Return the state after a further batch, without what is said of its rows."""
-        return replace(
-            self,
+        return State(
+            self.command,
             position=batch.end,
             done=batch.done,
             n_texts=self.n_texts + batch.n_texts,
@@ -63,10 +63,6 @@ class State:
             n_bad_first=self.n_bad_first + (0 if self.merged else batch.n_bad_first),
             merged=merged,
             bad=batch.bad,
-            n_rows=0,
-            types="",
-            sums=(),
-            labels=(),
         )
 
 
@@ -74,10 +70,6 @@ class Store:
     """A folder with files for each batch that is done: its rows, and the state of the job after it, written last.
 
     Each file is written atomically, so that a batch is kept whole or not at all.
-
-    Parameters
-    ----------
-    schema : of the rows, as for `RowFiles`
     """
 
     def __init__(self, folder: Path, schema: pa.Schema | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from text_metrics.commands.jobs.batches import Engine, OneProcess
+from text_metrics.commands.jobs.batches import Engine
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.row_files import MADE_BY, RowFiles, join_types, written_by_any
 from text_metrics.commands.jobs.store import State, Store
@@ -24,19 +24,14 @@ _PART = re.compile(r"part-\d{8}\.parquet")
 
 
 def write_rows(store: Store, path: Path, engine: Engine | None = None) -> None:
-    """Write all batches in order: to one file, batch by batch, or each to a part of a folder.
-
-    Parameters
-    ----------
-    engine : whose processes see the folder; by default this process writes all
-    """
+    """Write all batches in order: to one file, batch by batch, or each to a part of a folder, which the engine sees."""
     ends = [state.position for state in store.states() if state.n_rows]
     schema = store.rows.schema
     if schema is None and path.suffix != ".jsonl":
         schema = join_types(state.types for state in store.states() if state.n_rows)
     if isinstance(path, Folder):
         assert schema is not None
-        _write_parts(store, ends, schema, path, engine or OneProcess())
+        _write_parts(store, ends, schema, path, engine or Engine())
         return
     rows = store.rows
     with written_whole(path) as temporary:
@@ -81,7 +76,7 @@ def _write_parts(store: Store, ends: list[int], schema: pa.Schema, path: Folder,
     parts = [(end, new / f"part-{i:08d}.parquet") for i, end in enumerate(ends)]
     files = store.rows._replace(folder=store.rows.folder.resolve())
     # Files of a known schema are parts already.
-    writer = engine if files.schema is None else OneProcess()
+    writer = engine if files.schema is None else Engine()
     for _ in writer.map(partial(iter, parts), partial(_open_parts, files, schema.with_metadata(MADE_BY))):
         pass
     for left in new.glob("*.tmp"):
@@ -113,13 +108,7 @@ def _link(file: Path, path: Path) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """Check that a folder that is replaced is missing, empty, or was made by a job; a file is none.
-
-    Raises
-    ------
-    UsageError
-        If it is not; the message names what is in it.
-    """
+    """Raise a UsageError for an output folder that is a file, or holds what no job made; the message names it."""
     if not isinstance(path, Folder) or not path.exists():
         return
     if not path.is_dir():

@@ -181,12 +181,7 @@ def summarize(store: Store, results: Sequence[ItemResult], level: float, state: 
     """Merge the results of all batches, and find the intervals of the means over items.
 
     The texts of a row, or of rows that make a set, are not independent of each other: the intervals are over rows, or
-    over the labels of rows.
-
-    Parameters
-    ----------
-    results : those whose means have an interval, that of the scores first
-    level : of the intervals
+    over the labels of rows. `results` are those with an interval, that of the scores first.
     """
     means = [_Mean() for _ in results]
     for part in store.states():

@@ -10,13 +10,7 @@ from text_metrics.commands.shared.settings import CONFIDENCE, add_confidence, ad
 
 
 def parse_command(words: Sequence[str] | None = None, description: str | None = None) -> Command:
-    """Read the command line; exits with 2 where argparse cannot read it.
-
-    Raises
-    ------
-    UsageError
-        As `Command` does, or if a setting is not NAME=VALUE.
-    """
+    """Read the command line; exits with 2 where argparse cannot read it, and raises a UsageError as `Command` does."""
     parser = make_parser(description)
     add_arguments(parser, "set", "<metric>")
     parser.add_argument("--metric", required=True, help="name of a metric here, or a path that evaluate.load takes")
@@ -51,13 +45,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
 
 
 def _parse_limits(pairs: Sequence[str], name: str) -> dict[str, float]:
-    """Read the NAME=VALUE pairs of an option.
-
-    Raises
-    ------
-    ValueError
-        If a pair is not of this form, the value is not a number, or a name is given twice.
-    """
+    """Read the NAME=VALUE pairs of an option; raises a ValueError if one is invalid, or a name is given twice."""
     limits: dict[str, float] = {}
     option = f"--{name.replace('_', '-')}"
     for pair in pairs:

@@ -65,25 +65,17 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
-from text_metrics.commands.jobs.batches import Engine, OneProcess, read_items
+from text_metrics.commands.jobs.batches import Engine, read_items
 from text_metrics.commands.jobs.job_files import Files
 from text_metrics.commands.jobs.options import Command, UsageError
-from text_metrics.commands.jobs.progress import (
-    EXIT_BAD_ROWS,
-    EXIT_INTERRUPTED,
-    EXIT_STRICT,
-    EXIT_USAGE,
-    NothingGoodError,
-    end,
-    show,
-    watch,
-)
+from text_metrics.commands.jobs.progress import EXIT_BAD_ROWS, EXIT_STRICT, NothingGoodError, end, show, watch
 from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.score.by_row import ByRow
 from text_metrics.commands.score.command import parse_command
 from text_metrics.commands.score.one_set import OneSet
 from text_metrics.commands.score.ray_engine import OnRay
 from text_metrics.commands.score.scoring import Scorer
+from text_metrics.commands.shared.command import EXIT_INTERRUPTED, EXIT_USAGE
 from text_metrics.commands.shared.outputs import Folder
 from text_metrics.metrics._core.core_results import QUESTIONS
 
@@ -113,7 +105,7 @@ def run(command: Command) -> int:
         scorer.check_found()
     store, state = files.open(task.schema, command, source)
     on_ray = command.engine == "ray"
-    place: AbstractContextManager[Engine] = nullcontext(OneProcess())
+    place: AbstractContextManager[Engine] = nullcontext(Engine())
     if on_ray:
         place = OnRay(command.address, command.workers, command.quiet)
     with place as engine:
@@ -137,13 +129,7 @@ def run(command: Command) -> int:
 
 
 def _exit_code(command: Command, summary: Mapping[str, Any], code: int) -> int:
-    """Return the exit code of a job that ended with a code: 5 if a number of its summary is beyond a limit, or null.
-
-    Raises
-    ------
-    UsageError
-        If the summary has no such number.
-    """
+    """Return the exit code of a job that ended with a code: 5 if a number of its summary is beyond a limit, or null."""
     numbers = {name: value for name, value in summary.items() if value is None or isinstance(value, (int, float))}
     for option, limits in (("under", command.fail_under), ("over", command.fail_over)):
         for name, limit in limits.items():

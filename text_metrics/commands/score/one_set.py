@@ -48,15 +48,10 @@ def open_parts(job: Job) -> Callable[[Any], Iterator[Batch]]:
 
 
 class OneSet:
-    """The task of a command with --one-set: a summary.
-
-    Attributes
-    ----------
-    schema : None, because no rows are written
-    """
+    """The task of a command with --one-set: a summary."""
 
     open_work: Callable[[Job], Callable[[Any], Iterator[Batch]]] = staticmethod(open_parts)
-    schema = None
+    schema = None  # No rows are written.
 
     def __init__(self, command: Command, scorer: Scorer, source: Source) -> None:
         self._name = scorer.metric.name

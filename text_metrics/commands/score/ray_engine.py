@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 import text_metrics
-from text_metrics.commands.jobs.batches import OpenWork
+from text_metrics.commands.jobs.batches import Engine, OpenWork
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.shared.command import install
 
@@ -37,7 +37,7 @@ _RETRIES = 5
 _CHECK_SECONDS = 1
 
 
-class OnRay:
+class OnRay(Engine):
     """A connection to a Ray cluster.
 
     Parameters
@@ -47,10 +47,7 @@ class OnRay:
     workers : number of actors; by default one for each GPU, or one for each processor core if there is no GPU
     quiet : whether to drop what workers print
 
-    Raises
-    ------
-    UsageError
-        If Ray is missing, or no cluster answers.
+    Raises a UsageError if Ray is missing, or no cluster answers.
     """
 
     def __init__(self, address: str | None, workers: int | None, quiet: bool) -> None:
@@ -64,17 +61,16 @@ class OnRay:
         self._ray = ray
         if address is not None:
             _check_address(address)
-        options: dict[str, Any] = {
-            "address": address or "local",
-            "log_to_driver": not quiet,
-            "logging_level": "warning",
-        }
-        if address is None:
-            options["include_dashboard"] = False
         try:
             with tempfile.TemporaryDirectory() as folder:
                 _copy_package(Path(folder))
-                ray.init(**options, runtime_env={"working_dir": folder})
+                ray.init(
+                    address or "local",
+                    include_dashboard=False if address is None else None,
+                    log_to_driver=not quiet,
+                    logging_level=logging.WARNING,
+                    runtime_env={"working_dir": folder},
+                )
         except (ConnectionError, RuntimeError, ValueError) as error:
             failed = "no Ray could be started here" if address is None else f"--address {address} could not be joined"
             raise UsageError(f"--engine ray: {failed}: {error}") from None

@@ -35,11 +35,6 @@ class Scorer:
     columns : of all arguments
     results : its results with an entry for each item, besides `scores`, once the settings are checked
     bounds : range of the score, once they are
-
-    Raises
-    ------
-    UsageError
-        If a column is for no argument of the metric that is given for items.
     """
 
     def __init__(self, name: str, settings: Mapping[str, Any], columns: Mapping[str, str] | None = None) -> None:
@@ -118,10 +113,7 @@ class Scorer:
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Score units together: for each its results by name, as lists where a row has several texts; and the result.
 
-        Raises
-        ------
-        TypeError, ValueError
-            As the metric does; the message also names the columns of the arguments that it names.
+        Raises errors as the metric does; their messages also name the columns of the arguments that they name.
         """
         if self.items == TEXTS:
             predictions: list[Any] = [text for unit in units for text in unit.texts]
@@ -147,11 +139,9 @@ class Scorer:
 
 
 def score_batch(score: Callable[[Sequence[Unit]], tuple[list[Any], dict[str, Any]]], units: list[Unit]) -> Batch:
-    """Score a batch; if that fails, score each unit alone to find those that cannot be scored.
+    """Score a batch by a function that returns the results of each unit, and the result of all.
 
-    Parameters
-    ----------
-    score : returns the results of each unit, and the result of all
+    If that fails, score each unit alone to find those that cannot be scored.
     """
     failed: list[tuple[int, str, str]] = []
     good = [unit for unit in units if unit.rows]

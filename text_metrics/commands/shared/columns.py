@@ -44,20 +44,9 @@ class Column(NamedTuple):
         return cls(argument, name, per_text, declared.numbers, declared.concatenated or (per_text and items == TEXTS))
 
     def read(self, row: Any, n_texts: int | None) -> Any:
-        """Read the values of a row.
+        """Read the value of a row, or a list with one for each of its texts; `n_texts` is None for a row of one text.
 
-        Parameters
-        ----------
-        n_texts : the number of texts of a row that holds a list of them; None for a row of one text
-
-        Returns
-        -------
-        list with a value for each text; or the value of the row
-
-        Raises
-        ------
-        ValueError
-            If it has no value, too few or too many of them, or a wrong one; the message names the column.
+        Raises a ValueError that names the column if it has no value, too few or too many of them, or a wrong one.
         """
         value = row.get(self.name) if isinstance(row, Mapping) else None
         if is_missing(value):
@@ -121,13 +110,7 @@ def add_columns(
 
 
 def parse_columns(pairs: Sequence[str]) -> dict[str, str]:
-    """Read the ARGUMENT=COLUMN pairs of --column: the names of columns by argument.
-
-    Raises
-    ------
-    ValueError
-        If a pair is not of this form, or an argument is given twice.
-    """
+    """Read the ARGUMENT=COLUMN pairs of --column: the names of columns by argument."""
     columns: dict[str, str] = {}
     for pair in pairs:
         argument, equals, column = pair.partition("=")
@@ -140,13 +123,7 @@ def parse_columns(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def columns_of(metric: Any, columns: Mapping[str, str]) -> tuple[Column, ...]:
-    """Return the columns of the arguments of a metric.
-
-    Raises
-    ------
-    ValueError
-        If the metric has no such argument, or it is given once for a call.
-    """
+    """Return the columns of arguments of a metric; raises a ValueError if one is unknown, or is not given for items."""
     if not columns:
         return ()
     settings: type[Settings] | None = getattr(metric, "settings", None)
@@ -167,9 +144,7 @@ def columns_of(metric: Any, columns: Mapping[str, str]) -> tuple[Column, ...]:
 def why_no_setting(settings: type[Settings], name: str, columns: Iterable[str] = ()) -> str | None:
     """Say why a setting cannot be given to a command that reads texts from files; None if it can.
 
-    Parameters
-    ----------
-    columns : the arguments that columns give
+    `columns` are the arguments that columns give.
     """
     declared = settings.declared()[name]
     if declared.given != CALL:
@@ -189,13 +164,7 @@ def to_arguments(columns: Sequence[Column], values: Sequence[Mapping[str, Any]])
 
 
 def read_columns(rows: Sequence[Row], items: Sequence[Any], columns: Sequence[Column]) -> dict[str, Any]:
-    """Read the arguments that columns give for the items of rows, each a text or a list of texts.
-
-    Raises
-    ------
-    ValueError
-        If a row has no valid value, or its item is neither; the message names the file and the line.
-    """
+    """Read the arguments that columns give for the items of rows; raises a ValueError that names an invalid line."""
     values = []
     for (where, row), item in zip(rows, items, strict=True):
         if columns and not isinstance(item, (str, list)):

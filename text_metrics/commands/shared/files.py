@@ -46,13 +46,7 @@ def decompressed_name(path: Path) -> Path:
 
 @contextmanager
 def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
-    """Open a file to read bytes; those of a .gz or .zst file are decompressed.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read; it names the file.
-    """
+    """Open a file to read bytes, decompressed if it is .gz or .zst; raises a ValueError that names the file."""
     codec = COMPRESSIONS.get(path.suffix.lower())
     try:
         if codec is None:
@@ -81,13 +75,7 @@ def has_old_ends(start: bytes) -> bool:
 
 
 def split_lines(file: io.BufferedReader, path: Path) -> Iterator[bytes]:
-    r"""Yield the lines of a file with their ends: `\n`, or `\r` in a file whose first line ends so.
-
-    Raises
-    ------
-    ValueError
-        If it is not text, or a line is too long; it names the line.
-    """
+    r"""Yield the lines of a text file with their ends, `\n`, or `\r` if the first has it; raises as `check_lengths`."""
     start = file.peek(_AT_ONCE)
     check_text(start, path)
     is_old = has_old_ends(start)
@@ -117,10 +105,7 @@ def _old_lines(file: BinaryIO) -> Iterator[bytes]:
 def parse_json(text: str, **options: Any) -> Any:
     """Parse JSON, with options of `json.loads`. NaN, which is common though invalid, becomes None.
 
-    Raises
-    ------
-    ValueError
-        If it is not JSON, is nested too deeply, or has an unpaired surrogate, which cannot be written again.
+    Raises a ValueError if it is not JSON, is nested too deeply, or has an unpaired surrogate, which no file can hold.
     """
     if not options:
         try:
@@ -177,17 +162,9 @@ def parse_line(number: int, raw: bytes) -> JsonLine:
 
 
 def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
-    """Read a file of JSON lines; blank lines are skipped.
+    """Yield each line of a file of JSON lines that is not blank: its file and line, for errors, and its value.
 
-    Yields
-    ------
-    where : the file and the line, counted from 1, for errors about it
-    value : the parsed line
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, a line is not JSON, or all lines are blank.
+    Raises a ValueError if the file cannot be read, a line is not JSON, or all lines are blank.
     """
     has_values = False
     with open_file(path) as file:
@@ -204,13 +181,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def read_text(path: Path) -> str:
-    """Read a file of UTF-8 text.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be read, is too large, or is not valid UTF-8.
-    """
+    """Read a file of UTF-8 text. Raises a ValueError if it cannot be read, is too large, or is not valid UTF-8."""
     with open_file(path) as file:
         data = file.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
@@ -294,13 +265,7 @@ def read_archive(path: Path, pattern: str) -> Iterator[tuple[str, bytes]]:
 
 
 def read_part(value: Any, where: str, kind: type, *keys: str) -> Any:
-    """Look up a value of some type by its keys, in objects within objects.
-
-    Raises
-    ------
-    ValueError
-        If a key is not there, or its value is of another type.
-    """
+    """Look up a value by its keys in nested objects; raises a ValueError if it is missing or of another type."""
     for i, key in enumerate(keys):
         if not isinstance(value, dict) or key not in value:
             raise ValueError(f"{where} has no {'.'.join(keys[: i + 1])!r}.")
@@ -360,17 +325,7 @@ def temporary_name(path: Path) -> Path:
 
 @contextmanager
 def written_whole(path: Path, temporary: Path | None = None) -> Iterator[Path]:
-    """Yield a name to write a file under; it is renamed to `path` once it is complete.
-
-    Parameters
-    ----------
-    temporary : the name; by default that of `temporary_name`
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; its `filename` is `path`.
-    """
+    """Yield a name to write a file under, which is renamed to `path` once it is complete; an OSError names `path`."""
     temporary = temporary or temporary_name(path)
     try:
         with named_writing(path, temporary):

@@ -36,10 +36,7 @@ def check_outputs(
     writes : files, and folders to which files are added; None is skipped
     folders : folders that the command makes and removes or replaces, so that nothing else may be in them
 
-    Raises
-    ------
-    ValueError
-        If one is the other; it names both.
+    Raises a ValueError if one is the other; it names both.
     """
     inputs = [path for path in reads if path is not None and os.path.exists(path)]
     outputs = [path for path in writes if path is not None]

@@ -10,30 +10,18 @@ Row = tuple[str, Any]
 
 
 def read_id(row: Row, id_key: str) -> str | int:
-    """Read the id of a row.
-
-    Raises
-    ------
-    ValueError
-        If it has none, or one that is neither a string nor an integer; it names the line.
-    """
+    """Read the id of a row; raises a ValueError that names a line without a string or an integer."""
     where, value = row
     if not isinstance(value, dict) or id_key not in value:
         raise ValueError(f"{where} has no {id_key!r}.")
     name = value[id_key]
-    if not isinstance(name, (str, int)):
+    if not isinstance(name, (str, int)) or isinstance(name, bool):
         raise ValueError(f"{where}: {id_key} must be a string or an integer. Got {name!r:.80}.")
     return name
 
 
 def places_by_id(rows: Sequence[Row], id_key: str) -> dict[str | int, int]:
-    """Return the place of each id in the rows.
-
-    Raises
-    ------
-    ValueError
-        As `read_id` does, or if an id appears twice: which of its rows belongs to which of the other file is not known.
-    """
+    """Return the place of each id in the rows; raises a ValueError as `read_id` does, or if an id appears twice."""
     places: dict[str | int, int] = {}
     for i, row in enumerate(rows):
         name = read_id(row, id_key)
@@ -44,13 +32,7 @@ def places_by_id(rows: Sequence[Row], id_key: str) -> dict[str | int, int]:
 
 
 def order_by_id(names: Mapping[str | int, int], rows: Sequence[Row], id_key: str, files: str) -> list[int]:
-    """Return for each id the place of its row among those of another file, which must have the same ids.
-
-    Raises
-    ------
-    ValueError
-        As `places_by_id` does, or if an id is in only one of the files, which `files` names.
-    """
+    """Return the place of each id in another file; raises a ValueError if an id is in only one of the `files`."""
     places = places_by_id(rows, id_key)
     alone = [name for name in names if name not in places] or [name for name in places if name not in names]
     if alone:
@@ -61,6 +43,9 @@ def order_by_id(names: Mapping[str | int, int], rows: Sequence[Row], id_key: str
 def check_order(first: Sequence[Row], second: Sequence[Row], leave_out: str | None, advice: str) -> list[str]:
     """Check by their columns that two files of equal length have their rows in the same order.
 
+    Returns a sentence for each column that shows the order in which some lines have values that the other file does not
+    have. Raises a ValueError if a value of such a column is on another line of the other file.
+
     A column shows the order if it has the same values in both files, as often each; or if more than half of its values
     come once in each file. Columns of only true, false and null do not.
 
@@ -68,15 +53,6 @@ def check_order(first: Sequence[Row], second: Sequence[Row], leave_out: str | No
     ----------
     leave_out : a column that says nothing of the order, such as that of the texts
     advice : what to do about other orders, with {key} for the column
-
-    Returns
-    -------
-    a sentence for each such column in which some lines have values that the other file does not have
-
-    Raises
-    ------
-    ValueError
-        If a value of such a column is on another line of the other file.
     """
     notes: list[str] = []
     values = [[value for _, value in rows] for rows in (first, second)]

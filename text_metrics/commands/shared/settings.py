@@ -29,13 +29,7 @@ def add_confidence(
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
-    """Read the NAME=VALUE pairs of --setting, where a value is JSON, or else a string.
-
-    Raises
-    ------
-    ValueError
-        If a pair is not of this form.
-    """
+    """Read the NAME=VALUE pairs of --setting, where a value is JSON, or else a string."""
     settings: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -74,13 +68,7 @@ def cache_of(settings: Mapping[str, Any]) -> Path | None:
 
 
 def load_metric(name: str) -> Any:
-    """Load a metric of the package by its name, or any module of `evaluate` by its path or its name on the Hub.
-
-    Raises
-    ------
-    ValueError
-        If it cannot be loaded.
-    """
+    """Load a metric of the package by its name, or any module of `evaluate` by its path or its name on the Hub."""
     if name in METRICS:
         return load(name)
     import evaluate
