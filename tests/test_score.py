@@ -618,6 +618,17 @@ def test_damaged_files_are_named(tmp_path, capsys):
     message = capsys.readouterr().err
     assert message.startswith(f"text-metrics score: {data} is damaged after row ")
     assert message.count("\n") == 1
+    pq.write_table(pa.Table.from_pylist(rows), data, row_group_size=100)
+    content = bytearray(data.read_bytes())
+    # Of each damaged group one column, so that the first damage by rows is not the first by columns.
+    groups = pq.ParquetFile(data).metadata
+    for group, column in ((3, 0), (2, groups.num_columns - 1)):
+        place = groups.row_group(group).column(column).data_page_offset
+        content[place : place + 40] = bytes(40)
+    data.write_bytes(content)
+    for size in (7, 1000):
+        assert score.main(command(data, size=size, out=f"groups{size}.jsonl")) == score.EXIT_USAGE
+        assert f"{data} is damaged after row 200: " in capsys.readouterr().err
     data.write_bytes(whole[: len(whole) // 2])
     assert score.main(command(data)) == score.EXIT_USAGE
     assert f"{data} is not a Parquet file, or is damaged" in capsys.readouterr().err

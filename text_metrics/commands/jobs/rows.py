@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import count, groupby
-from operator import itemgetter
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -250,14 +249,12 @@ class Source:
     def _parquet_rows(self, piece: Piece, start: int) -> Iterator[Row]:
         start = max(start, piece.first)
         first_group, last_group = np.searchsorted(self._group_ends, [start, self._end(piece) - 1], "right").tolist()
-        groups = groupby(self._groups[first_group : last_group + 1], itemgetter(0))
         first = self._group_ends[first_group - 1] if first_group else 0
+        # One row group after another, so that the first damaged one is named, and the rows before it are scored.
         tables = (
             table
-            for path, of_file in groups
-            for table in self._open_table(path).iter_batches(
-                batch_size=_ROWS, row_groups=[i for _, i in of_file], columns=self._columns
-            )
+            for path, i in self._groups[first_group : last_group + 1]
+            for table in self._open_table(path).iter_batches(batch_size=_ROWS, row_groups=[i], columns=self._columns)
         )
         yield from self._table_rows(tables, first, start, self._end(piece))
 
