@@ -24,7 +24,6 @@ from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_line
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.candidate_sets import candidate_sets
 from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.meta_eval.generated_sets import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
 from text_metrics.commands.meta_eval.raters import read_rater
@@ -140,12 +139,9 @@ def make_sets(path):
 
 
 def compare_with_itself(path):
-    try:
-        source = Source(path, None, any_value=True)
-    except UsageError as error:
-        raise ValueError(str(error)) from None
-    options = Namespace(text_key="t", id_key="id", group_key=None, by_line=False)
-    return compare.pair_up(source, source, None, options)
+    how = Namespace(a=path, b=path, references=None, split=None, text_key="t", id_key="id", by_line=False)
+    rows, partners, _, _ = compare.pair_up(how)
+    return compare.read_items(rows, how.text_key), compare.read_items(partners, how.text_key)
 
 
 SENTENCES = [{"src": "x", "sentences": ["a", "b"]}, {"src": "y", "sentences": ["c", "d"]}]

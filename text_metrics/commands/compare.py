@@ -294,6 +294,7 @@ def main() -> int:
     reads = [arguments.a, arguments.b, arguments.references, *paths_of({**settings, "metric": arguments.metric})]
     check_outputs(reads, [arguments.json, arguments.plot, cache_of(settings)])
     rows, partners, references, names = pair_up(arguments)
+    items, other_items = read_items(rows, arguments.text_key), read_items(partners, arguments.text_key)
     metric = load_metric(arguments.metric)
     if references is not None and getattr(metric, "items", QUESTIONS) != QUESTIONS:
         raise ValueError(f"--references: {metric.name} takes no references: leave it out.")
@@ -302,7 +303,6 @@ def main() -> int:
     if any(column.argument == "confidence_by" for column in columns):
         raise ValueError("--column confidence_by: pass --group-key.")
     groups = None if arguments.group_key is None else read_groups(rows, partners, arguments.group_key)
-    items, other_items = read_items(rows, arguments.text_key), read_items(partners, arguments.text_key)
     given, other_given = read_columns(rows, items, columns), read_columns(partners, other_items, columns)
     units = parse_confidence_by(groups, len(names), "item")
     shared = settings if references is None else {**settings, "references": references}
