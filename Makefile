@@ -75,7 +75,7 @@ evidence: $(VENV)/.installed
 
 benchmark: $(VENV)/.installed-dev
 	$(BIN)/python $(INSTALL) --constraint constraints.txt --editable ".[benchmark]"
-	$(BIN)/python -m scripts.reports.benchmark --all --check
+	$(BIN)/python -m scripts.reports.benchmark --out . --check
 
 validate-probeval: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.reports.probeval --report build/probeval.md

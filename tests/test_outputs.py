@@ -129,10 +129,6 @@ COMMANDS = {
     "reports.sense": (["data", "model.gguf"], ["reports.sense", "--model", "model.gguf", "--ratings"]),
     "reports.long_texts": (["data/text"], ["reports.long_texts", "--write"]),
     "reports.encoders": (["data"], ["reports.encoders", "time", "--write"]),
-    **{
-        f"reports.benchmark {option}": (["data.json"], ["reports.benchmark", "--from-json", "data.json", option])
-        for option in ("--json", "--report")
-    },
 }
 # Two outputs of one command, without what is read.
 PAIRS_OF_OUTPUTS = {
@@ -160,16 +156,6 @@ PAIRS_OF_OUTPUTS = {
             "--checkpoints",
             "{1}",
         ),
-    ],
-    "reports.benchmark": ["reports.benchmark", "--from-json", "data.json", "--json", "{0}", "--report", "{1}"],
-    "reports.benchmark, pictures": [
-        "reports.benchmark",
-        "--from-json",
-        "data.json",
-        "--json",
-        "{0}/time.svg",
-        "--pictures",
-        "{1}",
     ],
     "a temporary name": [*COMPARE, "--json", "{0}", "--plot", "{1}.tmp"],
 }
@@ -287,7 +273,6 @@ DERIVED = [
     (["rate-quality", "--model", "m"], "out.jsonl", "out.jsonl.tmp"),
     (["rate-quality", "--ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["meta-eval", "--pictures"], "pictures", "pictures/kappa.svg"),
-    (["reports.benchmark", "--pictures"], "pictures", "pictures/time.svg"),
 ]
 
 
@@ -301,8 +286,6 @@ def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, outp
         words = [*words, "--out", output]
     elif words[0] == "meta-eval":
         words = [*words, output, "--markdown", "m.md", data]
-    elif words[0] == "reports.benchmark":
-        words = [*words, output, "--from-json", data]
     else:
         words = [*words, data, output]
     before = contents()
@@ -338,7 +321,7 @@ def test_every_option_that_is_a_path_is_in_the_tables():
         ("reports.intervals", "--write"),
         ("reports.scale", "--write"),
         ("reports.languages", "--write"),
-        ("reports.benchmark", "--pictures"),
+        ("reports.benchmark", "--out"),  # reads nothing
         ("tooling.build_space", "--to"),
         ("tooling.push_space", "--build"),
         ("tooling.fill_evidence", "--root"),

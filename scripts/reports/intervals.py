@@ -296,14 +296,13 @@ def size_table() -> Table:
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables between their markers in a page")
     arguments = parser.parse_args()
     for name, table in (("coverage", coverage_table()), ("jackknife", jackknife_table()), ("tests", size_table())):
         publish(markdown_table(table), arguments.write, name)
-    return 0
 
 
 if __name__ == "__main__":

@@ -107,13 +107,12 @@ def language_table(data: Path) -> Table:
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between its markers in a page")
     arguments = parser.parse_args()
     publish(markdown_table(language_table(data_folder(parser))), arguments.write, "languages")
-    return 0
 
 
 if __name__ == "__main__":

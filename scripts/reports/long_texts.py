@@ -90,7 +90,7 @@ def measure(name: str, texts: list[str], n_groups: int) -> list[str]:
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("--groups", type=int, default=2, help=f"groups of {GROUP} reviews")
@@ -106,7 +106,6 @@ def main() -> int:
         measure("sections of speeches", speeches, 1),
     ]
     publish(markdown_table(rows), arguments.write, "measure_long_texts")
-    return 0
 
 
 if __name__ == "__main__":

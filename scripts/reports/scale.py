@@ -216,7 +216,7 @@ def about_machine(n: int) -> str:
 
 
 @command
-def main(words: list[str] | None = None) -> int:
+def main(words: list[str] | None = None) -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("table", choices=("score", "read"))
@@ -232,7 +232,6 @@ def main(words: list[str] | None = None) -> int:
         else:
             lines = read_table(arguments.texts, Path(scratch))
     publish(lines, arguments.write, f"scale {arguments.table}")
-    return 0
 
 
 if __name__ == "__main__":

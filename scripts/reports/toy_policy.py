@@ -195,7 +195,7 @@ def fastest(function: Callable[[], Any]) -> tuple[float, Any]:
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -210,7 +210,6 @@ def main() -> int:
         run_training(arguments.seeds, arguments.plot)
     else:
         run_timing(arguments.prompts, arguments.tokens)
-    return 0
 
 
 if __name__ == "__main__":

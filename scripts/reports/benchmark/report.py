@@ -1,8 +1,6 @@
 """The report of the benchmark: rows for the terminal, and a page of Markdown."""
 
 import math
-import os
-from pathlib import Path
 from typing import Any
 
 COLUMNS = {
@@ -19,10 +17,7 @@ COLUMNS = {
     "apart": 7,
     "result": 6,
 }
-PICTURES = {
-    "time": "Seconds against the size of the input, for each case: ours and the peer",
-    "memory": "Megabytes against the size of the input, for each case: ours and the peer",
-}
+PICTURES = {kind: f"docs/benchmarks/{kind}.svg" for kind in ("time", "memory")}
 
 
 def points(case: dict[str, Any], side: str, quantity: str) -> list[tuple[int, float]]:
@@ -148,7 +143,11 @@ At the largest size that both sides ran.
 ## Growth
 
 Both axes are logarithmic, with the same scale in all panels. The exponents are fitted to all sizes.
-{pictures}
+
+![Seconds against the size of the input, for each case: ours and the peer](docs/benchmarks/time.svg)
+
+![Megabytes against the size of the input, for each case: ours and the peer](docs/benchmarks/memory.svg)
+
 ## Each size
 
 Each side runs in a fresh process, after a warm-up; the two take turns. A turn repeats a short run and takes the mean.
@@ -163,19 +162,8 @@ numbers of the two sides; a row is `ok` only if it is within the bound of the ca
 """
 
 
-def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
-    """Write the page.
-
-    Parameters
-    ----------
-    path : of the page, from which its links lead to the plots
-    folder : of the plots; None for a page without them
-    """
-    images = [
-        f"\n![{text}]({Path(os.path.relpath(folder / f'{name}.svg', path.parent)).as_posix()})\n"
-        for name, text in PICTURES.items()
-        if folder
-    ]
+def markdown(report: dict[str, Any]) -> str:
+    """Write the page."""
     failures, unmeasured = (notes(report, kind) for kind in ("failures", "unmeasured"))
     verdict = f"{len(failures)} rows failed." if failures else "All rows are as they should be."
     if unmeasured:
@@ -184,7 +172,6 @@ def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
         verdict=verdict,
         about="\n".join(about(report)),
         summary="\n".join(summary(report)),
-        pictures="".join(images),
         turns=report["settings"]["turns"],
         seconds=report["settings"]["seconds"],
         table="\n".join([*head(), *(body(case, i) for case in report["cases"] for i in range(len(case["rows"])))]),

@@ -181,7 +181,7 @@ def make(names: Sequence[str], scratch: Path) -> tuple[dict[str, Any], dict[str,
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("table", choices=("time", "agreement", "peak"))
@@ -206,7 +206,6 @@ def main() -> int:
             else:
                 lines = agreement_table(models, captions, data / "diversity_pairs")
     publish(lines, arguments.write, f"compare_encoders {arguments.table}")
-    return 0
 
 
 if __name__ == "__main__":

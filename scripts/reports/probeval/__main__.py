@@ -28,8 +28,7 @@ import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
 from scripts.arguments import DATA
-from scripts.reports.probeval.pools import VIEWS, Pool, among_other_questions, read
-from scripts.reports.probeval.schemes import SCHEMES, draw
+from scripts.reports.probeval.pools import SCHEMES, VIEWS, Pool, among_other_questions, draw, read
 from scripts.training import calibrate_clusters
 from text_metrics.commands.meta_eval.agreement import percentile_interval
 from text_metrics.commands.shared.command import command, drawn, make_parser
@@ -240,7 +239,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     arguments = parse_arguments()
     questions = read(arguments.targets, arguments.predictions)
@@ -305,7 +304,6 @@ def main() -> int:
     print(text)
     if arguments.report:
         write_text(arguments.report, text)
-    return 0
 
 
 if __name__ == "__main__":
