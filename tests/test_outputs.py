@@ -317,7 +317,6 @@ def test_every_option_that_is_a_path_is_in_the_tables():
     """A new option is added to the commands above, or here: what is read, and has no output beside it."""
     only_read = {
         ("reports.toy_policy", "--plot"),  # reads nothing
-        ("reports.systems", "--out"),  # checked by text-metrics report
         ("reports.intervals", "--write"),
         ("reports.scale", "--write"),
         ("reports.languages", "--write"),

@@ -65,21 +65,18 @@ def make_rewards() -> dict[str, Reward]:
     def both(**columns: Any) -> list[float | None]:
         return np.add(gruen(**columns), product(**columns)).tolist()
 
-    return {
+    rewards = {
         "quality": gruen,
         "contribution": vendi.for_rewards(_GROUP),
         "quality × contribution": product,
         "both": both,
-        **{
-            name: vendi.for_rewards(_GROUP, reward, quality, kernel="classes")
-            for name, reward, quality in (
-                ("distinct share", "distinct_share", None),
-                ("inverse class size", "inverse_class_size", None),
-                ("quality × distinct share", "quality_times_distinct_share", gruen),
-                ("quality × inverse class size", "quality_times_inverse_class_size", gruen),
-            )
-        },
     }
+    for reward in ("distinct_share", "inverse_class_size"):
+        rewards[reward.replace("_", " ")] = vendi.for_rewards(_GROUP, reward, kernel="classes")
+    for reward in ("distinct_share", "inverse_class_size"):
+        by_quality = vendi.for_rewards(_GROUP, f"quality_times_{reward}", gruen, kernel="classes")
+        rewards[f"quality × {reward.replace('_', ' ')}"] = by_quality
+    return rewards
 
 
 def shuffled(texts: Sequence[str], rng: np.random.Generator) -> list[str]:

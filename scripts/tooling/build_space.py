@@ -32,13 +32,7 @@ def space_names() -> list[str]:
 
 
 def build(name: str, to: Path = BUILD) -> Path:
-    """Assemble one demo and return its folder.
-
-    Raises
-    ------
-    ValueError
-        If there is no such demo, its front matter is wrong, or the folder contains something else.
-    """
+    """Assemble one demo and return its folder."""
     if name not in space_names():
         raise ValueError(f"name must be one of {', '.join(space_names())}. Got {name!r}.")
     target = to / name

@@ -29,13 +29,7 @@ def read_blocks(text: str) -> dict[str, str]:
 
 
 def fill(path: Path, blocks: dict[str, str]) -> str:
-    """Return the text of a page with its blocks filled.
-
-    Raises
-    ------
-    ValueError
-        If a marker is not closed, or names an unknown block.
-    """
+    """Return the text of a page with its blocks filled."""
     text = path.read_text(encoding="utf-8")
     names = [match[0] for match in _BLOCK.findall(text)]
     if len(names) != len(_OPENING.findall(text)):

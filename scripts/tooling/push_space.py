@@ -18,26 +18,14 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def commit_of(folder: Path) -> str:
-    """Return the commit that a folder was built from, as the build reports it.
-
-    Raises
-    ------
-    ValueError
-        If it is not a build.
-    """
+    """Return the commit that a folder was built from, as the build reports it."""
     if not (folder / COMMIT).is_file():
         raise ValueError(f"{folder} is not a built demo. Run: python -m scripts.tooling.build_space {folder.name}")
     return (folder / COMMIT).read_text(encoding="utf-8").strip()
 
 
 def check(folder: Path) -> str:
-    """Check that a folder is a build of one commit, and return the commit.
-
-    Raises
-    ------
-    ValueError
-        Saying what to do.
-    """
+    """Check that a folder is a build of one commit, and return the commit."""
     commit = commit_of(folder)
     if commit == "unknown" or commit.endswith("+changes"):
         raise ValueError(f"{folder} was built from files that are not committed ({commit}). Commit and build again.")

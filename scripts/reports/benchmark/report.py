@@ -1,7 +1,10 @@
 """The report of the benchmark: rows for the terminal, and a page of Markdown."""
 
-import math
 from typing import Any
+
+import numpy as np
+
+from text_metrics.commands.shared.pages import Table, markdown_table
 
 COLUMNS = {
     "case": 16,
@@ -30,9 +33,7 @@ def growth(measured: list[tuple[int, float]]) -> float | None:
     """Fit the exponent k of n^k; None for fewer than two sizes, or a value of 0."""
     if len(measured) < 2 or any(value <= 0 for _, value in measured):
         return None
-    x, y = ([math.log(value) for value in values] for values in zip(*measured, strict=True))
-    middle = sum(x) / len(x)
-    return sum((a - middle) * b for a, b in zip(x, y, strict=True)) / sum((a - middle) ** 2 for a in x)
+    return float(np.polyfit(*np.log(measured).T, 1)[0])
 
 
 def number(value: float) -> str:
@@ -102,13 +103,13 @@ def about(report: dict[str, Any]) -> list[str]:
 def summary(report: dict[str, Any]) -> list[str]:
     """Format a row for each case: its largest size that both sides ran, or else its largest."""
     names = ("case", "what is measured", "n", "ours", "n a second", "peer", "its time", "faster", "MB", "its MB")
-    lines = [f"| {' | '.join(names)} |", f"| {' | '.join('---' for _ in names)} |"]
+    table: Table = [list(names)]
     for case in report["cases"]:
         row = max(case["rows"], key=lambda row: (row["peer"] is not None, row["n"]))
         peer = "" if row["alone"] else case["peer"]
         if not row["ours"]:
             why = "; ".join(row["failures"] + row["unmeasured"])
-            lines.append(f"| `{case['name']}` | {case['title']}. Not measured: {why} |{' |' * (len(names) - 2)}")
+            table.append([f"`{case['name']}`", f"{case['title']}. Not measured: {why}", *[""] * (len(names) - 2)])
             continue
         seconds, megabytes = (
             [side[name] if side and side[name] is not None else None for side in (row["ours"], row["peer"])]
@@ -123,8 +124,8 @@ def summary(report: dict[str, Any]) -> list[str]:
             f"**{rounded(row['ratio'])}** times" if row["ratio"] else "",
             *("" if value is None else f"{value:.0f}" for value in megabytes),
         ]
-        lines.append(f"| `{case['name']}` | {case['title']} | {' | '.join(shown)} |")
-    return lines
+        table.append([f"`{case['name']}`", case["title"], *shown])
+    return markdown_table(table)
 
 
 PAGE = """\

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ import numpy as np
 import torch
 
 from scripts.arguments import data_folder, publish
-from scripts.reports.benchmark.measure import machine
+from scripts.reports.benchmark.measure import machine, take_turns
 from scripts.reports.encoders.peak import peak_table
 from scripts.reports.encoders.recipes import ENCODERS
 from text_metrics import load
@@ -52,18 +53,6 @@ PACKAGES = ("torch", "sentence-transformers", "transformers", "model2vec", "onnx
 def encode_by(model: Any, texts: list[str]) -> np.ndarray:
     """Embed texts as a metric does that is given `model=`."""
     return encode(texts, EncoderSettings(model=model, device="cpu")).embeddings
-
-
-def measure(models: dict[str, Any], texts: list[str], rounds: int) -> dict[str, list[float]]:
-    """Measure the processor seconds that each model takes for texts, turn by turn; a list of `rounds` for each."""
-    taken: dict[str, list[float]] = {name: [] for name in models}
-    for number in range(rounds):
-        for name, model in models.items():
-            start = time.process_time()
-            encode_by(model, texts)
-            taken[name].append(time.process_time() - start)
-            note(f"round {number + 1} of {rounds}, {len(texts)} texts, {name}: {taken[name][-1]:.1f} s")
-    return taken
 
 
 def batch_dependence(model: Any, texts: list[str]) -> float:
@@ -114,8 +103,12 @@ def agreement(scores: np.ndarray, judged: Judged) -> tuple[float, list[float] | 
 
 def time_table(models: dict[str, Any], made: dict[str, float], captions: list[str], sizes: dict[int, int]) -> list[str]:
     """Write how many times as fast as the default each model is; `sizes` are numbers of captions, and their rounds."""
-    measure(models, captions[:ALONE], 1)  # a warm-up
-    times = {size: measure(models, captions[:size], rounds) for size, rounds in sizes.items()}
+
+    def measure(n: int, rounds: int) -> dict[str, list[float]]:
+        return take_turns({name: partial(encode_by, model, captions[:n]) for name, model in models.items()}, rounds)
+
+    measure(ALONE, 1)  # a warm-up
+    times = {n: measure(n, rounds) for n, rounds in sizes.items()}
     header = ["encoder", "made in", *(f"{size:_} captions".replace("_", " ") for size in sizes)]
     rows = []
     for name in models:

@@ -37,11 +37,6 @@ def read(targets: Path, predictions: Path) -> list[tuple[Question, dict[str, lis
     """Read questions, each with the labelled answers of models: a dict from text to [cluster, count].
 
     Predictions without labels have those of the gold answers that they equal; the others are left out.
-
-    Raises
-    ------
-    ValueError
-        If a file is invalid; it names the file, and the line or question.
     """
     content = read_json(predictions)
     keys = set(content) if isinstance(content, dict) else set()
@@ -224,12 +219,7 @@ SCHEMES: tuple[Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarra
 
 
 def draw(pool: Pool, scheme: Callable, rng: np.random.Generator) -> np.ndarray:
-    """Draw a set from the pool, without replacement, as large as it allows for the scheme's distribution.
-
-    Returns
-    -------
-    ndarray of shape (u,), how often each answer is in the set
-    """
+    """Draw a set without replacement, as large as the scheme's distribution allows: the counts of answers, (u,)."""
     gold, answers = pool.shares()
     share = scheme(gold, answers, rng)
     # As in the original, each cluster counts one answer more than it has; drawing that one gives no answer.
