@@ -39,6 +39,10 @@ _VALID = (
 )
 _PROMPT = "What do you do on a rainy day?"
 _GROUP, _STEPS, _RATE = 8, 200, 0.05
+# Policies that are trained with each reward.
+_SEEDS = 10
+# Prompts in a step that is timed, and tokens of a text.
+_PROMPTS, _TOKENS = 8, 64
 # What is added to the logit of the first answer.
 _STARTS = {"random": 0.0, "one answer": 4.0}
 _LEVEL = 0.95
@@ -138,12 +142,12 @@ def plot(courses: dict[str, dict[str, Course]], path: Path) -> None:
     save_figure(figure, path, metadata={"Date": None})
 
 
-def run_training(n_seeds: int, path: Path | None) -> None:
+def run_training(path: Path | None) -> None:
     """Train from each start with each reward, and print and plot what becomes of the policies."""
     rewards, courses = make_rewards(), {}
     print("| start | reward | effective number of valid answers | valid, % | lowest, % |\n|---|---|---|---|---|")
     for start, preference in _STARTS.items():
-        courses[start] = {name: train(reward, n_seeds, preference) for name, reward in rewards.items()}
+        courses[start] = {name: train(reward, _SEEDS, preference) for name, reward in rewards.items()}
         first = courses[start]["quality"]
         print(to_row(start, "before training", first.effective[0], first.valid[0], first.valid[0].mean()))
         for name, course in courses[start].items():
@@ -152,19 +156,19 @@ def run_training(n_seeds: int, path: Path | None) -> None:
         plot(courses, path)
 
 
-def run_timing(n_prompts: int, n_tokens: int) -> None:
+def run_timing() -> None:
     """Time the generation of texts, and their rewards."""
     from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
     torch.manual_seed(0)
     tokenizer: Any = AutoTokenizer.from_pretrained(find_model(DEFAULT_MODEL).path)
     model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), bos_token_id=101, eos_token_id=102)).eval()
-    n_texts = n_prompts * _GROUP
+    n_texts = _PROMPTS * _GROUP
     ids = torch.randint(1000, len(tokenizer), (n_texts, 16))
 
     def generate() -> torch.Tensor:
         return model.generate(
-            ids, do_sample=True, max_new_tokens=n_tokens, min_new_tokens=n_tokens, pad_token_id=0, eos_token_id=102
+            ids, do_sample=True, max_new_tokens=_TOKENS, min_new_tokens=_TOKENS, pad_token_id=0, eos_token_id=102
         )
 
     seconds, written = fastest(generate)
@@ -172,8 +176,8 @@ def run_timing(n_prompts: int, n_tokens: int) -> None:
     # Sentences, as in a text that is written by a model with trained weights.
     written[:, 11::12] = tokenizer.convert_tokens_to_ids(".")
     texts = tokenizer.batch_decode(written, skip_special_tokens=True)
-    prompts = [f"{_PROMPT} ({i})" for i in range(n_prompts) for _ in range(_GROUP)]
-    print(f"{n_texts} texts of {n_tokens} tokens, {torch.get_num_threads()} thread(s)")
+    prompts = [f"{_PROMPT} ({i})" for i in range(_PROMPTS) for _ in range(_GROUP)]
+    print(f"{n_texts} texts of {_TOKENS} tokens, {torch.get_num_threads()} thread(s)")
     print(f"generation: {seconds:.1f} s")
     for name, reward in make_rewards().items():
         reward(prompts=prompts[:_GROUP], completions=texts[:_GROUP])
@@ -195,18 +199,13 @@ def fastest(function: Callable[[], Any]) -> tuple[float, Any]:
 def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    training = commands.add_parser("train", help="train policies")
-    training.add_argument("--seeds", type=int, default=10, help="number of policies for each reward")
-    training.add_argument("--plot", type=drawn, help="file for the plot, such as .svg")
-    timing = commands.add_parser("time", help="time the rewards")
-    timing.add_argument("--prompts", type=int, default=8, help="number of prompts in a step")
-    timing.add_argument("--tokens", type=int, default=64, help="number of tokens of a text")
+    parser.add_argument("command", choices=("train", "time"))
+    parser.add_argument("--plot", type=drawn, help="file for the plot of the training, such as .svg")
     arguments = parser.parse_args()
     if arguments.command == "train":
-        run_training(arguments.seeds, arguments.plot)
+        run_training(arguments.plot)
     else:
-        run_timing(arguments.prompts, arguments.tokens)
+        run_timing()
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 It contains the metric with its data files, the app with the shared kit, pinned requirements, and the commit of the
 build. Its README is the front matter for the Hub, followed by the metric card.
 
-    python -m scripts.tooling.build_space vendi_embed
-    python -m scripts.tooling.build_space --all
+    python -m scripts.tooling.build_space                all demos
+    python -m scripts.tooling.build_space vendi_embed    one
 """
 
 import re
@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from scripts import ROOT
-from text_metrics.commands.shared.command import make_parser
+from text_metrics.commands.shared.command import command, make_parser
 
 SPACES = ROOT / "spaces"
 METRICS = ROOT / "metrics"
@@ -107,21 +107,14 @@ def commit() -> str:
         return "unknown"
 
 
+@command
 def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(space_names())}")
-    parser.add_argument("--all", action="store_true", help="build all demos")
-    parser.add_argument("--to", type=Path, default=BUILD, help="the output folder; default build/")
-    given = parser.parse_args()
-    if not given.names and not given.all:
-        parser.error("name a demo or pass --all")
-    for name in space_names() if given.all else given.names:
-        try:
-            print(build(name, given.to))
-        except ValueError as error:
-            parser.error(str(error))
+    parser.add_argument("names", nargs="*", default=space_names(), help=f"of {', '.join(space_names())}")
+    for name in parser.parse_args().names:
+        print(build(name))
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -9,7 +9,7 @@ from pathlib import Path
 from huggingface_hub import HfApi
 
 from scripts.tooling.build_space import BUILD, COMMIT
-from text_metrics.commands.shared.command import make_parser
+from text_metrics.commands.shared.command import command, make_parser
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -47,6 +47,7 @@ def push(folder: Path, repo: str, commit: str, private: bool) -> str:
     return str(done)
 
 
+@command
 def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
@@ -58,10 +59,7 @@ def main() -> None:
     given = parser.parse_args()
     # `evaluate.load` finds the script of a Space by the name of the Space, so both must be equal.
     folder, repo = given.build / given.name, f"{given.owner}/{given.name}"
-    try:
-        commit = check(folder) if given.push else commit_of(folder)
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
+    commit = check(folder) if given.push else commit_of(folder)
     files = files_of(folder)
     for file in files:
         print(f"{file.stat().st_size:>12,}  {file.relative_to(folder)}")
@@ -73,4 +71,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

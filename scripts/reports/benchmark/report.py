@@ -76,13 +76,8 @@ def body(case: dict[str, Any], place: int) -> str:
         cells["needed"] = f"{row['ratio_needed']:g}"
     if row["megabytes_allowed"] and "MB" in cells:
         cells["MB"] += f" < {row['megabytes_allowed']:g}"
-    cells["result"] = result(row)
+    cells["result"] = "; ".join([*row["failures"], *(f"not measured: {note}" for note in row["unmeasured"])]) or "ok"
     return line(cells)
-
-
-def result(row: dict[str, Any]) -> str:
-    """List what is wrong with a row, and what could not be measured."""
-    return "; ".join([*row["failures"], *(f"not measured: {note}" for note in row["unmeasured"])]) or "ok"
 
 
 def notes(report: dict[str, Any], kind: str) -> list[str]:
@@ -93,11 +88,6 @@ def notes(report: dict[str, Any], kind: str) -> list[str]:
         for row in case["rows"]
         for note in row[kind]
     ]
-
-
-def about(report: dict[str, Any]) -> list[str]:
-    """List the machine, the packages and the time of the run."""
-    return [f"- {name}: {value}" for name, value in {**report["machine"], "Run": report["run"]}.items()]
 
 
 def summary(report: dict[str, Any]) -> list[str]:
@@ -171,7 +161,7 @@ def markdown(report: dict[str, Any]) -> str:
         verdict += f" Not measured: {'; '.join(unmeasured)}."
     return PAGE.format(
         verdict=verdict,
-        about="\n".join(about(report)),
+        about="\n".join(f"- {name}: {value}" for name, value in {**report["machine"], "Run": report["run"]}.items()),
         summary="\n".join(summary(report)),
         turns=report["settings"]["turns"],
         seconds=report["settings"]["seconds"],

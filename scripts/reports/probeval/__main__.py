@@ -232,9 +232,10 @@ def main() -> None:
     fitted = cross_fitted(arguments.targets, arguments.model, arguments.folds, lin) if arguments.folds else {}
     pipelines = {}
     for clustering, matcher in itertools.product(arguments.clusterings, arguments.matchers):
+        if clustering == "soft" and matcher not in REGRESSIONS:
+            continue
         settings = resolve(ProbevalSettings(clustering=clustering, matcher=matcher), [])
-        fits = clustering != "soft" or matcher in REGRESSIONS
-        if fits and (settings.needs_embeddings or matcher == "wordnet"):
+        if settings.needs_embeddings or matcher == "wordnet":
             pipelines[f"{clustering} + {matcher}"] = settings
 
     lines = [
