@@ -95,10 +95,6 @@ def _of_sums(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarr
     return of_sample
 
 
-def _ratio(sums: np.ndarray) -> np.ndarray:
-    return sums[0] / sums[1]
-
-
 def _geometric_mean(sums: np.ndarray) -> np.ndarray:
     return np.exp(np.log(sums[1:] / sums[0]).mean(axis=0))
 
@@ -118,6 +114,7 @@ def _precisions(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.stack([totals, *(totals * rng.beta(10 * p, 10 * (1 - p), n) for p in _PRECISIONS)])
 
 
+_RATIO = _of_sums(lambda sums: sums[0] / sums[1])
 # Of n-grams of orders 1 to 4, as a corpus BLEU has.
 _PRECISIONS = (0.7, 0.4, 0.25, 0.15)
 _CORRELATED = [[1, 0.6], [0.6, 1]]
@@ -125,25 +122,25 @@ STATISTICS = (
     Statistic(
         "ratio of sums: lognormal totals, shares of Beta(9, 1)",
         lambda rng, n: _parts_of(rng.lognormal(size=n), rng.beta(9, 1, n)),
-        _of_sums(_ratio),
+        _RATIO,
         0.9,
     ),
     Statistic(
         "the same, totals of Gamma(2)",
         lambda rng, n: _parts_of(rng.gamma(2, size=n), rng.beta(9, 1, n)),
-        _of_sums(_ratio),
+        _RATIO,
         0.9,
     ),
     Statistic(
         "ratio of sums: lognormal totals, shares of Beta(5, 5)",
         lambda rng, n: _parts_of(rng.lognormal(size=n), rng.beta(5, 5, n)),
-        _of_sums(_ratio),
+        _RATIO,
         0.5,
     ),
     Statistic(
         "ratio of means: lognormal and uniform",
         lambda rng, n: np.stack([rng.lognormal(size=n), rng.uniform(0.5, 1.5, n)]),
-        _of_sums(_ratio),
+        _RATIO,
         float(np.exp(0.5)),
     ),
     Statistic(

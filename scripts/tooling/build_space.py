@@ -51,7 +51,11 @@ def build(name: str, to: Path = BUILD) -> Path:
     ]
     (target / "requirements.txt").write_text("\n".join(pinned([*listed[0], *listed[1]])) + "\n", encoding="utf-8")
     front, card = ((folder / "README.md").read_text(encoding="utf-8") for folder in (space, metric))
-    _check_front_matter(name, front)
+    version, gradio = front_matter(front).get("sdk_version"), pins()["gradio"]
+    if version != gradio:
+        raise ValueError(
+            f"spaces/{name}/README.md: sdk_version must be the Gradio of constraints.txt, {gradio}. Got {version}."
+        )
     (target / "README.md").write_text(f"{front.rstrip()}\n\n{card}", encoding="utf-8")
     (target / COMMIT).write_text(f"{commit()}\n", encoding="utf-8")
     return target
@@ -84,14 +88,6 @@ def front_matter(text: str) -> dict:
     """Parse the YAML front matter."""
     match = re.match(r"---\n(.*?)\n---\s*", text, flags=re.DOTALL)
     return yaml.safe_load(match[1]) if match else {}
-
-
-def _check_front_matter(name: str, text: str) -> None:
-    version, gradio = front_matter(text).get("sdk_version"), pins()["gradio"]
-    if version != gradio:
-        raise ValueError(
-            f"spaces/{name}/README.md: sdk_version must be the Gradio of constraints.txt, {gradio}. Got {version}."
-        )
 
 
 def commit() -> str:
