@@ -13,7 +13,7 @@ time: what the rewards cost beside the generation of the texts by a model of the
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,14 +83,11 @@ def make_rewards() -> dict[str, Reward]:
     return rewards
 
 
-def shuffled(texts: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """Shuffle the words of each text."""
-    return [" ".join(rng.permutation(text.rstrip(".").split())) + "." for text in texts]
-
-
 def train(reward: Reward, n_seeds: int, preference: float) -> Course:
     """Train a policy for each seed; the groups of all are scored in one call, each as a prompt of its own."""
-    answers = [*_VALID, *shuffled(_VALID, np.random.default_rng(0))]
+    rng = np.random.default_rng(0)
+    shuffled = [" ".join(rng.permutation(text.rstrip(".").split())) + "." for text in _VALID]
+    answers = [*_VALID, *shuffled]
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(n_seeds, len(answers), generator=generator)
     logits[:, 0] += preference

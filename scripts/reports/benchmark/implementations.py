@@ -20,12 +20,7 @@ from text_metrics import load
 
 # The default of vendi_embed's `same`.
 SAME = 0.83
-
-
-@cache
-def metric(name: str) -> Any:
-    """Load a metric once."""
-    return load(name)
+metric = cache(load)
 
 
 @cache

@@ -103,8 +103,8 @@ def _draw_case(
     panel.spines[:].set_visible(False)
     for key, label, side in (("ours", "ours", ours), ("peer", case["peer"].replace("`", ""), peer)):
         if side:
-            n, values = zip(*side, strict=True)
-            panel.plot(n, values, "o-", ms=4, color=_COLORS[key], label=label, gid=f"{case['name']}-{key}")
+            sizes, values = zip(*side, strict=True)
+            panel.plot(sizes, values, "o-", ms=4, color=_COLORS[key], label=label, gid=f"{case['name']}-{key}")
     panel.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2, frameon=False, fontsize=8)
     (left, _), (low, high) = (_decades(values) for values in zip(*ours, *peer, strict=True))
     middle, half = (low + high) / 2, spans[1] / 2 + _AROUND

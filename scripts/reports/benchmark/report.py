@@ -33,7 +33,8 @@ def growth(measured: list[tuple[int, float]]) -> float | None:
     """Fit the exponent k of n^k; None for fewer than two sizes, or a value of 0."""
     if len(measured) < 2 or any(value <= 0 for _, value in measured):
         return None
-    return float(np.polyfit(*np.log(measured).T, 1)[0])
+    x, y = np.log(measured).T
+    return float(np.polyfit(x, y, 1)[0])
 
 
 def number(value: float) -> str:

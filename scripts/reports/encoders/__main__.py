@@ -143,7 +143,7 @@ def agreement_table(models: dict[str, Any], captions: list[str], folder: Path) -
         results = [vendi.compute(predictions=judged.sets, model=model, q=ORDER, device="cpu") for judged in data]
         shown = cells([np.array(result["scores"]) for result in results])
         rows.append([ENCODERS[name].title, *shown, f"{batch_dependence(model, captions[: 5 * ALONE]):.0e}"])
-        note(f"{name}: {', '.join(shown)}")
+        print(f"{name}: {', '.join(shown)}", file=sys.stderr, flush=True)
     rules = [{row.name: row.scores for row in rule_rows(judged.sets)} for judged in data]
     rows += [[name, *cells([shares[name] for shares in rules]), ""] for name in rules[0]]
     return markdown_table([["encoder", *PAIRS, "batch dependence"], *rows])
@@ -156,11 +156,6 @@ def about_machine() -> str:
     return f"Processor: {about['Processor']}; one thread each. {about['System']}. {versions}."
 
 
-def note(line: str) -> None:
-    """Say how far the work is."""
-    print(line, file=sys.stderr, flush=True)
-
-
 def make(names: Sequence[str], scratch: Path) -> tuple[dict[str, Any], dict[str, float]]:
     """Make encoders; returns what `model=` takes, and the processor seconds that each took to make."""
     folder = str(find_model(DEFAULT_MODEL).path)
@@ -169,7 +164,7 @@ def make(names: Sequence[str], scratch: Path) -> tuple[dict[str, Any], dict[str,
         start = time.process_time()
         models[name] = ENCODERS[name].make(folder, scratch)
         made[name] = time.process_time() - start
-        note(f"{name}: made in {made[name]:.1f} s")
+        print(f"{name}: made in {made[name]:.1f} s", file=sys.stderr, flush=True)
     return models, made
 
 
