@@ -58,7 +58,7 @@ attack: $(VENV)/.installed-dev chromium
 	ATTACK_TIMES=10 $(BIN)/python -m pytest tests/test_spaces_hostile.py tests/test_spaces_server.py -rP
 
 spaces: $(VENV)/.installed-dev
-	$(BIN)/python -m scripts.tooling.build_space --all
+	$(BIN)/python -m scripts.tooling.build_space
 
 screenshots: $(VENV)/.installed-dev chromium
 	$(BIN)/python -m scripts.tooling.screenshots
@@ -75,7 +75,7 @@ evidence: $(VENV)/.installed
 
 benchmark: $(VENV)/.installed-dev
 	$(BIN)/python $(INSTALL) --constraint constraints.txt --editable ".[benchmark]"
-	$(BIN)/python -m scripts.reports.benchmark --all --check
+	$(BIN)/python -m scripts.reports.benchmark --out . --check
 
 validate-probeval: $(VENV)/.installed-dev
 	$(BIN)/python -m scripts.reports.probeval --report build/probeval.md

@@ -8,7 +8,6 @@ import pytest
 
 from scripts.training import train_gruen_compact as training
 from scripts.training.gruen import finishing, judging
-from scripts.training.gruen import teacher as teaching
 from scripts.training.gruen.corpora import split_words
 from scripts.training.gruen.corpus import Corpus
 from scripts.training.gruen.corruptions import Corruptor
@@ -94,9 +93,9 @@ def test_names_made_of_common_words(lexicon):
 
 def test_a_teacher_learns_to_judge(tiny_model, monkeypatch):
     for name, value in (("RATE", 3e-3), ("HEAD_RATE", 3e-3), ("BATCH", 8), ("EPOCHS", 8)):
-        monkeypatch.setattr(teaching, name, value)
+        monkeypatch.setattr(judging, name, value)
     rows = [("a b c", 1), ("a z c", 0), ("d a b a", 1), ("c d z b", 0)] * 48
-    teacher = teaching.Teacher(tiny_model, seed=0)
+    teacher = judging.Teacher(tiny_model, seed=0)
     teacher.fit(rows, seed=0)
     after = teacher.judge(["a z z", "b c b d c b a a", "c d a"])
     assert after[0] < 0 < min(after[1:])
@@ -114,7 +113,7 @@ def test_training_gives_the_same_file_twice_and_the_backbone_reads_it(lexicon, t
     monkeypatch.setattr(training, "ROUNDS", ((1,),))
     monkeypatch.setattr(judging, "JUDGED_SENTENCES", 50)
     monkeypatch.setattr(finishing, "TOTAL_SENTENCES", 100)
-    monkeypatch.setattr(teaching, "EPOCHS", 1)
+    monkeypatch.setattr(judging, "EPOCHS", 1)
     monkeypatch.setattr(judging, "TEACHER_THREADS", 1)
     words = [split_words(sentence) for sentence in SENTENCES] * 25
     judged = [(sentence, i % 2) for i, sentence in enumerate(SENTENCES)] * 25

@@ -66,7 +66,7 @@ def measure(texts: list[str], quality: np.ndarray, keep: int, try_all: bool) -> 
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.parse_args()
@@ -89,7 +89,6 @@ def main() -> int:
         quality = np.ones(len(captions)) if kind == "equal" else rng.random(len(captions))
         chosen, random_choice = measure(captions, quality, len(captions) // 10, try_all=False)
         print(f"{len(captions)} captions, {kind} quality: greedy {chosen:.1f}, random {random_choice:.1f}")
-    return 0
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ this mean in 95 % of the samples. A test of the hypothesis that it is the mean s
 is done for statistics that are not means, whose intervals are those of the jackknife.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,10 +44,6 @@ class Scores(NamedTuple):
     mean: float
 
 
-def _lognormal(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    return rng.lognormal(size=shape)
-
-
 def _at_the_top(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return 4 - np.where(rng.random(shape) < 0.5, 0, rng.exponential(0.5, shape))
 
@@ -58,7 +54,7 @@ def _mostly_zero(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray
 
 DISTRIBUTIONS = (
     Scores("normal", lambda rng, shape: rng.normal(size=shape), 0.0),
-    Scores("lognormal", _lognormal, float(np.exp(0.5))),
+    Scores("lognormal", lambda rng, shape: rng.lognormal(size=shape), float(np.exp(0.5))),
     Scores("0 or 1, 90 % are 1", lambda rng, shape: (rng.random(shape) < 0.9) * 1.0, 0.9),
     Scores("half at the maximum, the others exponential below it", _at_the_top, 3.75),
     Scores("70 % at 0, the others lognormal", _mostly_zero, float(0.3 * np.exp(0.5))),
@@ -68,7 +64,7 @@ DIFFERENCES = (
     Scores("normal", lambda rng, shape: rng.normal(size=shape), 0.0),
     Scores("-1, 0 or 1: 10, 80, 10 %", lambda rng, shape: rng.choice([-1.0, 0.0, 1.0], shape, p=[0.1, 0.8, 0.1]), 0.0),
     Scores("exponential", lambda rng, shape: rng.exponential(size=shape) - 1, 0.0),
-    Scores("lognormal", lambda rng, shape: _lognormal(rng, shape) - np.exp(0.5), 0.0),
+    Scores("lognormal", lambda rng, shape: rng.lognormal(size=shape) - np.exp(0.5), 0.0),
     Scores("-1, 0 or 3: 15, 80, 5 %", lambda rng, shape: rng.choice([-1.0, 0.0, 3.0], shape, p=[0.15, 0.8, 0.05]), 0.0),
 )
 
@@ -99,10 +95,6 @@ def _of_sums(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarr
     return of_sample
 
 
-def _ratio(sums: np.ndarray) -> np.ndarray:
-    return sums[0] / sums[1]
-
-
 def _geometric_mean(sums: np.ndarray) -> np.ndarray:
     return np.exp(np.log(sums[1:] / sums[0]).mean(axis=0))
 
@@ -122,6 +114,7 @@ def _precisions(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.stack([totals, *(totals * rng.beta(10 * p, 10 * (1 - p), n) for p in _PRECISIONS)])
 
 
+_RATIO = _of_sums(lambda sums: sums[0] / sums[1])
 # Of n-grams of orders 1 to 4, as a corpus BLEU has.
 _PRECISIONS = (0.7, 0.4, 0.25, 0.15)
 _CORRELATED = [[1, 0.6], [0.6, 1]]
@@ -129,25 +122,25 @@ STATISTICS = (
     Statistic(
         "ratio of sums: lognormal totals, shares of Beta(9, 1)",
         lambda rng, n: _parts_of(rng.lognormal(size=n), rng.beta(9, 1, n)),
-        _of_sums(_ratio),
+        _RATIO,
         0.9,
     ),
     Statistic(
         "the same, totals of Gamma(2)",
         lambda rng, n: _parts_of(rng.gamma(2, size=n), rng.beta(9, 1, n)),
-        _of_sums(_ratio),
+        _RATIO,
         0.9,
     ),
     Statistic(
         "ratio of sums: lognormal totals, shares of Beta(5, 5)",
         lambda rng, n: _parts_of(rng.lognormal(size=n), rng.beta(5, 5, n)),
-        _of_sums(_ratio),
+        _RATIO,
         0.5,
     ),
     Statistic(
         "ratio of means: lognormal and uniform",
         lambda rng, n: np.stack([rng.lognormal(size=n), rng.uniform(0.5, 1.5, n)]),
-        _of_sums(_ratio),
+        _RATIO,
         float(np.exp(0.5)),
     ),
     Statistic(
@@ -180,9 +173,9 @@ class Coverage(NamedTuple):
     none: float
 
 
-def generator(scores: Scores, n: int) -> np.random.Generator:
+def generator(row: Scores | Statistic, n: int) -> np.random.Generator:
     """Return the generator of one cell of a table, so that each cell can be computed alone."""
-    return np.random.default_rng([SEED, n, *scores.name.encode()])
+    return np.random.default_rng([SEED, n, *row.name.encode()])
 
 
 def coverage(scores: Scores, n: int, samples: int = COVERAGE_SAMPLES) -> Coverage:
@@ -231,7 +224,7 @@ class JackknifeCoverage(NamedTuple):
 
 def jackknife_coverage(statistic: Statistic, n: int, samples: int | None = None) -> JackknifeCoverage:
     """Measure the coverage of the intervals of a statistic that is not a mean."""
-    rng = np.random.default_rng([SEED, n, *statistic.name.encode()])
+    rng = generator(statistic, n)
     intervals = []
     for _ in range(samples or statistic.samples):
         estimate = jackknife_estimate(*statistic.of_sample(statistic.draw(rng, n)))
@@ -257,15 +250,18 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
+def _rows(name: str, cells: Sequence[Coverage | JackknifeCoverage], others: tuple[str, str]) -> Table:
+    """Format the cells of a distribution or statistic: our method first, then two others, then the width of ours."""
+    rows = [[title, *(percent(cell[i]) for cell in cells)] for i, title in enumerate((f"**{name}**", *others))]
+    return [*rows, ["width, relative to Student's", *(f"{cell.width:.2f}" for cell in cells)]]
+
+
 def coverage_table() -> Table:
     """Measure all distributions and sizes."""
     table = [["coverage of 95 % intervals, %", *(f"n = {n}" for n in SIZES)]]
     for scores in DISTRIBUTIONS:
         cells = [coverage(scores, n) for n in SIZES]
-        table.append([f"**{scores.name}**", *(percent(cell.skewed) for cell in cells)])
-        table.append(["Student's t", *(percent(cell.student) for cell in cells)])
-        table.append(["percentile bootstrap", *(percent(cell.bootstrap) for cell in cells)])
-        table.append(["width, relative to Student's", *(f"{cell.width:.2f}" for cell in cells)])
+        table += _rows(scores.name, cells, ("Student's t", "percentile bootstrap"))
         if any(cell.none >= 0.0005 for cell in cells):
             table.append(["samples without an interval, %", *(percent(cell.none) for cell in cells)])
     table.append(["**n prompts with 1 to 8 texts, over prompts**", *(percent(unit_coverage(n, True)) for n in SIZES)])
@@ -278,10 +274,7 @@ def jackknife_table() -> Table:
     table = [["coverage of 95 % intervals of the jackknife, %", *(f"n = {n}" for n in JACKKNIFE_SIZES)]]
     for statistic in STATISTICS:
         cells = [jackknife_coverage(statistic, n) for n in JACKKNIFE_SIZES]
-        table.append([f"**{statistic.name}**", *(percent(cell.fewer) for cell in cells)])
-        table.append(["with n - 1 degrees of freedom", *(percent(cell.all) for cell in cells)])
-        table.append(["Student's t", *(percent(cell.student) for cell in cells)])
-        table.append(["width, relative to Student's", *(f"{cell.width:.2f}" for cell in cells)])
+        table += _rows(statistic.name, cells, ("with n - 1 degrees of freedom", "Student's t"))
     return table
 
 
@@ -296,14 +289,13 @@ def size_table() -> Table:
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables between their markers in a page")
     arguments = parser.parse_args()
     for name, table in (("coverage", coverage_table()), ("jackknife", jackknife_table()), ("tests", size_table())):
         publish(markdown_table(table), arguments.write, name)
-    return 0
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from spaces._kit import language
 from text_metrics.commands.probe.files import read_counts
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_archive, read_text_lines
-from text_metrics.commands.shared.pages import Table, markdown_table
+from text_metrics.commands.shared.pages import markdown_table
 
 CORPORA = {"abc": "news", "brown": "Brown", "movie_reviews": "reviews", "state_union": "speeches", "webtext": "web"}
 LENGTHS = (3, 4, 6, 8, 12, 20)
@@ -94,26 +94,21 @@ def other_rows(data: Path) -> Iterator[list[str]]:
         yield row(f"lists of {n} words in {len(words)} languages", drawn)
 
 
-def language_table(data: Path) -> Table:
-    """Measure all texts."""
-    head = ["texts", "number", "not in English, by the demos", "%"]
-    return [
-        head,
+@command
+def main() -> None:
+    """Run the command."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between its markers in a page")
+    arguments = parser.parse_args()
+    data = data_folder(parser)
+    table = [
+        ["texts", "number", "not in English, by the demos", "%"],
         ["**English**", "", "", ""],
         *english_rows(data),
         ["**other languages**", "", "", ""],
         *other_rows(data),
     ]
-
-
-@command
-def main() -> int:
-    """Run the command."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between its markers in a page")
-    arguments = parser.parse_args()
-    publish(markdown_table(language_table(data_folder(parser))), arguments.write, "languages")
-    return 0
+    publish(markdown_table(table), arguments.write, "languages")
 
 
 if __name__ == "__main__":

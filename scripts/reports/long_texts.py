@@ -90,10 +90,9 @@ def measure(name: str, texts: list[str], n_groups: int) -> list[str]:
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
-    parser.add_argument("--groups", type=int, default=2, help=f"groups of {GROUP} reviews")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table between its markers in a page")
     arguments = parser.parse_args()
     folder = data_folder(parser) / "text"
@@ -102,11 +101,10 @@ def main() -> int:
     speeches = [section for text in read_zip(folder / "state_union.zip") for section in sections(text)]
     rows = [
         header,
-        measure("reviews", read_zip(folder / "movie_reviews.zip"), arguments.groups),
+        measure("reviews", read_zip(folder / "movie_reviews.zip"), 2),
         measure("sections of speeches", speeches, 1),
     ]
     publish(markdown_table(rows), arguments.write, "measure_long_texts")
-    return 0
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ time varies less on a busy machine than time on the clock. `score` takes about t
 import json
 import multiprocessing
 import os
-import resource
+import statistics
 import sys
 import tempfile
 import time
@@ -27,7 +27,7 @@ import numpy as np
 
 from scripts.arguments import publish
 from scripts.reports.benchmark.inputs import captions
-from scripts.reports.benchmark.measure import machine
+from scripts.reports.benchmark.measure import machine, take_turns
 from scripts.reports.benchmark.report import number
 from text_metrics.commands.jobs.batches import Job, open_reader, read_items
 from text_metrics.commands.jobs.options import Command
@@ -53,12 +53,6 @@ class Spent(NamedTuple):
     clock: float
     command: float
     cluster: float
-
-
-def command_clocks() -> tuple[float, float]:
-    """Read the clock, and the processor time of this process."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return time.perf_counter(), usage.ru_utime + usage.ru_stime
 
 
 def _seconds_below(root: int, but: int | None) -> dict[int, float]:
@@ -88,14 +82,14 @@ def run_job(words: list[str], pipe: Connection) -> None:
     def timed(store: Store, state: State) -> None:
         append(store, state)
         if not saved:
-            saved.append((state.n_texts, command_clocks()))
+            saved.append((state.n_texts, (time.perf_counter(), time.process_time())))
 
     Store.append = timed  # type: ignore[method-assign, assignment]
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         code = score.main(words)
     summary = json.loads(Path(f"{words[words.index('--out') + 1].rstrip('/')}.summary.json").read_text())
     n_first, start = saved[0]
-    pipe.send((code, summary["n_texts"] - n_first, start, command_clocks()))
+    pipe.send((code, summary["n_texts"] - n_first, start, (time.perf_counter(), time.process_time())))
 
 
 def measure_job(words: list[str]) -> tuple[int, Spent]:
@@ -185,8 +179,8 @@ def read_table(n: int, folder: Path) -> list[str]:
             "parse rows": lambda: sum(1 for _ in Source(path, None).rows(0)),  # noqa: B023
             "find pieces, parse and check rows, form batches": lambda: _read_all(job),  # noqa: B023
         }
-        for step, run in steps.items():
-            seconds = sorted(_processor_seconds(run) for _ in range(TURNS))[TURNS // 2]
+        for step, taken in take_turns(steps, TURNS).items():
+            seconds = statistics.median(taken)
             megabytes = path.stat().st_size / 1e6 / seconds
             rows.append([layout, step, f"{megabytes:.0f}", _rate(n / seconds), f"{100 * seconds / job_seconds:.1f} %"])
         rows.append([layout, "the whole command", "", _rate(n / job_seconds), "100 %"])
@@ -197,12 +191,6 @@ def read_table(n: int, folder: Path) -> list[str]:
 def _read_all(job: Job) -> int:
     read = open_reader(job)
     return sum(len(units) for piece in read_items(job) for units, _ in read(piece))
-
-
-def _processor_seconds(run: Callable[[], object]) -> float:
-    start = time.process_time()
-    run()
-    return time.process_time() - start
 
 
 def _rate(value: float) -> str:
@@ -216,7 +204,7 @@ def about_machine(n: int) -> str:
 
 
 @command
-def main(words: list[str] | None = None) -> int:
+def main(words: list[str] | None = None) -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("table", choices=("score", "read"))
@@ -232,7 +220,6 @@ def main(words: list[str] | None = None) -> int:
         else:
             lines = read_table(arguments.texts, Path(scratch))
     publish(lines, arguments.write, f"scale {arguments.table}")
-    return 0
 
 
 if __name__ == "__main__":

@@ -17,14 +17,14 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from scripts import ROOT
 from scripts.arguments import data_folder
-from scripts.training.choose_question import PAIRS
+from scripts.training.choose_question import read_own
 from text_metrics import load
 from text_metrics.commands.meta_eval.generated_sets import (
     BAD,
@@ -51,17 +51,6 @@ MEASURED = "measured.jsonl"
 VENDI = "VS-Embed-0.5"
 # Concepts that are measured at a time: what a killed run loses.
 _AT_ONCE = 3
-
-
-class Measured(NamedTuple):
-    """What a model says of n texts.
-
-    asked : ndarray of shape (n,), in [0, 1]
-    likelihood : log-probabilities of the texts
-    """
-
-    asked: np.ndarray
-    likelihood: Likelihood
 
 
 class Store:
@@ -112,36 +101,21 @@ class Store:
         speed = self._texts / self._seconds
         print(f"{len(self._records)} texts; {speed[0]:.2f} and {speed[1]:.2f} a second", file=sys.stderr, flush=True)
 
-    def read(self, texts: list[str]) -> Measured:
-        """Return the measurements of texts."""
+    def read(self, texts: list[str]) -> tuple[np.ndarray, Likelihood]:
+        """Return the ratings of texts by asking, (n,), in [0, 1], and their log-probabilities."""
         records = [self._records[text] for text in texts]
         asked, total, tokens = (
             np.array([record[key] for record in records]) for key in ("asked", "log_probability", "tokens")
         )
-        return Measured(asked, Likelihood(total, tokens, records[0]["model"]))
+        return asked, Likelihood(total, tokens, records[0]["model"])
 
 
-def read_own() -> tuple[list[str], np.ndarray]:
-    """Return our own sentences, and whether each makes sense."""
-    pairs = [record for _, record in read_objects(PAIRS)]
-    return [pair[side] for side in ("sensible", "nonsense") for pair in pairs], np.repeat([1, 0], len(pairs))
-
-
-def rate(measured: Measured, reference: Reference) -> dict[str, np.ndarray]:
+def rate(asked: np.ndarray, likelihood: Likelihood, reference: Reference) -> dict[str, np.ndarray]:
     """Rate texts; for each rating an ndarray of shape (n,), in [0, 1]."""
-    likelihood = measured.likelihood
-    return {"asked": measured.asked, "likelihood": per_token(likelihood), "corrected": reference.rate(likelihood)}
+    return {"asked": asked, "likelihood": per_token(likelihood), "corrected": reference.rate(likelihood)}
 
 
-def read_sets(folder: Path, concepts: int) -> tuple[list[Kinds], list[list[str]]]:
-    """Read the sets of the first concepts that `meta-eval` draws; returns their numbers and their texts."""
-    sets = Sets()
-    kinds = read_kinds(folder, concepts, sets)
-    return kinds, sets.texts()
-
-
-def _measure_all(store: Store, folder: Path, concepts: int) -> None:
-    kinds, sets = read_sets(folder, concepts)
+def _measure_all(store: Store, kinds: list[Kinds], sets: list[list[str]], concepts: int) -> None:
     for start in range(0, concepts, _AT_ONCE):
         numbers = [
             i
@@ -206,12 +180,14 @@ def main() -> None:
     captions = read_text_lines(data / "text" / "coco_captions_20k.txt")[:CAPTIONS]
     own_texts, labels = read_own()
     store.measure([*own_texts, *captions])
-    reference = Reference(store.read(captions).likelihood)
-    own = {name: roc_auc_score(labels, values) for name, values in rate(store.read(own_texts), reference).items()}
-    _measure_all(store, data / "diversity_sets", arguments.concepts)
-    kinds, sets = read_sets(data / "diversity_sets", arguments.concepts)
+    reference = Reference(store.read(captions)[1])
+    own = {name: roc_auc_score(labels, values) for name, values in rate(*store.read(own_texts), reference).items()}
+    drawn = Sets()
+    kinds = read_kinds(data / "diversity_sets", arguments.concepts, drawn)
+    sets = drawn.texts()
+    _measure_all(store, kinds, sets, arguments.concepts)
     texts = list(dict.fromkeys(text for members in sets for text in members))
-    ratings = rate(store.read(texts), reference)
+    ratings = rate(*store.read(texts), reference)
     raters = []
     for name, values in ratings.items():
         path = arguments.ratings / f"{name}.jsonl"

@@ -7,7 +7,7 @@
 in which two of four sentences are replaced by paraphrases of a third (Para-3). `people` compares the answers of eight
 models to the test set of Commonsense Frame Completion with those of people. Both need METRICS_TEST_DATA. Embeddings
 are kept in build/embeddings. The released texts are not part of this repository: the reports leave them out, and name
-prompts by their place in the data. Pass --texts to see both in a report of your own.
+prompts by their place in the data.
 """
 
 from collections import Counter
@@ -36,10 +36,9 @@ MODELS = {
     "fine-tuned": "modelft_grad8lr5e-06sample200_temp1.0.jsonl",
     "fine-tuned, one shot": "oneshot_modelft_grad32lr1e-06sample200_temp1.0.jsonl",
 }
-CACHE = Path("build/embeddings")
 
 
-def generator_words(data: Path, folder: Path, names_prompts: bool) -> list[str]:
+def generator_words(data: Path, folder: Path) -> list[str]:
     """Give the concepts of the generators' sets numbers, and return the words of the command."""
     numbers: dict[str, int] = {}
     files = []
@@ -47,10 +46,8 @@ def generator_words(data: Path, folder: Path, names_prompts: bool) -> list[str]:
         path = folder / f"{name}.jsonl"
         rows = []
         for where, row in read_objects(data / "diversity_sets" / file):
-            concepts = read_topic(row)
-            number = numbers.setdefault(concepts, len(numbers) + 1)
-            prompt = concepts if names_prompts else f"concepts {number}"
-            rows.append({"prompt": prompt, "texts": read_texts(row, "sentences", where)})
+            number = numbers.setdefault(read_topic(row), len(numbers) + 1)
+            rows.append({"prompt": f"concepts {number}", "texts": read_texts(row, "sentences", where)})
         write_jsonl(path, rows)
         files.append(f"{name}={path}")
     return [*files, "--text-key", "texts", "--id-key", "prompt"]
@@ -67,13 +64,10 @@ def write_answers(path: Path, counts: Mapping[str, Counter[str]], questions: Map
     return path
 
 
-def people_words(data: Path, folder: Path, names_prompts: bool) -> list[str]:
+def people_words(data: Path, folder: Path) -> list[str]:
     """Convert the answers of people and of the models, and return the words of the command."""
     cfc = data / "probeval" / "cfc_test"
-    questions = {
-        question.id: question.question if names_prompts else f"question {i}"
-        for i, question in enumerate(read_questions(cfc / "targets.jsonl"), 1)
-    }
+    questions = {question.id: f"question {i}" for i, question in enumerate(read_questions(cfc / "targets.jsonl"), 1)}
     files = [
         f"{name}={write_answers(folder / f'{name}.jsonl', read_counts(cfc / 'models' / f'0715{file}'), questions)}"
         for name, file in MODELS.items()
@@ -87,16 +81,11 @@ def main() -> int:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("example", choices=("generators", "people"))
-    parser.add_argument("--out", type=Path, help="folder of the report; docs/report/<example> by default")
-    parser.add_argument("--texts", action="store_true", help="show the texts; needs --out")
-    arguments = parser.parse_args()
-    if arguments.texts and arguments.out is None:
-        parser.error("--texts needs --out: the committed reports hold no released text.")
+    example = parser.parse_args().example
     data, folder = data_folder(parser), Path("build/systems")
     folder.mkdir(parents=True, exist_ok=True)
-    out = arguments.out or Path("docs/report") / arguments.example
-    words = (generator_words if arguments.example == "generators" else people_words)(data, folder, arguments.texts)
-    return report([*words, *([] if arguments.texts else ["--no-texts"]), "--out", str(out), "--cache-dir", str(CACHE)])
+    words = (generator_words if example == "generators" else people_words)(data, folder)
+    return report([*words, "--no-texts", "--out", f"docs/report/{example}", "--cache-dir", "build/embeddings"])
 
 
 if __name__ == "__main__":

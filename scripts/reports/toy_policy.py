@@ -13,7 +13,7 @@ time: what the rewards cost beside the generation of the texts by a model of the
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,6 +39,10 @@ _VALID = (
 )
 _PROMPT = "What do you do on a rainy day?"
 _GROUP, _STEPS, _RATE = 8, 200, 0.05
+# Policies that are trained with each reward.
+_SEEDS = 10
+# Prompts in a step that is timed, and tokens of a text.
+_PROMPTS, _TOKENS = 8, 64
 # What is added to the logit of the first answer.
 _STARTS = {"random": 0.0, "one answer": 4.0}
 _LEVEL = 0.95
@@ -65,31 +69,25 @@ def make_rewards() -> dict[str, Reward]:
     def both(**columns: Any) -> list[float | None]:
         return np.add(gruen(**columns), product(**columns)).tolist()
 
-    return {
+    rewards = {
         "quality": gruen,
         "contribution": vendi.for_rewards(_GROUP),
         "quality × contribution": product,
         "both": both,
-        **{
-            name: vendi.for_rewards(_GROUP, reward, quality, kernel="classes")
-            for name, reward, quality in (
-                ("distinct share", "distinct_share", None),
-                ("inverse class size", "inverse_class_size", None),
-                ("quality × distinct share", "quality_times_distinct_share", gruen),
-                ("quality × inverse class size", "quality_times_inverse_class_size", gruen),
-            )
-        },
     }
-
-
-def shuffled(texts: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """Shuffle the words of each text."""
-    return [" ".join(rng.permutation(text.rstrip(".").split())) + "." for text in texts]
+    for reward in ("distinct_share", "inverse_class_size"):
+        rewards[reward.replace("_", " ")] = vendi.for_rewards(_GROUP, reward, kernel="classes")
+    for reward in ("distinct_share", "inverse_class_size"):
+        by_quality = vendi.for_rewards(_GROUP, f"quality_times_{reward}", gruen, kernel="classes")
+        rewards[f"quality × {reward.replace('_', ' ')}"] = by_quality
+    return rewards
 
 
 def train(reward: Reward, n_seeds: int, preference: float) -> Course:
     """Train a policy for each seed; the groups of all are scored in one call, each as a prompt of its own."""
-    answers = [*_VALID, *shuffled(_VALID, np.random.default_rng(0))]
+    rng = np.random.default_rng(0)
+    shuffled = [" ".join(rng.permutation(text.rstrip(".").split())) + "." for text in _VALID]
+    answers = [*_VALID, *shuffled]
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(n_seeds, len(answers), generator=generator)
     logits[:, 0] += preference
@@ -141,12 +139,12 @@ def plot(courses: dict[str, dict[str, Course]], path: Path) -> None:
     save_figure(figure, path, metadata={"Date": None})
 
 
-def run_training(n_seeds: int, path: Path | None) -> None:
+def run_training(path: Path | None) -> None:
     """Train from each start with each reward, and print and plot what becomes of the policies."""
     rewards, courses = make_rewards(), {}
     print("| start | reward | effective number of valid answers | valid, % | lowest, % |\n|---|---|---|---|---|")
     for start, preference in _STARTS.items():
-        courses[start] = {name: train(reward, n_seeds, preference) for name, reward in rewards.items()}
+        courses[start] = {name: train(reward, _SEEDS, preference) for name, reward in rewards.items()}
         first = courses[start]["quality"]
         print(to_row(start, "before training", first.effective[0], first.valid[0], first.valid[0].mean()))
         for name, course in courses[start].items():
@@ -155,19 +153,19 @@ def run_training(n_seeds: int, path: Path | None) -> None:
         plot(courses, path)
 
 
-def run_timing(n_prompts: int, n_tokens: int) -> None:
+def run_timing() -> None:
     """Time the generation of texts, and their rewards."""
     from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
     torch.manual_seed(0)
     tokenizer: Any = AutoTokenizer.from_pretrained(find_model(DEFAULT_MODEL).path)
     model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), bos_token_id=101, eos_token_id=102)).eval()
-    n_texts = n_prompts * _GROUP
+    n_texts = _PROMPTS * _GROUP
     ids = torch.randint(1000, len(tokenizer), (n_texts, 16))
 
     def generate() -> torch.Tensor:
         return model.generate(
-            ids, do_sample=True, max_new_tokens=n_tokens, min_new_tokens=n_tokens, pad_token_id=0, eos_token_id=102
+            ids, do_sample=True, max_new_tokens=_TOKENS, min_new_tokens=_TOKENS, pad_token_id=0, eos_token_id=102
         )
 
     seconds, written = fastest(generate)
@@ -175,8 +173,8 @@ def run_timing(n_prompts: int, n_tokens: int) -> None:
     # Sentences, as in a text that is written by a model with trained weights.
     written[:, 11::12] = tokenizer.convert_tokens_to_ids(".")
     texts = tokenizer.batch_decode(written, skip_special_tokens=True)
-    prompts = [f"{_PROMPT} ({i})" for i in range(n_prompts) for _ in range(_GROUP)]
-    print(f"{n_texts} texts of {n_tokens} tokens, {torch.get_num_threads()} thread(s)")
+    prompts = [f"{_PROMPT} ({i})" for i in range(_PROMPTS) for _ in range(_GROUP)]
+    print(f"{n_texts} texts of {_TOKENS} tokens, {torch.get_num_threads()} thread(s)")
     print(f"generation: {seconds:.1f} s")
     for name, reward in make_rewards().items():
         reward(prompts=prompts[:_GROUP], completions=texts[:_GROUP])
@@ -195,22 +193,16 @@ def fastest(function: Callable[[], Any]) -> tuple[float, Any]:
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    training = commands.add_parser("train", help="train policies")
-    training.add_argument("--seeds", type=int, default=10, help="number of policies for each reward")
-    training.add_argument("--plot", type=drawn, help="file for the plot, such as .svg")
-    timing = commands.add_parser("time", help="time the rewards")
-    timing.add_argument("--prompts", type=int, default=8, help="number of prompts in a step")
-    timing.add_argument("--tokens", type=int, default=64, help="number of tokens of a text")
+    parser.add_argument("command", choices=("train", "time"))
+    parser.add_argument("--plot", type=drawn, help="file for the plot of the training, such as .svg")
     arguments = parser.parse_args()
     if arguments.command == "train":
-        run_training(arguments.seeds, arguments.plot)
+        run_training(arguments.plot)
     else:
-        run_timing(arguments.prompts, arguments.tokens)
-    return 0
+        run_timing()
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def to_row(name: str, answered: Answered, metric: Any) -> list[str]:
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.parse_args()
@@ -98,7 +98,6 @@ def main() -> int:
     metric = load("vendi_embed")
     rows += [to_row(name, read_answered(*paths), metric) for name, paths in files.items()]
     print("\n".join(markdown_table(rows)))
-    return 0
 
 
 if __name__ == "__main__":

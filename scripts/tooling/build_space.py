@@ -3,8 +3,8 @@
 It contains the metric with its data files, the app with the shared kit, pinned requirements, and the commit of the
 build. Its README is the front matter for the Hub, followed by the metric card.
 
-    python -m scripts.tooling.build_space vendi_embed
-    python -m scripts.tooling.build_space --all
+    python -m scripts.tooling.build_space                all demos
+    python -m scripts.tooling.build_space vendi_embed    one
 """
 
 import re
@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from scripts import ROOT
-from text_metrics.commands.shared.command import make_parser
+from text_metrics.commands.shared.command import command, make_parser
 
 SPACES = ROOT / "spaces"
 METRICS = ROOT / "metrics"
@@ -32,13 +32,7 @@ def space_names() -> list[str]:
 
 
 def build(name: str, to: Path = BUILD) -> Path:
-    """Assemble one demo and return its folder.
-
-    Raises
-    ------
-    ValueError
-        If there is no such demo, its front matter is wrong, or the folder contains something else.
-    """
+    """Assemble one demo and return its folder."""
     if name not in space_names():
         raise ValueError(f"name must be one of {', '.join(space_names())}. Got {name!r}.")
     target = to / name
@@ -57,7 +51,11 @@ def build(name: str, to: Path = BUILD) -> Path:
     ]
     (target / "requirements.txt").write_text("\n".join(pinned([*listed[0], *listed[1]])) + "\n", encoding="utf-8")
     front, card = ((folder / "README.md").read_text(encoding="utf-8") for folder in (space, metric))
-    _check_front_matter(name, front)
+    version, gradio = front_matter(front).get("sdk_version"), pins()["gradio"]
+    if version != gradio:
+        raise ValueError(
+            f"spaces/{name}/README.md: sdk_version must be the Gradio of constraints.txt, {gradio}. Got {version}."
+        )
     (target / "README.md").write_text(f"{front.rstrip()}\n\n{card}", encoding="utf-8")
     (target / COMMIT).write_text(f"{commit()}\n", encoding="utf-8")
     return target
@@ -92,14 +90,6 @@ def front_matter(text: str) -> dict:
     return yaml.safe_load(match[1]) if match else {}
 
 
-def _check_front_matter(name: str, text: str) -> None:
-    version, gradio = front_matter(text).get("sdk_version"), pins()["gradio"]
-    if version != gradio:
-        raise ValueError(
-            f"spaces/{name}/README.md: sdk_version must be the Gradio of constraints.txt, {gradio}. Got {version}."
-        )
-
-
 def commit() -> str:
     """Return the commit that is checked out, with "+changes" if files differ from it."""
 
@@ -113,21 +103,14 @@ def commit() -> str:
         return "unknown"
 
 
+@command
 def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(space_names())}")
-    parser.add_argument("--all", action="store_true", help="build all demos")
-    parser.add_argument("--to", type=Path, default=BUILD, help="the output folder; default build/")
-    given = parser.parse_args()
-    if not given.names and not given.all:
-        parser.error("name a demo or pass --all")
-    for name in space_names() if given.all else given.names:
-        try:
-            print(build(name, given.to))
-        except ValueError as error:
-            parser.error(str(error))
+    parser.add_argument("names", nargs="*", default=space_names(), help=f"of {', '.join(space_names())}")
+    for name in parser.parse_args().names:
+        print(build(name))
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

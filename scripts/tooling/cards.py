@@ -23,13 +23,7 @@ _TYPE_OR_NAME = re.compile(r"\((?:[^()]|\([^()]*\))*\)|(\w+)")
 
 
 def read_help(script: Path) -> str:
-    """Return the help of a metric, read from its source without importing it.
-
-    Raises
-    ------
-    ValueError
-        If the script does not assign a string to `_KWARGS_DESCRIPTION`.
-    """
+    """Return the help of a metric, read from its source without importing it."""
     for node in ast.parse(script.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and any(ast.unparse(target) == HELP for target in node.targets):
             return ast.literal_eval(node.value)
@@ -37,13 +31,7 @@ def read_help(script: Path) -> str:
 
 
 def entries(help_text: str, section: str) -> list[str]:
-    """Return the entries of a section such as "Args" as one line each.
-
-    Raises
-    ------
-    ValueError
-        If the help has no such section.
-    """
+    """Return the entries of a section such as "Args" as one line each."""
     match = re.search(rf"^{section}:\n(.*?)(?=^\S|\Z)", help_text, flags=re.MULTILINE | re.DOTALL)
     if match is None:
         raise ValueError(f"The help has no section {section!r}.")

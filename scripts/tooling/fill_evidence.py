@@ -15,7 +15,6 @@ from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_text, write_text
 
 _BLOCK = re.compile(r"<!-- evidence:([a-z-]+) -->\n(.*?)<!-- /evidence -->", flags=re.DOTALL)
-_OPENING = re.compile(r"<!-- evidence:")
 
 
 def wrap(name: str, text: str) -> str:
@@ -29,16 +28,10 @@ def read_blocks(text: str) -> dict[str, str]:
 
 
 def fill(path: Path, blocks: dict[str, str]) -> str:
-    """Return the text of a page with its blocks filled.
-
-    Raises
-    ------
-    ValueError
-        If a marker is not closed, or names an unknown block.
-    """
+    """Return the text of a page with its blocks filled."""
     text = path.read_text(encoding="utf-8")
-    names = [match[0] for match in _BLOCK.findall(text)]
-    if len(names) != len(_OPENING.findall(text)):
+    names = [name for name, _ in _BLOCK.findall(text)]
+    if len(names) != text.count("<!-- evidence:"):
         raise ValueError(f"{path}: a marker '<!-- evidence:NAME -->' has no '<!-- /evidence -->' after it.")
     unknown = sorted(set(names) - set(blocks))
     if unknown:

@@ -9,7 +9,7 @@ from pathlib import Path
 from huggingface_hub import HfApi
 
 from scripts.tooling.build_space import BUILD, COMMIT
-from text_metrics.commands.shared.command import make_parser
+from text_metrics.commands.shared.command import command, make_parser
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -17,29 +17,12 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
 
 
-def commit_of(folder: Path) -> str:
-    """Return the commit that a folder was built from, as the build reports it.
-
-    Raises
-    ------
-    ValueError
-        If it is not a build.
-    """
+def check(folder: Path, to_push: bool = True) -> str:
+    """Check that a folder is a build, and of one commit if it is to be pushed; returns the commit."""
     if not (folder / COMMIT).is_file():
         raise ValueError(f"{folder} is not a built demo. Run: python -m scripts.tooling.build_space {folder.name}")
-    return (folder / COMMIT).read_text(encoding="utf-8").strip()
-
-
-def check(folder: Path) -> str:
-    """Check that a folder is a build of one commit, and return the commit.
-
-    Raises
-    ------
-    ValueError
-        Saying what to do.
-    """
-    commit = commit_of(folder)
-    if commit == "unknown" or commit.endswith("+changes"):
+    commit = (folder / COMMIT).read_text(encoding="utf-8").strip()
+    if to_push and (commit == "unknown" or commit.endswith("+changes")):
         raise ValueError(f"{folder} was built from files that are not committed ({commit}). Commit and build again.")
     return commit
 
@@ -59,6 +42,7 @@ def push(folder: Path, repo: str, commit: str, private: bool) -> str:
     return str(done)
 
 
+@command
 def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
@@ -70,10 +54,7 @@ def main() -> None:
     given = parser.parse_args()
     # `evaluate.load` finds the script of a Space by the name of the Space, so both must be equal.
     folder, repo = given.build / given.name, f"{given.owner}/{given.name}"
-    try:
-        commit = check(folder) if given.push else commit_of(folder)
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
+    commit = check(folder, given.push)
     files = files_of(folder)
     for file in files:
         print(f"{file.stat().st_size:>12,}  {file.relative_to(folder)}")
@@ -85,4 +66,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -21,11 +21,6 @@ METRICS = ROOT / "metrics"
 CORE = METRICS / "_core"
 
 
-def metric_folders() -> list[Path]:
-    """Find the folders with a main script of the same name."""
-    return sorted(path for path in METRICS.iterdir() if (path / f"{path.name}.py").is_file())
-
-
 def siblings(script: Path) -> list[str]:
     """List the files in its own folder that a script imports."""
     return [name for kind, name, _, _ in get_imports(str(script)) if kind == "internal"]
@@ -70,7 +65,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 on any difference")
     check = parser.parse_args().check
     failures = []
-    for folder in metric_folders():
+    for folder in sorted(path for path in METRICS.iterdir() if (path / f"{path.name}.py").is_file()):
         if not check:
             vendor(folder)
         messages = problems(folder)

@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rapidfuzz import fuzz
+from sklearn.metrics import roc_auc_score
 
 from scripts.arguments import data_folder
 from text_metrics.commands.shared.command import command, make_parser
@@ -129,8 +130,6 @@ class Labelled(NamedTuple):
 
     def area(self) -> float:
         """Find the area under the ROC curve."""
-        from sklearn.metrics import roc_auc_score
-
         return float(roc_auc_score(self.same, self.cosines, sample_weight=self.weights))
 
 

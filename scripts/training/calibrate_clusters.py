@@ -90,7 +90,7 @@ def variants_together(pairs: list[Pairs]) -> str:
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     data = Path(os.environ.get("METRICS_TEST_DATA", "")) / "data" / "probeval"
     parser = make_parser(__doc__)
@@ -113,7 +113,6 @@ def main() -> int:
             if 0 < part.together.sum() < len(part.together)
         ]
         print(f"Area under the ROC curve, {arguments.folds} folds: {np.mean(areas):.3f} over {len(areas)} questions.")
-    return 0
 
 
 if __name__ == "__main__":

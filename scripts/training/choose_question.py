@@ -40,6 +40,12 @@ CANDIDATES = {
 }
 
 
+def read_own() -> tuple[list[str], np.ndarray]:
+    """Return our own sentences, and whether each makes sense."""
+    pairs = [record for _, record in read_objects(PAIRS)]
+    return [pair[side] for side in ("sensible", "nonsense") for pair in pairs], np.repeat([1, 0], len(pairs))
+
+
 @command
 def main() -> None:
     """Run the command."""
@@ -47,9 +53,7 @@ def main() -> None:
     parser.add_argument("--model", required=True, help="instruct model: a folder, a GGUF file, an id of the Hub")
     parser.add_argument("--dtype", choices=DTYPES, default=DTYPES[0], help="of the model")
     arguments = parser.parse_args()
-    pairs = [record for _, record in read_objects(PAIRS)]
-    texts = [pair[side] for side in ("sensible", "nonsense") for pair in pairs]
-    labels = np.repeat([1, 0], len(pairs))
+    texts, labels = read_own()
     print(f"rule, shorter text: {roc_auc_score(labels, [-len(text.split()) for text in texts]):.3f}")
     model = AskedModel(load_causal(arguments.model, arguments.dtype), CANDIDATES["yes or no"])
     for name, question in CANDIDATES.items():

@@ -4,21 +4,17 @@ Each side runs in a fresh process, after a warm-up on a small input; the two tak
 machine affects both alike. Time is the median over the turns. Memory is the largest increase of resident memory after
 imports, warm-up and the making of the input. Both sides must give the same numbers.
 
-    python -m scripts.reports.benchmark                    all cases
-        --quick --only self_bleu    one case, without its long sizes
-        --check                     exit with 1 on a missed ratio, too much memory, or numbers that differ
-        --all                       every case at every size, less time for each, in one report: BENCHMARKS.md,
-                                    docs/benchmarks/, build/benchmark.json
-        --from-json build/benchmark.json --report BENCHMARKS.md --pictures docs/benchmarks
-                                    write the report again, from earlier measurements
-        --scale 0.01                check that everything runs
+    python -m scripts.reports.benchmark                            all cases
+    python -m scripts.reports.benchmark --only self_bleu --quick   one case, without its long sizes
+    python -m scripts.reports.benchmark --check                    exit with 1 on a missed ratio, too much memory, or
+                                                                   numbers that differ
+    python -m scripts.reports.benchmark --out .                    write BENCHMARKS.md and docs/benchmarks/
+    python -m scripts.reports.benchmark --scale 0.01               check that everything runs
 
-The cases are in _benchmark/cases.py. A case whose package is missing is left out, and the report names the package.
+The cases are in cases.py. A case whose package is missing is left out, and the report names the package.
 """
 
-import argparse
 import importlib.util
-import json
 import sys
 import time
 from pathlib import Path
@@ -26,17 +22,14 @@ from typing import Any
 
 from tqdm import tqdm
 
-from scripts import ROOT
 from scripts.reports.benchmark import plot, report
 from scripts.reports.benchmark.cases import CASES, Size
-from scripts.reports.benchmark.measure import MAX_TURNS, Measurement, machine, measure
+from scripts.reports.benchmark.measure import MAX_TURNS, machine, measure
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import read_json, write_text
-from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.commands.shared.pages import picture_files
+from text_metrics.commands.shared.files import write_text
 
-# Seconds for the turns of one size; with --all, such that it ends within 20 minutes on two cores.
-SECONDS, SECONDS_OF_ALL = 20.0, 10.0
+# For the turns of one size, such that all cases end within 20 minutes on two cores.
+SECONDS = 10.0
 # The smallest scaled size: some inputs consist of sets of four.
 _LEAST = 4
 
@@ -66,23 +59,19 @@ def run(name: str, size: Size, budget: float) -> dict[str, Any]:
     except EOFError:
         return {**row, "failures": ["a process ended early"]}
     ours, peer = measured if len(measured) == 2 else (measured[0], None)
-    row["ours"] = _figures(ours)
+    row["ours"] = ours._asdict()
     if size.megabytes and ours.megabytes is None:
         row["unmeasured"].append("no memory figures on this system")
     if size.megabytes and ours.megabytes is not None and ours.megabytes > size.megabytes:
         row["failures"].append(f"takes {ours.megabytes:.0f} MB, not {size.megabytes:g}")
     if peer:
-        row["peer"], row["ratio"] = _figures(peer), peer.seconds / ours.seconds
+        row["peer"], row["ratio"] = peer._asdict(), peer.seconds / ours.seconds
         if size.ratio and row["ratio"] < size.ratio:
             row["failures"].append(f"missed: {row['ratio']:.2f} times as fast, not {size.ratio:g}")
         row["apart"], agree = case.agreement.compare(ours.numbers, peer.numbers)
         if not agree:
             row["failures"].append(f"numbers differ by {row['apart']}")
     return row
-
-
-def _figures(measured: Measurement) -> dict[str, float | None]:
-    return {"seconds": measured.seconds, "megabytes": measured.megabytes}
 
 
 def chosen(only: str | None, quick: bool, scale: float) -> dict[str, list[Size]]:
@@ -97,12 +86,12 @@ def chosen(only: str | None, quick: bool, scale: float) -> dict[str, list[Size]]
     return by_case
 
 
-def run_all(sizes: dict[str, list[Size]], budget: float, scale: float, to_json: Path | None) -> dict[str, Any]:
-    """Measure all sizes; each result is printed, and written to `to_json`, at once."""
+def run_all(sizes: dict[str, list[Size]], budget: float, scale: float) -> dict[str, Any]:
+    """Measure all sizes; each result is printed at once."""
     measured: dict[str, Any] = {
         "machine": machine(),
         "run": "",
-        "settings": {"turns": MAX_TURNS, "seconds": budget, "scale": scale},
+        "settings": {"turns": MAX_TURNS, "seconds": budget},
         "cases": [],
     }
     print("\n".join([*(f"- {name}: {value}" for name, value in measured["machine"].items()), ""]))
@@ -122,8 +111,6 @@ def run_all(sizes: dict[str, list[Size]], budget: float, scale: float, to_json: 
                 bar.update()
                 measured["run"] = f"{time.monotonic() - start:.0f} seconds"
                 measured["run"] += f", all sizes times {scale:g}, as a check that it runs" if scale != 1 else ""
-                if to_json:
-                    write_text(to_json, json.dumps(measured, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return measured
 
 
@@ -132,52 +119,23 @@ def main(words: list[str] | None = None) -> int:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("--check", action="store_true", help="exit with 1 if a row fails")
-    parser.add_argument("--all", action="store_true", help="every case at every size, and the whole report")
     parser.add_argument("--only", choices=CASES, help="run one case")
     parser.add_argument("--quick", action="store_true", help="leave out the long sizes")
     parser.add_argument("--scale", type=float, default=1, help="multiply all sizes by this, and check no bounds")
-    parser.add_argument("--seconds", type=float, help="for the turns of one size")
-    parser.add_argument("--report", type=Path, metavar="PATH", help="write a Markdown report")
-    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="write the plots of growth, for the report")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all measurements, row by row")
-    parser.add_argument("--from-json", type=Path, metavar="PATH", help="measure nothing, and read what --json wrote")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for the turns of one size")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="write BENCHMARKS.md and docs/benchmarks/ in it")
     arguments = parser.parse_args(words)
-    if arguments.all:
-        if arguments.only or arguments.quick or arguments.from_json:
-            parser.error("--all is every case at every size: leave out --only, --quick and --from-json.")
-        arguments.report = arguments.report or ROOT / "BENCHMARKS.md"
-        arguments.pictures = arguments.pictures or ROOT / "docs" / "benchmarks"
-        arguments.json = arguments.json or ROOT / "build" / "benchmark.json"
     if not arguments.scale > 0:
         parser.error(f"--scale must be more than 0. Got {arguments.scale:g}.")
-
-    pictures = picture_files(arguments.pictures, report.PICTURES)
-    check_outputs([arguments.from_json], [arguments.report, arguments.json, *pictures])
-    if arguments.from_json:
-        try:
-            measured = read_json(arguments.from_json)
-            _write_report(measured, arguments)
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-            is_named = isinstance(error, ValueError) and str(arguments.from_json) in str(error)
-            named = str(error) if is_named else f"{arguments.from_json} is not what --json wrote: {error!r:.200}"
-            parser.error(named)
-    else:
-        sizes = chosen(arguments.only, arguments.quick, arguments.scale)
-        budget = arguments.seconds or (SECONDS_OF_ALL if arguments.all else SECONDS)
-        measured = run_all(sizes, budget, arguments.scale, arguments.json)
-        _write_report(measured, arguments)
-    return 1 if arguments.check and report.notes(measured, "failures") else 0
-
-
-def _write_report(measured: dict[str, Any], arguments: argparse.Namespace) -> None:
-    """Write what was asked for, and print what is wrong."""
-    if arguments.pictures:
-        for kind in report.PICTURES:
-            write_text(arguments.pictures / f"{kind}.svg", plot.picture(measured, kind))
-    if arguments.report:
-        write_text(arguments.report, report.markdown(measured, arguments.report, arguments.pictures))
+    sizes = chosen(arguments.only, arguments.quick, arguments.scale)
+    measured = run_all(sizes, arguments.seconds, arguments.scale)
+    if arguments.out:
+        for kind, name in report.PICTURES.items():
+            write_text(arguments.out / name, plot.picture(measured, kind))
+        write_text(arguments.out / "BENCHMARKS.md", report.markdown(measured))
     unmeasured, failures = (report.notes(measured, kind) for kind in ("unmeasured", "failures"))
     print("\n".join(["", *(f"not measured: {note}" for note in unmeasured), *failures]))
+    return 1 if arguments.check and failures else 0
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ To add a case, write a function in inputs.py that makes an input of size n, one 
 an entry here.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scripts.reports.benchmark import implementations, inputs
-from scripts.reports.benchmark.agreement import Cosines, Values
 
 
 class Size(NamedTuple):
@@ -39,6 +39,44 @@ class Peer(NamedTuple):
     score: Callable[[Any], Any]
 
 
+class Values(NamedTuple):
+    """Numbers that agree to a tolerance, absolute and relative."""
+
+    tolerance: float
+
+    def __str__(self) -> str:
+        return f"the same numbers to {self.tolerance:g}" if self.tolerance else "the same numbers"
+
+    def compare(self, ours: np.ndarray, peer: np.ndarray) -> tuple[str, bool]:
+        """Return the largest difference, as text, and whether it is within bounds."""
+        if ours.shape != peer.shape:
+            return f"shapes {ours.shape} and {peer.shape}", False
+        close = np.allclose(ours, peer, rtol=self.tolerance, atol=self.tolerance)
+        return f"{np.abs(ours - peer).max():.1g}", bool(close)
+
+
+class Cosines(NamedTuple):
+    """Embeddings with cosines near 1: the difference from 1 is at most `largest`, and in the mean at most `mean`."""
+
+    largest: float = math.inf
+    mean: float = math.inf
+
+    def __str__(self) -> str:
+        named = {"every one": self.largest, "their mean": self.mean}
+        limits = [f"{name} within {limit:g}" for name, limit in named.items() if limit < math.inf]
+        return f"cosines to the peer's embeddings of 1, {', '.join(limits)}"
+
+    def compare(self, ours: np.ndarray, peer: np.ndarray) -> tuple[str, bool]:
+        """Return the largest difference, as text, and whether it is within bounds."""
+        if ours.shape != peer.shape:
+            return f"shapes {ours.shape} and {peer.shape}", False
+        ours, peer = (side.astype(np.float64) for side in (ours, peer))
+        lengths = np.linalg.norm(ours, axis=1) * np.linalg.norm(peer, axis=1)
+        apart = np.maximum(1 - (ours * peer).sum(axis=1) / lengths, 0)
+        distances = f"cosines {apart.max():.1g} from 1, {apart.mean():.1g} in the mean"
+        return distances, bool(apart.max() <= self.largest and apart.mean() <= self.mean)
+
+
 class Case(NamedTuple):
     """What is measured.
 
@@ -62,6 +100,10 @@ _VENDI = partial(implementations.scores_of_metric, name="vendi_embed")
 _CLASSES = partial(_VENDI, kernel="classes", same=implementations.SAME, q=0)
 _CHAMFER = partial(implementations.scores_of_metric, name="chamfer_diversity")
 _PROBEVAL = partial(implementations.scores_of_metric, name="probeval")
+_SENTENCE_TRANSFORMER = Peer(
+    "SentenceTransformer.encode", "sentence_transformers", implementations.sentence_transformer_encode
+)
+_one_by_one = partial(Peer, "`compute` without each text, in a loop", "numpy")
 CASES = {
     "self_bleu_core": Case(
         "Self-BLEU-3 of each of n tokenized captions in one set: core only",
@@ -123,7 +165,7 @@ CASES = {
         "Contribution of each text to the Vendi score, n sets of 4 × 384: the whole `compute`",
         inputs.restated_sets,
         implementations.contributions_compute,
-        Peer("`compute` without each text, in a loop", "numpy", implementations.contributions_loop),
+        _one_by_one(implementations.contributions_loop),
         (Size(2_000), Size(20_000, ratio=5, megabytes=500)),
         Values(1e-9),
     ),
@@ -131,7 +173,7 @@ CASES = {
         "Contribution of each text to the Vendi score, one set of n × 384: the whole `compute`",
         inputs.restated_set,
         implementations.contributions_compute,
-        Peer("`compute` without each text, in a loop", "numpy", implementations.contributions_loop),
+        _one_by_one(implementations.contributions_loop),
         (Size(200), Size(500, ratio=4), Size(5_000, megabytes=500, alone=True, long=True)),
         Values(1e-9),
     ),
@@ -139,11 +181,7 @@ CASES = {
         "Contribution of each text to the Chamfer diversity, n sets of 4 × 384: the whole `compute`",
         inputs.restated_sets,
         partial(implementations.contributions_compute, name="chamfer_diversity"),
-        Peer(
-            "`compute` without each text, in a loop",
-            "numpy",
-            partial(implementations.contributions_loop, name="chamfer_diversity"),
-        ),
+        _one_by_one(partial(implementations.contributions_loop, name="chamfer_diversity")),
         (Size(2_000), Size(20_000, ratio=5, megabytes=500)),
         Values(1e-9),
     ),
@@ -167,7 +205,7 @@ CASES = {
         "Embeddings of n different captions",
         inputs.different_captions,
         implementations.encode,
-        Peer("SentenceTransformer.encode", "sentence_transformers", implementations.sentence_transformer_encode),
+        _SENTENCE_TRANSFORMER,
         (
             Size(4, ratio=0.95),
             Size(40, ratio=0.95),
@@ -182,7 +220,7 @@ CASES = {
         'Embeddings of n different captions, `precision="bfloat16"`',
         inputs.different_captions,
         partial(implementations.encode, precision="bfloat16"),
-        Peer("SentenceTransformer.encode", "sentence_transformers", implementations.sentence_transformer_encode),
+        _SENTENCE_TRANSFORMER,
         (Size(1_000), Size(4_000)),
         Cosines(mean=0.02),
         warm_up=32,
@@ -191,7 +229,7 @@ CASES = {
         "Embeddings of n captions, each there 4 times",
         inputs.repeated_captions,
         implementations.encode,
-        Peer("SentenceTransformer.encode", "sentence_transformers", implementations.sentence_transformer_encode),
+        _SENTENCE_TRANSFORMER,
         (Size(4_000, ratio=1), Size(16_000, ratio=1, long=True)),
         Cosines(largest=1e-4),
         warm_up=32,
@@ -200,7 +238,7 @@ CASES = {
         "Embeddings of n different captions, a second time, with `cache_dir`",
         inputs.different_captions,
         implementations.encode_cached,
-        Peer("SentenceTransformer.encode", "sentence_transformers", implementations.sentence_transformer_encode),
+        _SENTENCE_TRANSFORMER,
         (Size(1_000, ratio=1), Size(4_000, ratio=1)),
         Cosines(largest=1e-4),
         warm_up=None,
@@ -270,44 +308,23 @@ CASES = {
         Values(1e-9),
         warm_up=40,
     ),
-    "read_jsonl": Case(
-        "Rows of n captions in JSON Lines",
-        partial(inputs.file_of_captions, ending=".jsonl"),
-        implementations.read_file,
-        Peer("`json.loads` of each line", "json", implementations.read_json_lines),
-        (Size(20_000), Size(200_000, ratio=1)),
-        Values(0),
-    ),
-    "read_jsonl_units": Case(
-        "The same in batches of units, as `text-metrics score` reads them",
-        partial(inputs.file_of_captions, ending=".jsonl"),
-        implementations.read_units,
-        Peer("`json.loads` of each line", "json", implementations.read_json_lines),
-        (Size(20_000), Size(200_000)),
-        Values(0),
-    ),
-    "read_csv": Case(
-        "Rows of n captions in CSV",
-        partial(inputs.file_of_captions, ending=".csv"),
-        implementations.read_file,
-        Peer("`csv.DictReader`", "csv", implementations.read_csv),
-        (Size(20_000), Size(200_000)),
-        Values(0),
-    ),
-    "read_parquet": Case(
-        "Rows of n captions in Parquet",
-        partial(inputs.file_of_captions, ending=".parquet"),
-        implementations.read_file,
-        Peer("pyarrow, `to_pylist` of each batch", "pyarrow", implementations.read_parquet),
-        (Size(20_000), Size(200_000)),
-        Values(0),
-    ),
-    "read_parquet_units": Case(
-        "The same in batches of units, as `text-metrics score` reads them",
-        partial(inputs.file_of_captions, ending=".parquet"),
-        implementations.read_units,
-        Peer("pyarrow, `to_pylist` of each batch", "pyarrow", implementations.read_parquet),
-        (Size(20_000), Size(200_000)),
-        Values(0),
-    ),
 }
+for _ending, _format, _peer, _ratio in (
+    (".jsonl", "JSON Lines", Peer("`json.loads` of each line", "json", implementations.read_json_lines), 1),
+    (".csv", "CSV", Peer("`csv.DictReader`", "csv", implementations.read_csv), None),
+    (".parquet", "Parquet", Peer("pyarrow, `to_pylist` of each batch", "pyarrow", implementations.read_parquet), None),
+):
+    CASES[f"read_{_ending[1:]}"] = _rows = Case(
+        f"Rows of n captions in {_format}",
+        partial(inputs.file_of_captions, ending=_ending),
+        implementations.read_file,
+        _peer,
+        (Size(20_000), Size(200_000, ratio=_ratio)),
+        Values(0),
+    )
+    if _format != "CSV":
+        CASES[f"read_{_ending[1:]}_units"] = _rows._replace(
+            title="The same in batches of units, as `text-metrics score` reads them",
+            ours=implementations.read_units,
+            sizes=(Size(20_000), Size(200_000)),
+        )

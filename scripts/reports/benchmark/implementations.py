@@ -15,17 +15,12 @@ from typing import Any
 import numpy as np
 
 from scripts import ROOT
-from scripts.reports.benchmark.inputs import DIMENSIONS, EmbeddedTexts, LineFile, MatchedAnswers, Questions
+from scripts.reports.benchmark.inputs import DIMENSIONS, Arguments
 from text_metrics import load
 
 # The default of vendi_embed's `same`.
 SAME = 0.83
-
-
-@cache
-def metric(name: str) -> Any:
-    """Load a metric once."""
-    return load(name)
+metric = cache(load)
 
 
 @cache
@@ -40,9 +35,9 @@ def sentence_transformer() -> Any:
     return SentenceTransformer(str(find_model(DEFAULT_MODEL).path))
 
 
-def scores_of_metric(given: EmbeddedTexts | Questions, name: str, **settings: Any) -> Any:
+def scores_of_metric(given: Arguments, name: str, **settings: Any) -> Any:
     """Score each set, or each question, with the metric."""
-    return metric(name).compute(**given._asdict(), **settings)["scores"]
+    return metric(name).compute(**given, **settings)["scores"]
 
 
 def self_bleu_core(tokens: list[list[str]]) -> Any:
@@ -71,25 +66,25 @@ def fast_bleu_mean(texts: list[str]) -> Any:
     return np.mean(fast_bleu([text.split() for text in texts]))
 
 
-def vendi_loop(texts: EmbeddedTexts) -> Any:
+def vendi_loop(texts: Arguments) -> Any:
     """Score each set with vendi-score, one after another."""
     from vendi_score.vendi import score_X
 
-    return [score_X(members) for members in texts.embeddings.reshape(len(texts.predictions), -1, DIMENSIONS)]
+    return [score_X(members) for members in texts["embeddings"].reshape(len(texts["predictions"]), -1, DIMENSIONS)]
 
 
-def vendi_dual(texts: EmbeddedTexts) -> Any:
+def vendi_dual(texts: Arguments) -> Any:
     """Score one set with vendi-score."""
     from vendi_score.vendi import score_dual
 
-    return [score_dual(texts.embeddings)]
+    return [score_dual(texts["embeddings"])]
 
 
-def classes_loop(texts: EmbeddedTexts) -> Any:
+def classes_loop(texts: Arguments) -> Any:
     """Count the classes of each set text by text, each compared with all members of each class."""
-    rows = iter(texts.embeddings)
+    rows = iter(texts["embeddings"])
     counts = []
-    for members in texts.predictions:
+    for members in texts["predictions"]:
         vectors = np.stack([next(rows) for _ in members]).astype(np.float64)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         same = vectors @ vectors.T >= SAME
@@ -105,17 +100,17 @@ def classes_loop(texts: EmbeddedTexts) -> Any:
     return counts
 
 
-def contributions_compute(texts: EmbeddedTexts, name: str = "vendi_embed") -> Any:
+def contributions_compute(texts: Arguments, name: str = "vendi_embed") -> Any:
     """Find the contribution of each text with the metric."""
-    by_set = metric(name).compute(**texts._asdict(), contributions=True)["contributions"]
+    by_set = metric(name).compute(**texts, contributions=True)["contributions"]
     return [value for values in by_set for value in values]
 
 
-def contributions_loop(texts: EmbeddedTexts, name: str = "vendi_embed") -> Any:
+def contributions_loop(texts: Arguments, name: str = "vendi_embed") -> Any:
     """Score each set, and each set without each text, with the metric, one after another."""
     contributions, start = [], 0
-    for members in texts.predictions:
-        rows = texts.embeddings[start : start + len(members)]
+    for members in texts["predictions"]:
+        rows = texts["embeddings"][start : start + len(members)]
         start += len(members)
         whole = metric(name).compute(predictions=members, embeddings=rows)[name]
         for i in range(len(members)):
@@ -126,18 +121,18 @@ def contributions_loop(texts: EmbeddedTexts, name: str = "vendi_embed") -> Any:
     return contributions
 
 
-def chamfer_paper(texts: EmbeddedTexts) -> Any:
+def chamfer_paper(texts: Arguments) -> Any:
     """Score one set from the full distance matrix of scikit-learn, as the diversity paper defines the score."""
     from sklearn.metrics.pairwise import cosine_distances
 
-    distances = cosine_distances(texts.embeddings)
+    distances = cosine_distances(texts["embeddings"])
     np.fill_diagonal(distances, np.inf)
     return [np.mean(distances.min(axis=1))]
 
 
-def chamfer_full_matrix(texts: EmbeddedTexts) -> Any:
+def chamfer_full_matrix(texts: Arguments) -> Any:
     """Score one set from the full similarity matrix, in the fewest passes that numpy needs."""
-    unit = texts.embeddings / np.linalg.norm(texts.embeddings, axis=1, keepdims=True)
+    unit = texts["embeddings"] / np.linalg.norm(texts["embeddings"], axis=1, keepdims=True)
     similarities = unit @ unit.T
     np.fill_diagonal(similarities, -np.inf)
     return [np.mean(1 - similarities.max(axis=1))]
@@ -160,34 +155,34 @@ def sentence_transformer_encode(texts: list[str]) -> Any:
     return sentence_transformer().encode(texts)
 
 
-def wordnet_scores(questions: Questions) -> Any:
+def wordnet_scores(questions: Arguments) -> Any:
     """Sum our WordNet scores of all pairs of answers of each question."""
     from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher
     from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet
 
     matcher = WordNetMatcher(load_wordnet())
-    sides = zip(questions.predictions, questions.references, strict=True)
+    sides = zip(questions["predictions"], questions["references"], strict=True)
     return [matcher.scores(sorted(set(given)), sorted(set(gold))).sum() for given, gold in sides]
 
 
-def wordnet_pairs(questions: Questions) -> Any:
+def wordnet_pairs(questions: Arguments) -> Any:
     """Sum the same scores from every pair of partitions of every pair of answers."""
     from tests.references.probeval import wordnet_score
     from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet, tokenize
 
     wordnet = load_wordnet()
-    sides = zip(questions.predictions, questions.references, strict=True)
+    sides = zip(questions["predictions"], questions["references"], strict=True)
     return [sum(wordnet_score(x, y, tokenize, wordnet) for x in set(given) for y in set(gold)) for given, gold in sides]
 
 
-def gp_one_factor(matched: MatchedAnswers) -> Any:
+def gp_one_factor(matched: tuple[np.ndarray, ...]) -> Any:
     """Predict the clusters with one Cholesky factor."""
     from text_metrics.metrics.probeval.probeval_matching import gp_scores
 
     return gp_scores(*matched)
 
 
-def gp_each_cluster(matched: MatchedAnswers) -> Any:
+def gp_each_cluster(matched: tuple[np.ndarray, ...]) -> Any:
     """Predict the clusters with one scikit-learn regression for each."""
     from tests.references.probeval import gp_scores
 
@@ -285,14 +280,14 @@ def redundancy_pairs(captions: list[str]) -> Any:
     return sum(len(flags) for _, _, flags in redundant_pairs(captions, True, Levenshtein.distance))
 
 
-def score_file(file: LineFile) -> Any:
+def score_file(file: Path) -> Any:
     """Score the file with the command."""
     import pyarrow.parquet as pq
 
     from text_metrics.commands.score import main as score
 
-    out = file.folder / "scores.parquet"
-    words = [str(file.path), "--metric", "self_bleu", "--text-key", "generations", "--out", str(out)]
+    out = file.parent / "scores.parquet"
+    words = [str(file), "--metric", "self_bleu", "--text-key", "generations", "--out", str(out)]
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         code = score.main([*words, "--restart", "--quiet"])
     if code != 0:
@@ -300,49 +295,49 @@ def score_file(file: LineFile) -> Any:
     return pq.read_table(out)["self_bleu"].to_numpy()
 
 
-def score_each_set(file: LineFile) -> Any:
+def score_each_set(file: Path) -> Any:
     """Score the file with pandas and one `compute` for each set."""
     import pandas
 
-    frame = pandas.read_json(file.path, lines=True)
+    frame = pandas.read_json(file, lines=True)
     frame["self_bleu"] = [metric("self_bleu").compute(predictions=[texts])["self_bleu"] for texts in frame.generations]
-    frame.to_parquet(file.folder / "scores.parquet")
+    frame.to_parquet(file.parent / "scores.parquet")
     return frame["self_bleu"].to_numpy()
 
 
-def read_file(file: LineFile) -> Any:
+def read_file(file: Path) -> Any:
     """Read the rows of the file as commands do, and measure their texts."""
     from text_metrics.commands.jobs.rows import Source
 
-    return [len(row.values["text"]) for row in Source(file.path, None).rows(0) if row.values is not None]
+    return [len(row.values["text"]) for row in Source(file, None).rows(0) if row.values is not None]
 
 
-def read_units(file: LineFile) -> Any:
+def read_units(file: Path) -> Any:
     """Read the file in batches of units, as `text-metrics score` does, and measure their texts."""
     from text_metrics.commands.jobs.batches import Job, open_reader, read_items
     from text_metrics.commands.jobs.options import Command
     from text_metrics.metrics._core.core_results import TEXTS
 
-    job = Job(Command(data=file.path, metric="gruen", text_key="text"), TEXTS)
+    job = Job(Command(data=file, metric="gruen", text_key="text"), TEXTS)
     read = open_reader(job)
     return [len(unit.texts[0]) for item in read_items(job) for units, _ in read(item) for unit in units]
 
 
-def read_json_lines(file: LineFile) -> Any:
+def read_json_lines(file: Path) -> Any:
     """Read each line with `json`."""
-    with file.path.open(encoding="utf-8") as lines:
+    with file.open(encoding="utf-8") as lines:
         return [len(json.loads(line)["text"]) for line in lines]
 
 
-def read_csv(file: LineFile) -> Any:
+def read_csv(file: Path) -> Any:
     """Read each row with `csv`."""
-    with file.path.open(encoding="utf-8", newline="") as lines:
+    with file.open(encoding="utf-8", newline="") as lines:
         return [len(row["text"]) for row in csv.DictReader(lines)]
 
 
-def read_parquet(file: LineFile) -> Any:
+def read_parquet(file: Path) -> Any:
     """Read batches with pyarrow, each to a list of rows."""
     import pyarrow.parquet as pq
 
-    batches = pq.ParquetFile(file.path).iter_batches()
+    batches = pq.ParquetFile(file).iter_batches()
     return [len(row["text"]) for batch in batches for row in batch.to_pylist()]

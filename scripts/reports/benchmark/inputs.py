@@ -10,7 +10,7 @@ import os
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -66,11 +66,8 @@ def repeated_captions(n: int) -> list[str]:
     return different_captions(n // 4) * 4
 
 
-class EmbeddedTexts(NamedTuple):
-    """Predictions, whose words have no effect, and their embeddings."""
-
-    predictions: list[Any]
-    embeddings: np.ndarray
+# The arguments of `compute`, such as predictions and their embeddings.
+Arguments = dict[str, Any]
 
 
 def random_embeddings(n: int, dtype: type) -> np.ndarray:
@@ -80,17 +77,17 @@ def random_embeddings(n: int, dtype: type) -> np.ndarray:
     return embeddings
 
 
-def one_set(n: int, dtype: type = np.float32) -> EmbeddedTexts:
+def one_set(n: int, dtype: type = np.float32) -> Arguments:
     """Make one set of n texts."""
-    return EmbeddedTexts(["text"] * n, random_embeddings(n, dtype))
+    return {"predictions": ["text"] * n, "embeddings": random_embeddings(n, dtype)}
 
 
-def sets_of_four(n: int) -> EmbeddedTexts:
+def sets_of_four(n: int) -> Arguments:
     """Make n sets of four texts."""
-    return EmbeddedTexts([["text"] * 4] * n, random_embeddings(4 * n, np.float32))
+    return {"predictions": [["text"] * 4] * n, "embeddings": random_embeddings(4 * n, np.float32)}
 
 
-def restated_sets(n: int, size: int = 4) -> EmbeddedTexts:
+def restated_sets(n: int, size: int = 4) -> Arguments:
     """Make n sets of texts that state a few meanings each, with cosines around the threshold of classes."""
     rng = np.random.default_rng(0)
     n_meanings = max(2, size // 10)
@@ -98,24 +95,16 @@ def restated_sets(n: int, size: int = 4) -> EmbeddedTexts:
     stated = np.take_along_axis(meanings, rng.integers(0, n_meanings, (n, size, 1)), axis=1)
     vectors = stated + 0.45 * rng.standard_normal((n, size, DIMENSIONS))
     texts = [[f"text {j} of set {i}" for j in range(size)] for i in range(n)]
-    return EmbeddedTexts(texts, vectors.reshape(-1, DIMENSIONS).astype(np.float32))
+    return {"predictions": texts, "embeddings": vectors.reshape(-1, DIMENSIONS).astype(np.float32)}
 
 
-def restated_set(n: int) -> EmbeddedTexts:
+def restated_set(n: int) -> Arguments:
     """Make one set of n such texts."""
     return restated_sets(1, n)
 
 
-class Questions(NamedTuple):
-    """Questions, 100 answers of a model and 100 of people to each, and a vector for each word."""
-
-    predictions: list[list[str]]
-    references: list[list[str]]
-    vectors: dict[str, np.ndarray]
-
-
-def asked_questions(n: int) -> Questions:
-    """Draw the answers to each question from 40 phrases of its own, of one word to six."""
+def asked_questions(n: int) -> Arguments:
+    """Draw 100 answers of a model and 100 of people to each question, from 40 phrases of its own of one word to six."""
     rng = np.random.default_rng(0)
     _, adjectives, nouns, verbs, prepositions, places = TEMPLATE
     shapes = ((nouns,), (verbs,), (places,), (adjectives, nouns), (verbs, prepositions, places), (nouns, verbs, places))
@@ -123,49 +112,33 @@ def asked_questions(n: int) -> Questions:
     pools = [rng.choice(phrases, 40, replace=False) for _ in range(n)]
     given, gold = ([rng.choice(pool, 100).tolist() for pool in pools] for _ in range(2))
     words = sorted({word for phrase in phrases for word in phrase.split()})
-    return Questions(given, gold, dict(zip(words, rng.standard_normal((len(words), 100)), strict=True)))
+    vectors = dict(zip(words, rng.standard_normal((len(words), 100)), strict=True))
+    return {"predictions": given, "references": gold, "vectors": vectors}
 
 
-class MatchedAnswers(NamedTuple):
-    """Embeddings of answers, (n, d), and of gold answers, (n, d), with the counts of these by cluster, (n, 8)."""
-
-    answers: np.ndarray
-    gold: np.ndarray
-    counts: np.ndarray
-
-
-def matched_answers(n: int) -> MatchedAnswers:
-    """Draw n answers and n gold answers in 8 clusters."""
+def matched_answers(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw embeddings of n answers and n gold answers, both (n, d), and the counts of these by cluster, (n, 8)."""
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((2, n, DIMENSIONS))
     vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
     counts = np.zeros((n, 8))
     counts[np.arange(n), np.arange(n) % 8] = rng.integers(1, 6, n)
-    return MatchedAnswers(vectors[0], vectors[1], counts)
+    return vectors[0], vectors[1], counts
 
 
-class LineFile(NamedTuple):
-    """A file of JSON lines, each a set of four captions, and a folder for output."""
-
-    path: Path
-    folder: Path
-
-
-def file_of_sets(n: int) -> LineFile:
-    """Write n captions to a file, in sets of four."""
-    folder = Path(tempfile.mkdtemp())
-    path, texts = folder / "sets.jsonl", captions(n)
+def file_of_sets(n: int) -> Path:
+    """Write n captions to a file of JSON lines in a folder of its own, in sets of four."""
+    path, texts = Path(tempfile.mkdtemp()) / "sets.jsonl", captions(n)
     lines = [json.dumps({"generations": texts[i : i + 4]}) + "\n" for i in range(0, n, 4)]
     path.write_text("".join(lines), encoding="utf-8")
-    return LineFile(path, folder)
+    return path
 
 
-def file_of_captions(n: int, ending: str) -> LineFile:
+def file_of_captions(n: int, ending: str) -> Path:
     """Write n captions to a file of JSON lines, CSV or Parquet: a row for each, with its number."""
     import pandas
 
-    folder = Path(tempfile.mkdtemp())
-    path = folder / f"captions{ending}"
+    path = Path(tempfile.mkdtemp()) / f"captions{ending}"
     frame = pandas.DataFrame({"id": range(n), "text": captions(n)})
     if ending == ".jsonl":
         frame.to_json(path, orient="records", lines=True, force_ascii=False)
@@ -173,7 +146,7 @@ def file_of_captions(n: int, ending: str) -> LineFile:
         frame.to_csv(path, index=False)
     else:
         frame.to_parquet(path, index=False)
-    return LineFile(path, folder)
+    return path
 
 
 def twenty_sentences(n: int) -> list[list[str]]:

@@ -9,7 +9,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -109,15 +109,7 @@ def worker(name: str, side: str, n: int) -> Iterator[Connection]:
 
 
 def measure(name: str, n: int, sides: list[str], budget: float) -> list[Measurement]:
-    """Measure the sides in turns for about `budget` seconds.
-
-    Raises
-    ------
-    EOFError
-        If the process of a side ends early.
-    ImportError
-        If a side lacks a package.
-    """
+    """Measure the sides in turns for about `budget` seconds; an EOFError is that a process ended early."""
     with ExitStack() as stack:
         workers = [stack.enter_context(worker(name, side, n)) for side in sides]
         lacks = [pipe.recv() for pipe in workers]
@@ -139,6 +131,18 @@ def measure(name: str, n: int, sides: list[str], budget: float) -> list[Measurem
             peak = None if None in megabytes else max(megabytes)
             measured.append(Measurement(statistics.median(seconds), peak, pipe.recv()))
     return measured
+
+
+def take_turns(steps: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Measure the processor seconds of each step, turn by turn; a list of `rounds` for each."""
+    taken: dict[str, list[float]] = {name: [] for name in steps}
+    for number in range(rounds):
+        for name, run in steps.items():
+            start = time.process_time()
+            run()
+            taken[name].append(time.process_time() - start)
+            print(f"round {number + 1} of {rounds}, {name}: {taken[name][-1]:.1f} s", file=sys.stderr, flush=True)
+    return taken
 
 
 def machine() -> dict[str, str]:

@@ -101,12 +101,10 @@ def _draw_case(
     panel.minorticks_off()
     panel.grid(color="#e6e8f0")
     panel.spines[:].set_visible(False)
-    for name, side in (("ours", ours), (case["peer"].replace("`", ""), peer)):
+    for key, label, side in (("ours", "ours", ours), ("peer", case["peer"].replace("`", ""), peer)):
         if side:
-            key = "ours" if side is ours else "peer"
-            panel.plot(
-                *zip(*side, strict=True), "o-", ms=4, color=_COLORS[key], label=name, gid=f"{case['name']}-{key}"
-            )
+            sizes, values = zip(*side, strict=True)
+            panel.plot(sizes, values, "o-", ms=4, color=_COLORS[key], label=label, gid=f"{case['name']}-{key}")
     panel.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2, frameon=False, fontsize=8)
     (left, _), (low, high) = (_decades(values) for values in zip(*ours, *peer, strict=True))
     middle, half = (low + high) / 2, spans[1] / 2 + _AROUND
@@ -146,12 +144,8 @@ def _label(panel: Axes, quantity: Quantity, side: Points, key: str, shift: tuple
     shown = _amount(value, quantity) if value > quantity.least else f"< {_amount(value, quantity)}"
     exponent = growth([point for point in side if point[1] > quantity.least])
     words = shown if exponent is None else f"{shown}, n^{exponent:.2f}"
-    style: dict[str, Any] = {
-        "ha": align,
-        "va": "center",
-        "color": _COLORS[key],
-        "fontweight": "bold" if key == "ours" else "normal",
-    }
+    weight = "bold" if key == "ours" else "normal"
+    style: dict[str, Any] = {"ha": align, "va": "center", "color": _COLORS[key], "fontweight": weight}
     panel.annotate(words, side[-1], shift, textcoords="offset points", gid=f"label-{key}", **style)
 
 

@@ -1,9 +1,10 @@
 """The report of the benchmark: rows for the terminal, and a page of Markdown."""
 
-import math
-import os
-from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from text_metrics.commands.shared.pages import Table, markdown_table
 
 COLUMNS = {
     "case": 16,
@@ -19,10 +20,7 @@ COLUMNS = {
     "apart": 7,
     "result": 6,
 }
-PICTURES = {
-    "time": "Seconds against the size of the input, for each case: ours and the peer",
-    "memory": "Megabytes against the size of the input, for each case: ours and the peer",
-}
+PICTURES = {kind: f"docs/benchmarks/{kind}.svg" for kind in ("time", "memory")}
 
 
 def points(case: dict[str, Any], side: str, quantity: str) -> list[tuple[int, float]]:
@@ -35,9 +33,8 @@ def growth(measured: list[tuple[int, float]]) -> float | None:
     """Fit the exponent k of n^k; None for fewer than two sizes, or a value of 0."""
     if len(measured) < 2 or any(value <= 0 for _, value in measured):
         return None
-    x, y = ([math.log(value) for value in values] for values in zip(*measured, strict=True))
-    middle = sum(x) / len(x)
-    return sum((a - middle) * b for a, b in zip(x, y, strict=True)) / sum((a - middle) ** 2 for a in x)
+    x, y = np.log(measured).T
+    return float(np.polyfit(x, y, 1)[0])
 
 
 def number(value: float) -> str:
@@ -80,13 +77,8 @@ def body(case: dict[str, Any], place: int) -> str:
         cells["needed"] = f"{row['ratio_needed']:g}"
     if row["megabytes_allowed"] and "MB" in cells:
         cells["MB"] += f" < {row['megabytes_allowed']:g}"
-    cells["result"] = result(row)
+    cells["result"] = "; ".join([*row["failures"], *(f"not measured: {note}" for note in row["unmeasured"])]) or "ok"
     return line(cells)
-
-
-def result(row: dict[str, Any]) -> str:
-    """List what is wrong with a row, and what could not be measured."""
-    return "; ".join([*row["failures"], *(f"not measured: {note}" for note in row["unmeasured"])]) or "ok"
 
 
 def notes(report: dict[str, Any], kind: str) -> list[str]:
@@ -99,21 +91,16 @@ def notes(report: dict[str, Any], kind: str) -> list[str]:
     ]
 
 
-def about(report: dict[str, Any]) -> list[str]:
-    """List the machine, the packages and the time of the run."""
-    return [f"- {name}: {value}" for name, value in {**report["machine"], "Run": report["run"]}.items()]
-
-
 def summary(report: dict[str, Any]) -> list[str]:
     """Format a row for each case: its largest size that both sides ran, or else its largest."""
     names = ("case", "what is measured", "n", "ours", "n a second", "peer", "its time", "faster", "MB", "its MB")
-    lines = [f"| {' | '.join(names)} |", f"| {' | '.join('---' for _ in names)} |"]
+    table: Table = [list(names)]
     for case in report["cases"]:
         row = max(case["rows"], key=lambda row: (row["peer"] is not None, row["n"]))
         peer = "" if row["alone"] else case["peer"]
         if not row["ours"]:
             why = "; ".join(row["failures"] + row["unmeasured"])
-            lines.append(f"| `{case['name']}` | {case['title']}. Not measured: {why} |{' |' * (len(names) - 2)}")
+            table.append([f"`{case['name']}`", f"{case['title']}. Not measured: {why}", *[""] * (len(names) - 2)])
             continue
         seconds, megabytes = (
             [side[name] if side and side[name] is not None else None for side in (row["ours"], row["peer"])]
@@ -128,8 +115,8 @@ def summary(report: dict[str, Any]) -> list[str]:
             f"**{rounded(row['ratio'])}** times" if row["ratio"] else "",
             *("" if value is None else f"{value:.0f}" for value in megabytes),
         ]
-        lines.append(f"| `{case['name']}` | {case['title']} | {' | '.join(shown)} |")
-    return lines
+        table.append([f"`{case['name']}`", case["title"], *shown])
+    return markdown_table(table)
 
 
 PAGE = """\
@@ -148,7 +135,11 @@ At the largest size that both sides ran.
 ## Growth
 
 Both axes are logarithmic, with the same scale in all panels. The exponents are fitted to all sizes.
-{pictures}
+
+![Seconds against the size of the input, for each case: ours and the peer](docs/benchmarks/time.svg)
+
+![Megabytes against the size of the input, for each case: ours and the peer](docs/benchmarks/memory.svg)
+
 ## Each size
 
 Each side runs in a fresh process, after a warm-up; the two take turns. A turn repeats a short run and takes the mean.
@@ -163,28 +154,16 @@ numbers of the two sides; a row is `ok` only if it is within the bound of the ca
 """
 
 
-def markdown(report: dict[str, Any], path: Path, folder: Path | None) -> str:
-    """Write the page.
-
-    Parameters
-    ----------
-    path : of the page, from which its links lead to the plots
-    folder : of the plots; None for a page without them
-    """
-    images = [
-        f"\n![{text}]({Path(os.path.relpath(folder / f'{name}.svg', path.parent)).as_posix()})\n"
-        for name, text in PICTURES.items()
-        if folder
-    ]
+def markdown(report: dict[str, Any]) -> str:
+    """Write the page."""
     failures, unmeasured = (notes(report, kind) for kind in ("failures", "unmeasured"))
     verdict = f"{len(failures)} rows failed." if failures else "All rows are as they should be."
     if unmeasured:
         verdict += f" Not measured: {'; '.join(unmeasured)}."
     return PAGE.format(
         verdict=verdict,
-        about="\n".join(about(report)),
+        about="\n".join(f"- {name}: {value}" for name, value in {**report["machine"], "Run": report["run"]}.items()),
         summary="\n".join(summary(report)),
-        pictures="".join(images),
         turns=report["settings"]["turns"],
         seconds=report["settings"]["seconds"],
         table="\n".join([*head(), *(body(case, i) for case in report["cases"] for i in range(len(case["rows"])))]),

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ import numpy as np
 import torch
 
 from scripts.arguments import data_folder, publish
-from scripts.reports.benchmark.measure import machine
+from scripts.reports.benchmark.measure import machine, take_turns
 from scripts.reports.encoders.peak import peak_table
 from scripts.reports.encoders.recipes import ENCODERS
 from text_metrics import load
@@ -52,18 +53,6 @@ PACKAGES = ("torch", "sentence-transformers", "transformers", "model2vec", "onnx
 def encode_by(model: Any, texts: list[str]) -> np.ndarray:
     """Embed texts as a metric does that is given `model=`."""
     return encode(texts, EncoderSettings(model=model, device="cpu")).embeddings
-
-
-def measure(models: dict[str, Any], texts: list[str], rounds: int) -> dict[str, list[float]]:
-    """Measure the processor seconds that each model takes for texts, turn by turn; a list of `rounds` for each."""
-    taken: dict[str, list[float]] = {name: [] for name in models}
-    for number in range(rounds):
-        for name, model in models.items():
-            start = time.process_time()
-            encode_by(model, texts)
-            taken[name].append(time.process_time() - start)
-            note(f"round {number + 1} of {rounds}, {len(texts)} texts, {name}: {taken[name][-1]:.1f} s")
-    return taken
 
 
 def batch_dependence(model: Any, texts: list[str]) -> float:
@@ -114,8 +103,12 @@ def agreement(scores: np.ndarray, judged: Judged) -> tuple[float, list[float] | 
 
 def time_table(models: dict[str, Any], made: dict[str, float], captions: list[str], sizes: dict[int, int]) -> list[str]:
     """Write how many times as fast as the default each model is; `sizes` are numbers of captions, and their rounds."""
-    measure(models, captions[:ALONE], 1)  # a warm-up
-    times = {size: measure(models, captions[:size], rounds) for size, rounds in sizes.items()}
+
+    def measure(n: int, rounds: int) -> dict[str, list[float]]:
+        return take_turns({name: partial(encode_by, model, captions[:n]) for name, model in models.items()}, rounds)
+
+    measure(ALONE, 1)  # a warm-up
+    times = {n: measure(n, rounds) for n, rounds in sizes.items()}
     header = ["encoder", "made in", *(f"{size:_} captions".replace("_", " ") for size in sizes)]
     rows = []
     for name in models:
@@ -150,7 +143,7 @@ def agreement_table(models: dict[str, Any], captions: list[str], folder: Path) -
         results = [vendi.compute(predictions=judged.sets, model=model, q=ORDER, device="cpu") for judged in data]
         shown = cells([np.array(result["scores"]) for result in results])
         rows.append([ENCODERS[name].title, *shown, f"{batch_dependence(model, captions[: 5 * ALONE]):.0e}"])
-        note(f"{name}: {', '.join(shown)}")
+        print(f"{name}: {', '.join(shown)}", file=sys.stderr, flush=True)
     rules = [{row.name: row.scores for row in rule_rows(judged.sets)} for judged in data]
     rows += [[name, *cells([shares[name] for shares in rules]), ""] for name in rules[0]]
     return markdown_table([["encoder", *PAIRS, "batch dependence"], *rows])
@@ -163,11 +156,6 @@ def about_machine() -> str:
     return f"Processor: {about['Processor']}; one thread each. {about['System']}. {versions}."
 
 
-def note(line: str) -> None:
-    """Say how far the work is."""
-    print(line, file=sys.stderr, flush=True)
-
-
 def make(names: Sequence[str], scratch: Path) -> tuple[dict[str, Any], dict[str, float]]:
     """Make encoders; returns what `model=` takes, and the processor seconds that each took to make."""
     folder = str(find_model(DEFAULT_MODEL).path)
@@ -176,12 +164,12 @@ def make(names: Sequence[str], scratch: Path) -> tuple[dict[str, Any], dict[str,
         start = time.process_time()
         models[name] = ENCODERS[name].make(folder, scratch)
         made[name] = time.process_time() - start
-        note(f"{name}: made in {made[name]:.1f} s")
+        print(f"{name}: made in {made[name]:.1f} s", file=sys.stderr, flush=True)
     return models, made
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("table", choices=("time", "agreement", "peak"))
@@ -206,7 +194,6 @@ def main() -> int:
             else:
                 lines = agreement_table(models, captions, data / "diversity_pairs")
     publish(lines, arguments.write, f"compare_encoders {arguments.table}")
-    return 0
 
 
 if __name__ == "__main__":

@@ -5,12 +5,13 @@ padding included.
 """
 
 import math
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
+from scripts.reports.benchmark.measure import take_turns
 from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, load_encoder
@@ -38,14 +39,6 @@ class Multiplications:
         ]
 
         self._numbers = torch.randn(max(b * n * max(inner, self._heads * n) for b, n in shapes))
-
-    @property
-    def operations(self) -> int:
-        """Floating-point operations of all batches, two for each multiplication and addition."""
-        return sum(
-            2 * self._layers * b * n * (4 * self._width**2 + 2 * self._width * self._inner + 2 * n * self._width)
-            for b, n in self._shapes
-        )
 
     def _random(self, *shape: int) -> torch.Tensor:
         return self._numbers[: math.prod(shape)].view(shape)
@@ -91,20 +84,17 @@ def peak_table(texts: list[str], rounds: int) -> list[str]:
         "tokenize batches": lambda: [model.preprocess(batch) for batch in batches],
         "the encoder": lambda: encode(texts, EncoderSettings(device="cpu")),
     }
-    taken: dict[str, list[float]] = {name: [] for name in steps}
-    for turn in range(rounds + 1):
-        for name, run in steps.items():
-            start = time.process_time()
-            run()
-            if turn:  # The first is a warm-up.
-                taken[name].append(time.process_time() - start)
+    with FlopCounterMode(display=False) as counter:
+        multiplications.run()
+    take_turns(steps, 1)  # a warm-up
+    taken = take_turns(steps, rounds)
     whole = np.array(taken["the encoder"])
     rows = [["step", "texts per second of processor time", "share of the encoder's time (range of turns)"]]
     for name, seconds in taken.items():
         shares = 100 * np.array(seconds) / whole
         spread = f" ({shares.min():.0f}–{shares.max():.0f})" if name != "the encoder" else ""
         rows.append([name, f"{len(texts) / np.median(seconds):.0f}", f"{np.median(shares):.0f} %{spread}"])
-    rate = multiplications.operations / np.median(taken["the multiplications alone"]) / 1e9
+    rate = counter.get_total_flops() / np.median(taken["the multiplications alone"]) / 1e9
     n_tokens, n_padded = int(lengths.sum()), sum(b * n for b, n in shapes)
     padding = 100 * (1 - n_tokens / n_padded)
     about = f"{len(texts)} texts in {len(batches)} batches, of which padding is {padding:.1f} %. "

@@ -71,11 +71,6 @@ def quantize_onnx(graph: str, quantized: str) -> None:
     quantize_dynamic(graph, quantized, weight_type=QuantType.QInt8, per_channel=True)
 
 
-def make_default(folder: str, scratch: Path) -> Any:
-    """Name the default model."""
-    return DEFAULT_MODEL
-
-
 def make_plain(folder: str, scratch: Path, **model_kwargs: Any) -> Any:
     """Load the model as a SentenceTransformer of the caller's."""
     from sentence_transformers import SentenceTransformer
@@ -112,7 +107,7 @@ class Encoder(NamedTuple):
 
 
 ENCODERS = {
-    "default": Encoder("default", make_default),
+    "default": Encoder("default", lambda folder, scratch: DEFAULT_MODEL),
     "plain": Encoder("`SentenceTransformer`", make_plain),
     "bfloat16": Encoder("`SentenceTransformer`, bfloat16", partial(make_plain, dtype=torch.bfloat16)),
     "onnx": Encoder("onnxruntime, float32", make_onnx),

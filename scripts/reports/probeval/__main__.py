@@ -16,6 +16,7 @@ each view.
 """
 
 import argparse
+import itertools
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -28,8 +29,7 @@ import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
 from scripts.arguments import DATA
-from scripts.reports.probeval.pools import VIEWS, Pool, among_other_questions, read
-from scripts.reports.probeval.schemes import SCHEMES, draw
+from scripts.reports.probeval.pools import SCHEMES, VIEWS, Pool, among_other_questions, draw, read
 from scripts.training import calibrate_clusters
 from text_metrics.commands.meta_eval.agreement import percentile_interval
 from text_metrics.commands.shared.command import command, drawn, make_parser
@@ -61,11 +61,6 @@ RESAMPLES = 2000
 SEED = 0
 
 
-def settings_for(clustering: str, matcher: str) -> ProbevalSettings:
-    """Return the default settings of a pipeline."""
-    return resolve(ProbevalSettings(clustering=clustering, matcher=matcher), [])
-
-
 def score_sets(
     pool: Pool,
     sets: list[np.ndarray],
@@ -73,17 +68,10 @@ def score_sets(
     resources: Resources,
     regressions: Mapping[str, Regression] = REGRESSIONS,
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Score sets of answers by people's clusters and labels, and by each pipeline.
+    """Score sets of answers, for each scheme an ndarray of shape (sets, u), with regressions of the soft matchers.
 
-    Parameters
-    ----------
-    sets : for each scheme an ndarray of shape (sets, u)
-    regressions : of the soft matchers
-
-    Returns
-    -------
-    truth : ndarray of shape (schemes, sets), by people
-    found : dict from a pipeline's name to an ndarray of the same shape; ProtoQA's scores have the sign changed
+    Returns the scores by people's clusters and labels, (schemes, sets), and by each pipeline; ProtoQA's with the sign
+    changed.
     """
     question = pool.question
     labels = [[*(question.clusters or []), WRONG][column] for column in pool.columns]
@@ -111,13 +99,7 @@ def score_sets(
 def correlations(
     scored: tuple[np.ndarray, dict[str, np.ndarray]], statistic: Callable[..., Any] = spearmanr
 ) -> dict[str, np.ndarray]:
-    """Correlate each pipeline's scores of the sets of a question with people's, scheme by scheme.
-
-    Returns
-    -------
-    dict from a pipeline's name to an ndarray with a correlation for each scheme: 0 where its scores do not vary, NaN
-    where people's do not
-    """
+    """Correlate each pipeline's scores of the sets of a question with people's: an ndarray of shape (schemes,)."""
     truth, scores = scored
     return {
         name: np.array([correlate(*pair, statistic) for pair in zip(rows, truth, strict=True)])
@@ -150,11 +132,8 @@ def table(correlated: dict[str, np.ndarray]) -> list[str]:
     rows = [["pipeline", *(scheme.__name__.replace("_", " ") for scheme in SCHEMES), "mean"]]
     rows[0] += [f"mean, less that of {name}" for name in compared]
     for name, values in correlated.items():
-        columns = [
-            *values.T,
-            values.mean(axis=1),
-            *((values - correlated[other]).mean(axis=1) for other in compared),
-        ]
+        differences = [(values - correlated[other]).mean(axis=1) for other in compared]
+        columns = [*values.T, values.mean(axis=1), *differences]
         rows.append([name, *(mean_cell(column) for column in columns)])
     return markdown_table(rows)
 
@@ -240,7 +219,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 @command
-def main() -> int:
+def main() -> None:
     """Run the command."""
     arguments = parse_arguments()
     questions = read(arguments.targets, arguments.predictions)
@@ -251,13 +230,13 @@ def main() -> int:
     lin = load_lin(wordnet)
     resources = Resources(Embeddings(texts, encoded.embeddings), WordNetMatcher(wordnet), lin)
     fitted = cross_fitted(arguments.targets, arguments.model, arguments.folds, lin) if arguments.folds else {}
-    pipelines = {
-        f"{clustering} + {matcher}": settings
-        for clustering in arguments.clusterings
-        for matcher in arguments.matchers
-        if (clustering != "soft" or matcher in REGRESSIONS)
-        and ((settings := settings_for(clustering, matcher)).needs_embeddings or matcher == "wordnet")
-    }
+    pipelines = {}
+    for clustering, matcher in itertools.product(arguments.clusterings, arguments.matchers):
+        if clustering == "soft" and matcher not in REGRESSIONS:
+            continue
+        settings = resolve(ProbevalSettings(clustering=clustering, matcher=matcher), [])
+        if settings.needs_embeddings or matcher == "wordnet":
+            pipelines[f"{clustering} + {matcher}"] = settings
 
     lines = [
         f"{arguments.targets.name}, {arguments.sets} sets a scheme, seed {SEED}, embeddings {encoded.signed['model']}. "
@@ -305,7 +284,6 @@ def main() -> int:
     print(text)
     if arguments.report:
         write_text(arguments.report, text)
-    return 0
 
 
 if __name__ == "__main__":

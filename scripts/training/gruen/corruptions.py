@@ -1,7 +1,8 @@
 """Corruptions of sentences: the errors that the compact backbone of `gruen` learns to find."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import NamedTuple
 
 from scripts.training.gruen.lexicon import (
@@ -26,6 +27,8 @@ _PRONOUN_CASE = {
     "he": "him", "him": "he", "she": "her", "they": "them", "them": "they", "i": "me", "me": "i", "we": "us",
     "us": "we", "himself": "hisself", "who": "whom",
 }  # fmt: skip
+# The kinds that may follow another.
+_SECOND = ("shuffled span", "dropped function word", "repeated word", "agreement")
 
 
 class Corrupted(NamedTuple):
@@ -51,9 +54,9 @@ class Corruptor:
             "shuffled": (1.0, self._shuffle),
             "shuffled span": (1.2, self._shuffle_span),
             "moved word": (0.8, self._move),
-            "dropped auxiliary": (1.4, self._drop_auxiliary),
-            "dropped function word": (1.2, self._drop_function_word),
-            "dropped word": (0.6, self._drop_word),
+            "dropped auxiliary": (1.4, partial(self._drop, AUXILIARIES)),
+            "dropped function word": (1.2, partial(self._drop, DETERMINERS[:6] + PREPOSITIONS)),
+            "dropped word": (0.6, partial(self._drop, lexicon.verbs | lexicon.nouns)),
             "truncated": (1.5, self._truncate),
             "agreement": (2.4, self._agree),
             "verb form": (1.2, self._verb_form),
@@ -78,10 +81,7 @@ class Corruptor:
                 corrupted, wrong = result
                 # Sometimes, a second error.
                 if how is None and self.random.random() < 0.2:
-                    again = self.random.choice(
-                        (self._shuffle_span, self._drop_function_word, self._repeat_word, self._agree)
-                    )
-                    twice = again(corrupted)
+                    twice = self.kinds[self.random.choice(_SECOND)][1](corrupted)
                     if twice is not None:
                         return Corrupted(twice[0], twice[1], kind)
                 self.other = words
@@ -133,20 +133,12 @@ class Corruptor:
         moved = body[:to] + span + body[to:] + end
         return moved, self._at(moved, to, size)
 
-    def _drop(self, words: list[str], at: int | None) -> tuple[list[str], list[bool]] | None:
+    def _drop(self, droppable: Collection[str], words: list[str]) -> tuple[list[str], list[bool]] | None:
+        at = self._pick(words, droppable.__contains__)
         if at is None or len(words) < 4:
             return None
         left = words[:at] + words[at + 1 :]
         return left, [i in (at - 1, at) for i in range(len(left))]
-
-    def _drop_auxiliary(self, words: list[str]) -> tuple[list[str], list[bool]] | None:
-        return self._drop(words, self._pick(words, AUXILIARIES.__contains__))
-
-    def _drop_function_word(self, words: list[str]) -> tuple[list[str], list[bool]] | None:
-        return self._drop(words, self._pick(words, (set(DETERMINERS[:6]) | set(PREPOSITIONS)).__contains__))
-
-    def _drop_word(self, words: list[str]) -> tuple[list[str], list[bool]] | None:
-        return self._drop(words, self._pick(words, (self.lexicon.verbs | self.lexicon.nouns).__contains__))
 
     def _truncate(self, words: list[str]) -> tuple[list[str], list[bool]] | None:
         body, end = self._body(words)

@@ -116,6 +116,7 @@ def foreign_half(text: Text, sources: list[Text], draw: random.Random) -> list[s
     return [*text.sentences[:middle], *_other_document(text, sources, draw).sentences[middle:]]
 
 
+AS_WRITTEN = Fault("as people wrote them", lambda text, sources, draw: text.sentences)
 REPETITIONS = (
     Fault("repeated word for word", repeat),
     Fault("repeated, one clause changed", repeat_changed),

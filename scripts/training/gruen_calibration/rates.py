@@ -2,19 +2,19 @@
 
 import random
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from scripts.training.gruen_calibration.corpora import SEED, SIZES, Part, Text
-from scripts.training.gruen_calibration.faults import DIGRESSIONS, REPETITIONS, Fault
+from scripts.training.gruen_calibration.corpora import SEED, SIZES, Part
+from scripts.training.gruen_calibration.faults import AS_WRITTEN, DIGRESSIONS, REPETITIONS, Fault
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.gruen.gruen_focus import focus_margin
 from text_metrics.metrics.gruen.gruen_repeats import REPEAT_RULE, RepeatRule, find_repeats
 
 # Texts of a size below which a corpus gives no rate.
 LEAST_TEXTS = 20
-HUMAN = "as people wrote them"
+HUMAN = AS_WRITTEN.name
 
 
 class Row(NamedTuple):
@@ -57,9 +57,7 @@ def redundancy_rows(parts: list[Part], rule: RepeatRule = REPEAT_RULE, sizes: tu
     def judge(sentences: list[str]) -> float:
         return -0.1 * find_repeats(sentences, rule).n_flags()
 
-    return [_row(HUMAN, parts, judge, None, sizes)] + [
-        _row(fault.name, parts, judge, fault, sizes) for fault in REPETITIONS
-    ]
+    return [_row(fault.name, parts, judge, fault, sizes) for fault in (AS_WRITTEN, *REPETITIONS)]
 
 
 def focus_rows(parts: list[Part], embeddings: Embeddings) -> list[Row]:
@@ -69,7 +67,7 @@ def focus_rows(parts: list[Part], embeddings: Embeddings) -> list[Row]:
         n_words = np.array([len(sentence.split()) for sentence in sentences])
         return focus_margin(embeddings.of(sentences), n_words)
 
-    rows = [_row(HUMAN, parts, judge, None, SIZES)]
+    rows = [_row(HUMAN, parts, judge, AS_WRITTEN, SIZES)]
     for fault in DIGRESSIONS:
         rows.append(_row(fault.name, parts, judge, fault, SIZES))
         rows.append(_row(f"{fault.name}, of the same corpus", parts, judge, fault, SIZES, own_corpus=True))
@@ -80,25 +78,22 @@ def _row(
     name: str,
     parts: list[Part],
     judge: Callable[[list[str]], float],
-    fault: Fault | None,
+    fault: Fault,
     sizes: tuple[int, ...],
     own_corpus: bool = False,
 ) -> Row:
     values: dict[int, dict[str, np.ndarray]] = {}
     for size in sizes:
-        if fault is not None and size < fault.least:
+        if size < fault.least:
             continue
         everywhere = [text for part in parts for text in part.texts[size]]
         for part in parts:
             texts = part.texts[size]
             if len(texts) < LEAST_TEXTS:
                 continue
-            if fault is None:
-                corrupted: list[Any] = [text.sentences for text in texts]
-            else:
-                draw = random.Random(SEED)
-                sources: list[Text] = texts if own_corpus else everywhere
-                corrupted = [fault.insert(text, sources, draw) for text in texts]
+            draw = random.Random(SEED)
+            sources = texts if own_corpus else everywhere
+            corrupted = [fault.insert(text, sources, draw) for text in texts]
             judged = [judge(sentences) for sentences in corrupted if sentences is not None]
             values.setdefault(size, {})[part.corpus] = np.array(judged)
     return Row(name, values)
