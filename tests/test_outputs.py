@@ -53,6 +53,7 @@ REPORT = [
 VALIDATE = [
     *("reports.probeval", "--targets", "data.jsonl", "--predictions", "other.jsonl", "--model", "model.gguf"),
 ]
+TRAINING = ["training.train_gruen_compact", "--text", "folder", "--cola", "folder2", "--teacher", "model.gguf"]
 # What is read, and each output with the words that come before it.
 COMMANDS = {
     "score": (["data.jsonl"], [*SCORE, "--out"]),
@@ -106,13 +107,10 @@ COMMANDS = {
         ["folder", "folder2"],
         ["reports.gruen", "--text", "folder", "--gruen", "folder2", "--report"],
     ),
-    "training.train_gruen_compact": (
-        ["folder", "folder2", "model.gguf"],
-        [
-            *("training.train_gruen_compact", "--text", "folder", "--cola", "folder2"),
-            *("--teacher", "model.gguf", "--out"),
-        ],
-    ),
+    **{
+        f"training.train_gruen_compact {option}": (["folder", "folder2", "model.gguf"], [*TRAINING, option])
+        for option in ("--out", "--checkpoints")
+    },
     "training.calibrate_gruen": (
         ["data/text", "model.gguf"],
         ["training.calibrate_gruen", "--model", "model.gguf", "--card"],
@@ -135,6 +133,7 @@ PAIRS_OF_OUTPUTS = {
     ],
     "probe report": [*REPORT, "--markdown", "{0}", "--write", "{1}"],
     "reports.probeval": [*VALIDATE, "--report", "{0}", "--scatter", "{1}"],
+    "training.train_gruen_compact": [*TRAINING[:-2], "--out", "{0}", "--checkpoints", "{1}"],
     "a temporary name": [*COMPARE, "--json", "{0}", "--plot", "{1}.tmp"],
 }
 

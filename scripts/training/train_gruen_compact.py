@@ -13,10 +13,12 @@ encoder, fine-tuned on CoLA, that has judged many sentences (Hinton et al. 2015)
 twice, without and with names made of common words, and their weights are averaged (a model soup, Wortsman et al. 2022),
 because single runs vary. Then a head that predicts the logarithm of the softmax denominator is fitted, and the outputs
 are calibrated on held-out sentences. Training runs in bfloat16 and takes three hours on two cores. The same seed, the
-same machine and the same versions of all libraries give the same file.
+same machine and the same versions of all libraries give the same file. `--checkpoints` keeps each stage, and the
+judgements.
 """
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -26,6 +28,7 @@ from scripts.training.gruen.finishing import calibrate, count_tokens, fit_log_to
 from scripts.training.gruen.judging import teach
 from scripts.training.gruen.trainer import Stage, Trainer
 from text_metrics.commands.shared.command import command, make_parser
+from text_metrics.commands.shared.files import written_whole
 from text_metrics.commands.shared.outputs import check_outputs, module_files
 from text_metrics.metrics.gruen.gruen_compact import WEIGHTS_FILE
 
@@ -55,28 +58,47 @@ STAGES = (
 ROUNDS = ((1, 2), (3,), (4,))
 
 
-def train_all(trainer: Trainer, teacher: str, seed: int) -> None:
+def train_all(trainer: Trainer, teacher: str, seed: int, checkpoints: Path | None = None) -> None:
     """Run the first stage, then each round from the averaged weights of the round before."""
 
-    def run(number: int, made: float) -> None:
+    def run(number: int, made: float, file: str) -> None:
+        path = checkpoints and checkpoints / file
+        if path and path.is_file():
+            trainer.model.load_state_dict(torch.load(path))
+            return
         if number:
             torch.manual_seed(seed + number)
         print(f"stage {number + 1}, {made:.0%} of names made of common words: {STAGES[number]}", flush=True)
         trainer.train(STAGES[number], seed + number, made)
+        if path:
+            save_tensors(trainer.model.state_dict(), path)
 
     def weights() -> dict[str, torch.Tensor]:
         return {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
 
-    run(0, 0.0)
-    trainer.judged = teach(trainer, teacher, seed)
+    run(0, 0.0, "stage1.pt")
+    judged_file = checkpoints and checkpoints / "judged.pt"
+    if judged_file and judged_file.is_file():
+        trainer.judged = torch.load(judged_file)
+    else:
+        trainer.judged = teach(trainer, teacher, seed)
+        if judged_file:
+            save_tensors(trainer.judged, judged_file)
     for stages in ROUNDS:
         begun, ends = weights(), []
         for made in MADE_NAMES:
             trainer.model.load_state_dict(begun)
             for number in stages:
-                run(number, made)
+                run(number, made, f"stage{number + 1}_names{made}.pt")
             ends.append(weights())
         trainer.model.load_state_dict({name: torch.stack([end[name] for end in ends]).mean(0) for name in begun})
+
+
+def save_tensors(value: Any, path: Path) -> None:
+    """Write what `torch.load` reads, atomically."""
+    # Given a path, torch's error has no name and no reason.
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+        torch.save(value, file)
 
 
 @command
@@ -91,14 +113,17 @@ def main() -> None:
         help="an encoder to fine-tune as teacher: a Hub id or a local path (default: %(default)s)",
     )
     parser.add_argument("--out", type=Path, default=ROOT / "metrics/gruen" / WEIGHTS_FILE)
+    parser.add_argument(
+        "--checkpoints", type=Path, help="a folder that keeps each stage, and from which a stopped training continues"
+    )
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     reads = [arguments.text, arguments.cola, *module_files(arguments.teacher)]
-    check_outputs(reads, [arguments.out])
+    check_outputs(reads, [arguments.out, arguments.checkpoints])
     # The rounding of sums depends on the number of threads.
     torch.set_num_threads(1)
     trainer = Trainer(read_corpus(arguments.text, arguments.cola), arguments.seed)
-    train_all(trainer, arguments.teacher, arguments.seed)
+    train_all(trainer, arguments.teacher, arguments.seed, arguments.checkpoints)
     count_tokens(trainer)
     fit_log_total(trainer, arguments.seed)
     calibration = calibrate(trainer, arguments.seed)
