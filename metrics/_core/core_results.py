@@ -309,25 +309,6 @@ def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estima
     return sums.estimate()
 
 
-def confidence_interval(
-    level: float, values: np.ndarray, units: np.ndarray | None = None, bounds: tuple[float, float] = UNBOUNDED
-) -> list[float] | None:
-    """Compute the confidence interval of a mean, as `Estimate.interval` does.
-
-    Parameters
-    ----------
-    level : in (0, 1)
-    values : ndarray of shape (m,)
-    units : ndarray of shape (m,), equal for values that are not independent; by default all are
-    bounds : range of the score
-
-    Returns
-    -------
-    [low, high]; None for fewer than two units, and if the units do not differ
-    """
-    return mean_estimate(values, units).interval(level, bounds)
-
-
 class ScoreSummary(NamedTuple):
     """How the scores of a call are summed up.
 
@@ -342,10 +323,6 @@ class ScoreSummary(NamedTuple):
     level: float | None
     bounds: tuple[float, float]
 
-    def within(self, bounds: tuple[float, float]) -> "ScoreSummary":
-        """Return the same for a score of another range."""
-        return self._replace(bounds=bounds)
-
     def of(self, name: str, values: np.ndarray, prefix: str = "") -> dict[str, Any]:
         """Return the mean of the scores, ndarray of shape (m,), under a name, with `scores` and `confidence_interval`.
 
@@ -354,8 +331,8 @@ class ScoreSummary(NamedTuple):
         scores = values[self.scored]
         result = {name: mean_over_sets(scores), f"{prefix}scores": spread(scores.tolist(), self.scored)}
         if self.level is not None:
-            interval = confidence_interval(self.level, scores, self.units[self.scored], self.bounds)
-            result[f"{prefix}confidence_interval"] = interval
+            estimate = mean_estimate(scores, self.units[self.scored])
+            result[f"{prefix}confidence_interval"] = estimate.interval(self.level, self.bounds)
         return result
 
 

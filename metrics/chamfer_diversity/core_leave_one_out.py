@@ -1,11 +1,11 @@
-"""Nearest neighbours by similarity, and Chamfer diversity of a set without each of its texts and over its subsets."""
+"""Nearest neighbours, and Chamfer diversity of a set without each of its texts and over its subsets."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import torch
 
-from .core_distances import BLOCK_ROWS
+from .core_distances import BLOCK_ROWS, nearest_in_large_set
 from .core_inputs import batches_by_size
 from .core_rarefaction import nearest_chances
 from .core_similarity import Similarities, comparison
@@ -14,22 +14,29 @@ from .core_similarity import Similarities, comparison
 _ENTRIES = 2**22
 
 
-def nearest_by_similarity(similarities: Similarities, *, device: str = "cpu") -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest other text of the same set, as `nearest_neighbours` does by cosine.
+def nearest_neighbours(
+    compared: np.ndarray | Similarities, sizes: np.ndarray, *, device: str = "cpu"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest other text of the same set.
 
     Parameters
     ----------
-    similarities : of sets of at least two texts
+    compared : ndarray of shape (n, d), embeddings, whose cosine is taken, rows non-zero, set after set; or similarities
+    sizes : ndarray of shape (m,), all >= 2
 
     Returns
     -------
     distances : ndarray of shape (n,), 1 - similarity, in [0, 2]
     neighbours : ndarray of shape (n,), the neighbour's index within the set
     """
-    distances = np.empty(len(similarities))
-    neighbours = np.empty(len(similarities), dtype=np.int64)
-    for _, rows in batches_by_size(similarities.sizes, BLOCK_ROWS):
-        for part, block in _similarities(similarities, rows, device):
+    distances = np.empty(len(compared))
+    neighbours = np.empty(len(compared), dtype=np.int64)
+    for _, rows in batches_by_size(sizes, BLOCK_ROWS):
+        if rows.size > BLOCK_ROWS and not isinstance(compared, Similarities):
+            nearest, neighbours[rows[0]] = nearest_in_large_set(compared, rows[0], device)
+            distances[rows[0]] = np.clip(1.0 - nearest, 0.0, 2.0)
+            continue
+        for part, block in _similarities(compared, rows, device):
             nearest, places = (values.cpu().numpy() for values in block.max(dim=-1))
             distances[part], neighbours[part] = np.clip(1.0 - nearest, 0.0, 2.0), places
     return distances, neighbours

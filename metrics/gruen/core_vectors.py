@@ -1,6 +1,5 @@
 """Word vectors of the user's, read once in a process, with a name for the signature."""
 
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_models import model_registry
+from .core_models import file_digest, model_registry
 from .core_numbers import describe, to_array
 from .core_results import format_callable
 
@@ -89,13 +88,11 @@ def load_vectors(vectors: Any) -> WordVectors:
             f"Got {os.fspath(vectors)!r:.1000}, which is not a file."
         )
     registry = model_registry()
-    state = path.stat()
-    key = ("vectors", path.resolve(), state.st_mtime_ns, state.st_size)
     with registry.lock:
+        identity = f"{path.name}@{file_digest(path)[:12]}"
+        key = ("vectors", path.resolve(), identity)
         if key not in registry.models:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()[:12]
-            registry.models[key] = WordVectors(_read(path), f"{path.name}@{digest}")
+            registry.models[key] = WordVectors(_read(path), identity)
         return registry.models[key]
 
 

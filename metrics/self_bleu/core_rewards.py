@@ -7,12 +7,11 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_forks import PROCESS, one_thread
+from .core_forks import one_thread
 from .core_inputs import as_list
 from .core_numbers import describe, parse_choice, parse_count, parse_number
 from .core_results import TEXTS
@@ -165,7 +164,7 @@ class RewardFunction:
             return []
         finer = "contributions" if self._measure == CONTRIBUTION else "details"
         sets = {} if self.set_size is None else {"set_size": self.set_size, finer: True}
-        with one_thread() if PROCESS.is_forked else nullcontext():
+        with one_thread():
             result = self._metric._compute(predictions=texts, **sets, **self._settings)
         rated = "" if self._quality is None else f"|quality:custom({_name(self._quality)})"
         self.signature = f"{result['signature']}|reward:{self._reward}{rated}"

@@ -26,11 +26,6 @@ _METHOD1_EPSILON = 0.1
 SMOOTHINGS = ("nlg-eval", "method1", "none")
 
 
-def default_smoothing(aggregate: str) -> str:
-    """Return the smoothing that an aggregate has by default."""
-    return "method1" if aggregate == "sentence" else "nlg-eval"
-
-
 class Tokens(NamedTuple):
     """Tokenized texts as integers.
 

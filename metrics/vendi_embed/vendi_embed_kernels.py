@@ -9,7 +9,7 @@ import numpy as np
 
 from .core_class_scores import Relation, class_shares, classes_without, utility, vendi_from_classes
 from .core_classes import Classes, number_classes
-from .core_contributions import embedding_without, function_without, kernel_without
+from .core_contributions import embedding_without, kernel_without, renormalized, text_shares
 from .core_distances import BLOCK_ROWS, unit_rows
 from .core_encoder import embed_sets
 from .core_inputs import TextSets, batches_by_size, lists_by_set
@@ -131,8 +131,15 @@ class FunctionKernel(MatrixKernel):
         return kernel_matrices(kernels, self.sizes, weights, device=self.device)
 
     def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
-        """Call the function on each set without a text."""
-        return function_without(self._function, self._vectors, self.sizes, order, weights, device=self.device)
+        """Call the function on each set without a text, since its similarities may depend on the whole set."""
+        scores = np.full(len(self._vectors), np.nan)
+        for _, rows in batches_by_size(self.sizes, BLOCK_ROWS):
+            size = rows.shape[1]
+            for i in range(size if size > 1 else 0):
+                shares, total = renormalized(np.delete(text_shares(weights, rows), i, axis=1))
+                without = self.score_subsets(np.delete(rows, i, axis=1), [order], shares)[:, 0]
+                scores[rows[:, i]] = np.where(total > 0, without, np.nan)
+        return scores
 
     def score_subsets(self, rows: np.ndarray, orders: list[float], weights: np.ndarray | None = None) -> np.ndarray:
         """Call the function on each subset."""
@@ -143,7 +150,7 @@ class FunctionKernel(MatrixKernel):
     def of_sets(self) -> Kernel:
         """Call the function on each set once."""
         kernels = kernels_from_function(self._function, self._vectors, self.sizes)
-        return GivenKernel(self.device, Similarities(kernels, self.sizes))
+        return KnownKernel(self.sizes, self.device, Similarities(kernels, self.sizes).kernels)
 
 
 class KnownKernel(MatrixKernel):
@@ -171,14 +178,6 @@ class KnownKernel(MatrixKernel):
     def score_subsets(self, rows: np.ndarray, orders: list[float], weights: np.ndarray | None = None) -> np.ndarray:
         """Select the subsets from the kernels of their sets."""
         return score_selected(self.similarities, rows, orders, weights, device=self.device)
-
-
-class GivenKernel(KnownKernel):
-    """A caller's similarities."""
-
-    def __init__(self, device: str, similarities: Similarities) -> None:
-        super().__init__(similarities.sizes, device, similarities.kernels)
-        self.similarities = similarities
 
 
 def score_selected(
@@ -277,7 +276,7 @@ def make_kernel(
         return FunctionKernel(sets.sizes, device, vectors, kernel), {"kernel": format_callable(kernel), **signed}
     if kernel == "embedding":
         if similarities is not None:
-            return GivenKernel(device, similarities.repaired()), similarities.signed()
+            return KnownKernel(sets.sizes, device, similarities.repaired().kernels), similarities.signed()
         vectors, signed = embed_sets(sets, settings.embeddings, settings)
         error = row_error(signed.get("precision"))
         return EmbeddingKernel(sets.sizes, device, vectors, error), {"kernel": "embedding", **signed}
