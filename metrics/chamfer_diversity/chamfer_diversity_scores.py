@@ -137,5 +137,4 @@ def describe_sets(distances: Distances, counted: Counted) -> list[dict[str, Any]
         starts = np.repeat(np.cumsum(counted.sizes) - counted.sizes, counted.sizes)
         nearest_rows = counted.rows[starts + distances.neighbours]
         columns["neighbours"] = lists_by_set(places[nearest_rows], sizes, counted.rows)
-    rows = zip(rows_of(columns), counted.scored.tolist(), strict=True)
-    return [row if is_scored else None for row, is_scored in rows]
+    return rows_of(columns, counted.scored)

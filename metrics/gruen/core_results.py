@@ -421,9 +421,13 @@ def spread(values: list, scored: np.ndarray) -> list:
     return [next(remaining) if has_score else None for has_score in scored.tolist()]
 
 
-def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Turn columns of equal length into rows: a dict from the names of the columns to a value of each."""
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+def rows_of(columns: Mapping[str, Sequence[Any]], kept: np.ndarray | None = None) -> list[Any]:
+    """Turn columns of equal length into rows: dicts from the names of the columns to a value of each.
+
+    kept : ndarray of bool, the rows of which the others are None
+    """
+    rows: list[Any] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return rows if kept is None else [row if is_kept else None for row, is_kept in zip(rows, kept, strict=True)]
 
 
 def result_numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, float | int | None]]:

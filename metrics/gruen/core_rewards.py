@@ -166,7 +166,8 @@ class RewardFunction:
         sets = {} if self.set_size is None else {"set_size": self.set_size, finer: True}
         with one_thread():
             result = self._metric._compute(predictions=texts, **sets, **self._settings)
-        rated = "" if self._quality is None else f"|quality:custom({_name(self._quality)})"
+        name = getattr(self._quality, "__name__", type(self._quality).__name__)
+        rated = "" if self._quality is None else f"|quality:custom({name})"
         self.signature = f"{result['signature']}|reward:{self._reward}{rated}"
         if self.set_size is None:
             return result["scores"]
@@ -311,10 +312,6 @@ def _show(value: Any) -> str:
         return name
     pixels = np.ascontiguousarray(value)
     return f"{name} {pixels.shape} {hashlib.blake2b(pixels.tobytes(), digest_size=16).hexdigest()}"
-
-
-def _name(function: Any) -> str:
-    return getattr(function, "__name__", type(function).__name__)
 
 
 def _exchange(message: Any) -> tuple[list[Any], int]:

@@ -20,7 +20,7 @@ from .core_settings import Settings as Settings
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors as load_vectors
-from .gruen_backbone import Backbone
+from .gruen_backbone import run_batches as run_batches
 from .gruen_bert import BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone
 from .gruen_components import describe_text, score_components, total
@@ -28,7 +28,7 @@ from .gruen_focus import WordMover as WordMover
 from .gruen_markup import read_blocks as read_blocks
 from .gruen_redundancy import find_redundancy as find_redundancy
 from .gruen_repeats import find_repeats as find_repeats
-from .gruen_sentences import split
+from .gruen_sentences import Backbone, split
 from .gruen_settings import COMPONENTS, GruenSettings
 from .gruen_text import is_mostly_other_script
 from .gruen_weights import bring_weights, check_weights

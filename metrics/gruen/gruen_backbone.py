@@ -1,7 +1,7 @@
-"""What a backbone is, and what all backbones share: windows of long sentences, padding, batches."""
+"""What backbones share: the scores of sentences, windows of long ones, padding, batches."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,25 +24,6 @@ class SentenceScores(NamedTuple):
     acceptability: np.ndarray
     loss: np.ndarray
     suspects: list[list[str]] | None = None
-
-
-class Backbone(Protocol):
-    """Models that score sentences.
-
-    components : those of "grammaticality" and "coherence" that it can score
-    identity : the exact weights and all settings that can change a score, for the signature
-    marks_words : whether its scores include suspects
-    """
-
-    components: tuple[str, ...]
-    identity: dict[str, str]
-    marks_words: bool
-
-    def score_sentences(self, sentences: list[str]) -> SentenceScores:
-        """Score n different sentences, n >= 1."""
-
-    def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Combine mean likelihood and acceptability of texts, (m,), into a score in [0, 1]: (m,)."""
 
 
 def run_batches(

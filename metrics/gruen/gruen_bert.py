@@ -85,9 +85,11 @@ class BertBackbone:
     ------
     TypeError, ValueError
         If a model cannot be found or lacks the head it needs.
-    """
 
-    marks_words = False
+    Attributes
+    ----------
+    identity : the exact weights and all settings that can change a score, for the signature
+    """
 
     def __init__(
         self,
@@ -96,7 +98,6 @@ class BertBackbone:
         settings: EncoderSettings,
         parity: bool = False,
     ) -> None:
-        self.components = components
         self.identity: dict[str, str] = {}
         likelihood = bert.likelihood or "one-pass"
         self._settings, self._device = settings, find_device(settings.device)

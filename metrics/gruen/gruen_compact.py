@@ -4,7 +4,6 @@ One forward pass gives the likelihood of a sentence, its acceptability, and the 
 card says how it was trained.
 """
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,18 +113,22 @@ class CompactBackbone:
 
     Parameters
     ----------
-    weights : the safetensors file of the metric
-    sha256 : its expected digest
+    weights : the safetensors file of the metric, as by `check_weights`
+    sha256 : its digest
     settings : precision ("float32" if None), device, batch size and progress
 
     Raises
     ------
     ValueError
-        If the file or the default encoder is not the published one, or cannot be found.
+        If the default encoder is not the published one, or cannot be found.
+
+    Attributes
+    ----------
+    components : those that it can score
+    identity : the exact weights and all settings that can change a score, for the signature
     """
 
-    components: tuple[str, ...] = ("grammaticality",)
-    marks_words = True
+    components = ("grammaticality",)
 
     def __init__(self, weights: Path, sha256: str, settings: EncoderSettings) -> None:
         self._settings, self._device = settings, find_device(settings.device)
@@ -235,26 +238,14 @@ def _load(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
     key = ("gruen compact", sha256, device, precision)
     with registry.lock:
         if key not in registry.models:
-            registry.models[key] = _read(weights, sha256, precision, device)
+            registry.models[key] = _read(weights, precision, device)
         return registry.models[key]
 
 
-def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
+def _read(weights: Path, precision: str, device: str) -> Loaded:
     from safetensors import safe_open
     from transformers import AutoTokenizer, BertModel
 
-    if not weights.is_file():
-        raise ValueError(
-            f"{weights.name}, the weights of backbone='compact', is not beside the metric: expected {weights}. "
-            "Load the metric again from the folder or the Space that holds it."
-        )
-    content = weights.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != sha256:
-        raise ValueError(
-            f"{weights} is not the file that this version of the metric was published with (SHA-256 {digest}, "
-            f"expected {sha256}). Get the metric again, weights and all."
-        )
     base = find_model(DEFAULT_MODEL)
     # The checkpoint has a pooling layer, of which a warning says that it is not used.
     with quiet_loading("backbone", base.path, "the encoder of backbone='compact'"):

@@ -181,14 +181,10 @@ def compare_clusterings(labels: np.ndarray, human: np.ndarray) -> dict[str, floa
     mean of the F1 of the pairs that share a cluster and of those that do not (Recasens and Hovy, 2011); where neither
     side has pairs of a kind, the other kind decides alone.
     """
-    from sklearn.metrics import adjusted_rand_score, v_measure_score
+    from sklearn.metrics import adjusted_rand_score, pair_confusion_matrix, v_measure_score
 
-    together, human_together = (np.equal.outer(x, x)[np.triu_indices(len(x), 1)] for x in (labels, human))
-    parts = []
-    for ours, theirs in ((together, human_together), (~together, ~human_together)):
-        total = int(ours.sum() + theirs.sum())
-        if total:
-            parts.append(2 * int((ours & theirs).sum()) / total)
+    (apart, ours), (theirs, together) = pair_confusion_matrix(human, labels).tolist()
+    parts = [2 * both / (2 * both + ours + theirs) for both in (together, apart) if 2 * both + ours + theirs]
     return {
         "blanc": float(np.mean(parts)) if parts else 1.0,
         "adjusted_rand": float(adjusted_rand_score(human, labels)),

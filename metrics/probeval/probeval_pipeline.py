@@ -263,10 +263,18 @@ def score_sides(
     ----------
     reach : ndarray of shape (k, c), bool, the clusters that each kind of the model's answers reaches
     """
-    blocks = [
-        _score_samples(gold, model, reach, *times, settings)
-        for times in drawn_down(gold, model, (settings.rarefy_people, settings.rarefy), seeds)
-    ]
+    blocks = []
+    for gold_times, model_times in drawn_down(gold, model, (settings.rarefy_people, settings.rarefy), seeds):
+        hit = (model_times > 0).astype(np.float64) @ reach > 0
+        masses = (gold_times @ gold.weights)[:, :-1]
+        blocks.append(
+            (
+                divergences(gold, model, gold_times, model_times, debias=settings.debias),
+                (masses * hit).sum(axis=1) / masses.sum(axis=1),
+                gold.distributions(gold_times),
+                model.distributions(model_times),
+            )
+        )
     scores, coverage, p, q = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
     answered = float(model.times.sum())
     return Scored(
@@ -277,25 +285,6 @@ def score_sides(
         model=q.mean(axis=0),
         gold_entropy=float(entropy(p).mean()),
         model_entropy=float(entropy(q).mean()),
-    )
-
-
-def _score_samples(
-    gold: Side,
-    model: Side,
-    reach: np.ndarray,
-    gold_times: np.ndarray,
-    model_times: np.ndarray,
-    settings: ProbevalSettings,
-) -> tuple[np.ndarray, ...]:
-    """Return the scores, coverages and both distributions of samples: arrays with a row for each."""
-    hit = (model_times > 0).astype(np.float64) @ reach > 0
-    masses = (gold_times @ gold.weights)[:, :-1]
-    return (
-        divergences(gold, model, gold_times, model_times, debias=settings.debias),
-        (masses * hit).sum(axis=1) / masses.sum(axis=1),
-        gold.distributions(gold_times),
-        model.distributions(model_times),
     )
 
 

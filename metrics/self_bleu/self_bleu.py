@@ -16,8 +16,7 @@ from .core_settings import Settings as Settings
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
 from .self_bleu_rarefied import rarefied_columns as rarefied_columns
-from .self_bleu_repetition import COMPRESSION
-from .self_bleu_rouge import rouge_identity
+from .self_bleu_repetition import COMPRESSION, rouge_identity
 from .self_bleu_scores import describe_sets, estimate_score, score_sets
 from .self_bleu_settings import SelfBleuSettings
 from .self_bleu_tokenizers import tokenize

@@ -66,8 +66,6 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     if set_size is not None:
         set_size = parse_count(set_size, "set_size")
     items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
-    if not items:
-        raise ValueError("predictions is empty: there is no text to score.")
     if isinstance(items[0], str):
         _check_texts(items, lambda i: f"predictions[{i}]", "a string, like the first item")
         check_characters(items, lambda i: f"predictions[{i}]")
@@ -86,8 +84,6 @@ def parse_texts(predictions: Any) -> list[str]:
         If there is no text.
     """
     texts = _read_predictions(predictions, "a list of texts")
-    if not texts:
-        raise ValueError("predictions is empty: there is no text to score.")
     _check_texts(texts, lambda i: f"predictions[{i}]", "a text")
     check_characters(texts, lambda i: f"predictions[{i}]")
     return texts
@@ -96,7 +92,7 @@ def parse_texts(predictions: Any) -> list[str]:
 def _read_predictions(predictions: Any, expected: str) -> list:
     """Convert predictions to a list; the error for a table, a mapping or a set says how to make it one."""
     try:
-        return as_list(predictions, "predictions", expected)
+        items = as_list(predictions, "predictions", expected)
     except TypeError as error:
         if isinstance(predictions, (str, bytes)) or not isinstance(predictions, Iterable):
             raise
@@ -106,6 +102,9 @@ def _read_predictions(predictions: Any, expected: str) -> list:
         elif hasattr(predictions, "columns") or hasattr(predictions, "column_names"):
             advice = 'one column as a list, such as predictions["text"].tolist()'
         raise TypeError(f"{error} Pass {advice}.") from None
+    if not items:
+        raise ValueError("predictions is empty: there is no text to score.")
+    return items
 
 
 def as_list(value: Any, name: str, expected: str) -> list:
