@@ -157,10 +157,7 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
 def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
     """Check the embeddings that the caller gives, or encode the texts if there are none.
 
-    Returns
-    -------
-    embeddings : ndarray of shape (n, d), every row finite and non-zero
-    signed : the entries of a signature
+    Returns an ndarray of shape (n, d), every row finite and non-zero, and the entries of a signature.
     """
     if embeddings is not None:
         settings.check_unused("embeddings are given")

@@ -286,12 +286,7 @@ def _read_head(path: Path, parameter: str, auto_class: str, kind: str, precision
 def find_model(model: str | os.PathLike[str]) -> ModelFiles:
     """Find the files of a model: the packaged default, a folder, the Hub's cache, and last the Hub, asked once.
 
-    Raises
-    ------
-    TypeError
-        If `model` is not a name.
-    ValueError
-        If it cannot be found; the message says how to get it.
+    Raises a TypeError if it is not a name, and a ValueError that says how to get it if it cannot be found.
     """
     name = _model_name(model, "model")
     if name.rstrip("/") in (DEFAULT_MODEL, f"{_DEFAULT_ORGANIZATION}/{DEFAULT_MODEL}"):
@@ -302,9 +297,7 @@ def find_model(model: str | os.PathLike[str]) -> ModelFiles:
 def find_transformer(model: str | os.PathLike[str], parameter: str) -> ModelFiles:
     """Find the files of a bare transformer, as `find_model` finds those of a sentence encoder.
 
-    Parameters
-    ----------
-    parameter : the name of the argument that holds the model, for errors
+    `parameter` is the name of the argument that holds the model, for errors.
     """
     name = _model_name(model, parameter)
     return _in_folder(name, parameter, ("config.json",)) or _from_hub(name.rstrip("/"), parameter)

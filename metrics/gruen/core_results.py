@@ -101,10 +101,8 @@ def signature(metric: str, **settings: object) -> str:
 def merge_signatures(first: str, second: str) -> str:
     """Merge the signatures of two parts of the data.
 
-    Raises
-    ------
-    ValueError
-        If they differ in anything but the sizes of their sets and the digests of what was given for them.
+    Raises a ValueError if they differ in anything but the sizes of their sets and the digests of what was given for
+    them.
     """
     ours, theirs = (line.split("|") for line in (first, second))
     merged = [_merge_entries(*pair) for pair in zip(ours, theirs, strict=False)]
@@ -127,13 +125,7 @@ def _merge_entries(first: str, second: str) -> str | None:
 
 
 def confidence_level(value: Any, name: str = "confidence") -> float:
-    """Read the level of a confidence interval, in (0, 1).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not a number in (0, 1).
-    """
+    """Read the level of a confidence interval; raises a TypeError or ValueError unless it is a number in (0, 1)."""
     try:
         level = to_float(value)
     except TypeError:
@@ -146,6 +138,8 @@ def confidence_level(value: Any, name: str = "confidence") -> float:
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
     """Read which items belong together, and number these units.
 
+    Raises a TypeError or ValueError if it is not a list with a string or an integer for each item.
+
     Parameters
     ----------
     labels : list of n_items strings or integers; None if each item is a unit
@@ -154,11 +148,6 @@ def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_items,), int64: equal for items of one unit
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not a list with a string or an integer for each item.
     """
     if labels is None:
         return np.arange(n_items)

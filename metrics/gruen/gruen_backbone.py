@@ -81,17 +81,7 @@ def windows(ids: Sequence[int], limit: int, is_continued: Sequence[bool] | None 
 
 
 def combine_windows(values: np.ndarray, weights: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
-    """Average the values of windows over their sentences, weighted by tokens.
-
-    Parameters
-    ----------
-    values, weights, owners : ndarrays of shape (w,): value, number of tokens and sentence of each window
-    n : number of sentences, each with at least one window
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Average the values (w,) of windows over their sentences, the `owners`, weighted by tokens: (n,)."""
     weights = np.maximum(weights, 1).astype(np.float64)
     return np.bincount(owners, values * weights, n) / np.bincount(owners, weights, n)
 

@@ -25,24 +25,17 @@ ADAPTERS = "adapters."
 _LIKELIHOOD_SHARE = 1 / 8
 
 
-class Calibration(NamedTuple):
-    """Constants that turn the outputs of the heads into probabilities; fitted on text held out from training.
-
-    likelihood : (slope, intercept) of a logistic curve of the mean loss of a token, less that of its frequency, in nats
-    soundness, acceptability : (slope, intercept) of a logistic curve of each head's logit
-    """
-
-    likelihood: tuple[float, float]
-    soundness: tuple[float, float]
-    acceptability: tuple[float, float]
-
-
 class Loaded(NamedTuple):
-    """A compact model in memory, and the lock to hold while it tokenizes: its tokenizer is not thread-safe."""
+    """A compact model in memory, and the lock to hold while it tokenizes: its tokenizer is not thread-safe.
+
+    calibration : (slope, intercept) of logistic curves that make probabilities of "likelihood", the mean loss of a
+        token less that of its frequency, in nats, and of the logits "soundness" and "acceptability"; fitted on text
+        held out from training
+    """
 
     model: "CompactModel"
     tokenizer: Any
-    calibration: Calibration
+    calibration: dict[str, tuple[float, float]]
     lock: FairLock
 
 
@@ -158,9 +151,9 @@ class CompactBackbone:
         loss, frequency, soundness, acceptability = (
             combine_windows(column, tokens, owners, len(sentences)) for column in values.T
         )
-        likelihood = _logistic(loss + frequency, *calibration.likelihood)
+        likelihood = _logistic(loss + frequency, *calibration["likelihood"])
         acceptability = (
-            _logistic(soundness, *calibration.soundness) + _logistic(acceptability, *calibration.acceptability)
+            _logistic(soundness, *calibration["soundness"]) + _logistic(acceptability, *calibration["acceptability"])
         ) / 2
         marked = [[words[span] for span in sorted(words)] for words in suspects]
         return SentenceScores(likelihood, acceptability, loss, marked)
@@ -253,9 +246,7 @@ def _read(weights: Path, precision: str, device: str) -> Loaded:
     model = CompactModel(bert)
     with safe_open(weights, framework="pt") as file:
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-        calibration = Calibration(
-            **{name: tuple(pair) for name, pair in json.loads(file.metadata()["calibration"]).items()}
-        )
+        calibration = json.loads(file.metadata()["calibration"])
     merge_adapters(bert, {name: tensor for name, tensor in tensors.items() if name.startswith(ADAPTERS)})
     heads = {name: tensor for name, tensor in tensors.items() if not name.startswith(ADAPTERS)}
     # The file does not hold the weights of the encoder.

@@ -101,10 +101,7 @@ def grammaticality(judge: Backbone, scores: SentenceScores, sentences: Sentences
 def non_redundancy(sentences: Sentences, parity: bool) -> Component:
     """Take 0.1 off for each flag that a pair of sentences raises; `parity` compares all words, as the original does.
 
-    Raises
-    ------
-    ValueError
-        If a text has too many sentences.
+    Raises a ValueError if a text has too many sentences.
     """
     redundancies = []
     for i, members in enumerate(sentences.by_text):

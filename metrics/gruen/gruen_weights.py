@@ -16,7 +16,7 @@ _HUB_TIMEOUT_SECONDS = 5
 
 
 def bring_weights(script: str, module: str, name: str, sha256: str) -> str | None:
-    """Copy the weights beside the main script, unless they are there.
+    """Copy the weights beside the main script, unless they are there; returns the reason if that is not possible.
 
     Parameters
     ----------
@@ -24,10 +24,6 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> str | Non
     module : name of its Python module, which holds the id of its Space
     name : file name of the weights
     sha256 : their digest
-
-    Returns
-    -------
-    None if they are there; otherwise the reason
     """
     place = Path(script).with_name(name)
     if place.is_file() and file_digest(place) == sha256:
@@ -61,10 +57,7 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> str | Non
 def check_weights(script: str, module: str, name: str, sha256: str) -> Path:
     """Return the path of the weights beside the main script, with their digest checked.
 
-    Raises
-    ------
-    ValueError
-        If they are missing or differ; the message says what to do.
+    Raises a ValueError that says what to do if they are missing or differ.
     """
     reason = bring_weights(script, module, name, sha256)
     if reason is not None:

@@ -25,10 +25,7 @@ class WordVectors:
     def __getitem__(self, word: str) -> np.ndarray | None:
         """Look up the vector of a word, as written or in lower case; None if there is none.
 
-        Raises
-        ------
-        ValueError
-            If it is not a vector of finite numbers, or not as long as the first one that was looked up.
+        Raises a ValueError if it is not a vector of finite numbers, or not as long as the first one that was looked up.
         """
         # fastText's `in` is true for any word with a known n-gram, from which its lookup builds the vector.
         for form in (word, word.lower()):

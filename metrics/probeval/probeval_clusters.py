@@ -88,11 +88,7 @@ def weighted_linkage(embeddings: np.ndarray, times: np.ndarray, method: str) -> 
 def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
     """Cluster by X-means: split a cluster in two if that raises the Bayesian information criterion.
 
-    Pelleg and Moore, X-means, ICML 2000.
-
-    Returns
-    -------
-    ndarray of shape (n,), cluster numbers from 0
+    Returns cluster numbers from 0: (n,). Pelleg and Moore, X-means, ICML 2000.
     """
 
     def worth(points: np.ndarray, halves: np.ndarray, centers: np.ndarray) -> bool:
@@ -105,11 +101,7 @@ def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
 def gmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
     """Cluster by G-means: split a cluster in two unless its points look normal along the axis of the split.
 
-    Hamerly and Elkan, Learning the k in k-means, NIPS 2003.
-
-    Returns
-    -------
-    ndarray of shape (n,), cluster numbers from 0
+    Returns cluster numbers from 0: (n,). Hamerly and Elkan, Learning the k in k-means, NIPS 2003.
     """
 
     def worth(points: np.ndarray, halves: np.ndarray, centers: np.ndarray) -> bool:

@@ -151,9 +151,7 @@ def match(
 ) -> np.ndarray:
     """Match the answers of a question to its clusters; a blank answer matches nothing, except by people's `labels`.
 
-    Returns
-    -------
-    ndarray of shape (u, c + 1), rows summing to 1, `wrong` last
+    Returns an ndarray of shape (u, c + 1), rows summing to 1, `wrong` last.
     """
     weights = np.zeros((len(question.answers), len(clusters.labels) + 1))
     if settings.matcher == "human":
@@ -240,15 +238,7 @@ def _smoothing(clusters: Clusters, settings: ProbevalSettings) -> np.ndarray:
 def reached(weights: np.ndarray) -> np.ndarray:
     """Return the clusters that an answer reaches: that to which it belongs the most, or several if they tie.
 
-    An answer that is `wrong` by more than half reaches none.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (u, c + 1), from `match`
-
-    Returns
-    -------
-    ndarray of shape (u, c), bool
+    An answer that is `wrong` by more than half reaches none. Maps weights (u, c + 1), from `match`, to (u, c), bool.
     """
     shares, wrong = weights[:, :-1], weights[:, -1:]
     return (wrong <= 0.5 + 1e-9) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)

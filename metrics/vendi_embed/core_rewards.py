@@ -249,17 +249,10 @@ def multiply(quality: float | None, contribution: float | None) -> float | None:
 
 
 def read_completions(completions: Any) -> list[str]:
-    """Read completions as texts.
+    """Read completions, strings or lists of chat messages with `role` and `content`, as texts.
 
-    Parameters
-    ----------
-    completions : list of strings, or of lists of chat messages, which are mappings with `role` and `content`: the
-        contents of the assistant's messages are joined by newlines, without the calls of tools and their results
-
-    Raises
-    ------
-    TypeError
-        If a completion is neither a string nor a list of messages, or a content is not a text.
+    The contents of the assistant's messages are joined by newlines, without the calls of tools and their results.
+    Raises a TypeError if a completion is neither, or a content is not a text.
     """
     items = as_list(completions, "completions", "a list of texts or of lists of chat messages")
     return [_read_completion(item, f"completions[{i}]") for i, item in enumerate(items)]
