@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,6 +96,15 @@ def model_registry() -> Any:
     if registry is fresh and hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_free_locks)
     return registry
+
+
+def load_once(key: tuple[Any, ...], load: Callable[[], Any]) -> Any:
+    """Return what this process has loaded under a key, or load it; threads wait for each other."""
+    registry = model_registry()
+    with registry.lock:
+        if key not in registry.models:
+            registry.models[key] = load()
+        return registry.models[key]
 
 
 def _free_locks() -> None:

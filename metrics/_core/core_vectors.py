@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_models import file_digest, model_registry
+from .core_models import file_digest, load_once
 from .core_numbers import describe, to_array
 from .core_results import format_callable
 
@@ -84,13 +84,8 @@ def load_vectors(vectors: Any) -> WordVectors:
             "vectors must be the path of a fastText or word2vec file. "
             f"Got {os.fspath(vectors)!r:.1000}, which is not a file."
         )
-    registry = model_registry()
-    with registry.lock:
-        identity = f"{path.name}@{file_digest(path)[:12]}"
-        key = ("vectors", path.resolve(), identity)
-        if key not in registry.models:
-            registry.models[key] = WordVectors(_read(path), identity)
-        return registry.models[key]
+    identity = f"{path.name}@{file_digest(path)[:12]}"
+    return load_once(("vectors", path.resolve(), identity), lambda: WordVectors(_read(path), identity))
 
 
 def _read(path: Path) -> Any:

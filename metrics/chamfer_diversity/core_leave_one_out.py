@@ -64,7 +64,9 @@ def nearest_without(
         size = rows.shape[1]
         if size < 3:
             continue
-        distances, neighbours = _two_nearest(compared, rows, device)
+        blocks = [block.topk(2) for _, block in _similarities(compared, rows, device)]
+        distances = np.clip(1.0 - np.concatenate([nearest.cpu().numpy() for nearest, _ in blocks], axis=1), 0.0, 2.0)
+        neighbours = np.concatenate([places[:, :, 0].cpu().numpy() for _, places in blocks], axis=1)
         row_factors = np.ones(rows.shape) if factors is None else factors[rows]
         first, second = row_factors * distances[:, :, 0], row_factors * distances[:, :, 1]
         slots = neighbours + np.arange(len(rows))[:, None] * size
@@ -98,16 +100,6 @@ def expected_nearest(
             nearest = similarities.sort(dim=-1, descending=True).values[..., :-1]
             expected[part] = ((1.0 - nearest).clamp(0.0, 2.0) @ chances).cpu().numpy()
     return expected
-
-
-def _two_nearest(compared: np.ndarray | Similarities, rows: np.ndarray, device: str) -> tuple[np.ndarray, np.ndarray]:
-    """Find the distances (b, k, 2) to the two nearest other texts of the set, and the index (b, k) of the nearest."""
-    distances, neighbours = [], []
-    for _, similarities in _similarities(compared, rows, device):
-        nearest, places = (part.cpu().numpy() for part in similarities.topk(2))
-        distances.append(np.clip(1.0 - nearest, 0.0, 2.0))
-        neighbours.append(places[..., 0])
-    return np.concatenate(distances, axis=1), np.concatenate(neighbours, axis=1)
 
 
 def _similarities(

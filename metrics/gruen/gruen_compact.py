@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional
 
 from .core_encoder import EncoderSettings
-from .core_models import DEFAULT_MODEL, FairLock, find_device, find_model, model_registry, quiet_loading
+from .core_models import DEFAULT_MODEL, FairLock, find_device, find_model, load_once, quiet_loading
 from .gruen_backbone import SentenceScores, combine_windows, pad, run_batches, windows
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
@@ -126,7 +126,8 @@ class CompactBackbone:
     def __init__(self, weights: Path, sha256: str, settings: EncoderSettings) -> None:
         self._settings, self._device = settings, find_device(settings.device)
         precision = settings.precision or "float32"
-        self._loaded = _load(weights, sha256, precision, self._device)
+        key = ("gruen compact", sha256, self._device, precision)
+        self._loaded = load_once(key, lambda: _read(weights, precision, self._device))
         self.identity = {"backbone": f"compact@{sha256[:8]}", "precision": precision}
 
     def score_sentences(self, sentences: list[str]) -> SentenceScores:
@@ -223,16 +224,6 @@ def _logistic(values: np.ndarray, slope: float, intercept: float) -> np.ndarray:
     from scipy.special import expit
 
     return expit(slope * values + intercept)
-
-
-def _load(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
-    """Load the model, or take the one that this process has loaded."""
-    registry = model_registry()
-    key = ("gruen compact", sha256, device, precision)
-    with registry.lock:
-        if key not in registry.models:
-            registry.models[key] = _read(weights, precision, device)
-        return registry.models[key]
 
 
 def _read(weights: Path, precision: str, device: str) -> Loaded:
