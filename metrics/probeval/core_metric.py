@@ -105,19 +105,13 @@ class TextMetric:
     ) -> evaluate.MetricInfo:
         """Make the description that `evaluate` shows; `stored` is by default sets of texts or texts."""
         text = datasets.Value("string")
-        features = (
-            datasets.Features(stored)
-            if stored
-            else [
-                datasets.Features({"predictions": datasets.Sequence(text)}),
-                datasets.Features({"predictions": text}),
-            ]
-        )
+        forms = [stored] if stored else [{"predictions": datasets.Sequence(text)}, {"predictions": text}]
+        features = [datasets.Features(form) for form in forms]
         return evaluate.MetricInfo(
             description=description,
             citation=citation,
             inputs_description=arguments,
-            features=features,
+            features=features[0] if stored else features,
             reference_urls=urls,
         )
 
