@@ -15,11 +15,11 @@ from tests.references import diversity
 from tests.test_vendi_classes import first_letter
 from text_metrics.metrics._core import (
     core_contributions,
-    core_distances,
     core_leave_one_out,
     core_secular,
     core_spectra,
 )
+from text_metrics.metrics.vendi_embed.vendi_embed_kernels import FunctionKernel
 
 ORDERS = [0, 0.5, 1, 2, float("inf")]
 
@@ -57,7 +57,7 @@ def test_vendi_without_each_text(rng, set_block_rows, q, weighted):
         np.testing.assert_allclose(found, expected, rtol=1e-9)
     found = core_contributions.kernel_without(kernels(vectors, sizes), sizes, q, weights)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
-    found = core_contributions.function_without(diversity.cosines, vectors, sizes, q, weights)
+    found = FunctionKernel(sizes, "cpu", vectors, diversity.cosines).score_without(q, weights)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
@@ -132,7 +132,7 @@ def test_a_kernel_that_depends_on_its_set_is_called_anew(rng):
         return np.exp(-squares / np.median(squares)) if squares.any() else np.ones_like(squares)
 
     vectors = rng.standard_normal((5, 3))
-    found = core_contributions.function_without(kernel, vectors, np.array([5]), 1)
+    found = FunctionKernel(np.array([5]), "cpu", vectors, kernel).score_without(1, None)
     for i, score in enumerate(found):
         own = kernel(np.delete(vectors, i, axis=0))
         batch = [(np.array([0]), own[None])]
@@ -203,7 +203,7 @@ def test_chamfer_of_a_large_set_in_blocks(rng, monkeypatch, set_block_rows):
 def test_memory_of_chamfer_does_not_grow_with_the_square(rng):
     for find in (
         core_leave_one_out.nearest_without,
-        core_distances.nearest_neighbours,
+        core_leave_one_out.nearest_neighbours,
         lambda vectors, sizes: core_leave_one_out.expected_nearest(vectors, sizes, 3),
     ):
         largest = []

@@ -23,7 +23,6 @@ from text_metrics.commands.shared.statistics import mean_p, randomization_p
 from text_metrics.metrics._core.core_results import (
     Estimate,
     UnitSums,
-    confidence_interval,
     jackknife_estimate,
     mean_estimate,
     parse_confidence_by,
@@ -167,16 +166,16 @@ def test_attack_has_more_samples():
 def test_values_that_are_not_skewed_have_students_interval():
     values = np.array([1.0, 2, 3, 4, 5])
     expected = stats.t.interval(0.9, 4, loc=3, scale=stats.sem(values))
-    assert confidence_interval(0.9, values) == pytest.approx(expected)
+    assert mean_estimate(values).interval(0.9) == pytest.approx(expected)
 
 
 def test_skewed_values_have_an_interval_that_is_wider_on_their_long_side(rng):
     values = rng.lognormal(size=20)
     low, high = stats.t.interval(0.95, 19, loc=values.mean(), scale=stats.sem(values))
-    found = confidence_interval(0.95, values)
+    found = mean_estimate(values).interval(0.95)
     assert found[0] == pytest.approx(low)
     assert found[1] > high
-    assert confidence_interval(0.95, -values) == pytest.approx([-found[1], -found[0]])
+    assert mean_estimate(-values).interval(0.95) == pytest.approx([-found[1], -found[0]])
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
@@ -189,10 +188,10 @@ def test_the_test_rejects_what_the_interval_excludes(rng, level):
 
 def test_order_units_and_batches_do_not_matter(rng):
     values, units = rng.lognormal(size=500), rng.integers(0, 60, 500)
-    expected = confidence_interval(0.95, values, units)
+    expected = mean_estimate(values, units).interval(0.95)
     order = rng.permutation(500)
-    assert confidence_interval(0.95, values[order], units[order]) == pytest.approx(expected, rel=1e-12)
-    assert confidence_interval(0.95, values, 7 * units) == pytest.approx(expected, rel=1e-12)
+    assert mean_estimate(values[order], units[order]).interval(0.95) == pytest.approx(expected, rel=1e-12)
+    assert mean_estimate(values, 7 * units).interval(0.95) == pytest.approx(expected, rel=1e-12)
     sums, counts = np.bincount(units, values), np.bincount(units)
     merged = UnitSums()
     for start in range(0, 60, 7):
@@ -200,7 +199,7 @@ def test_order_units_and_batches_do_not_matter(rng):
     merged.add(np.empty(0), np.empty(0))
     assert merged.estimate().interval(0.95) == pytest.approx(expected, rel=1e-9)
     # Moments about the mean of the first batch keep their digits far from 0.
-    far = confidence_interval(0.95, values + 1e6, units)
+    far = mean_estimate(values + 1e6, units).interval(0.95)
     assert far == pytest.approx(np.add(expected, 1e6), rel=1e-12)
 
 
@@ -238,8 +237,8 @@ def test_heavy_tails_take_degrees_of_freedom_from_the_jackknife(rng):
 
 @pytest.mark.parametrize("values", [[], [3.0], [0.1] * 7, [0.0] * 4])
 def test_nothing_is_known_of_how_equal_values_vary(values):
-    assert confidence_interval(0.95, np.array(values)) is None
-    assert confidence_interval(0.95, np.array([0.1, 0.5]), np.array([4, 4])) is None
+    assert mean_estimate(np.array(values)).interval(0.95) is None
+    assert mean_estimate(np.array([0.1, 0.5]), np.array([4, 4])).interval(0.95) is None
 
 
 def test_tests_of_differences_that_are_equal():
@@ -249,9 +248,9 @@ def test_tests_of_differences_that_are_equal():
 
 
 def test_an_end_stays_in_the_range_of_the_score():
-    assert confidence_interval(0.95, np.array([0.1, 0.9]), bounds=(0.0, 1.0)) == [0, 1]
+    assert mean_estimate(np.array([0.1, 0.9])).interval(0.95, (0.0, 1.0)) == [0, 1]
     # An estimate without bias can leave the range itself.
-    assert confidence_interval(0.95, np.array([-0.1, -0.3]), bounds=(0.0, 1.0))[0] == pytest.approx(-0.2)
+    assert mean_estimate(np.array([-0.1, -0.3])).interval(0.95, (0.0, 1.0))[0] == pytest.approx(-0.2)
     assert Estimate(4, 0.5, 0.1, 0.0).interval(0.95) == pytest.approx(
         stats.t.interval(0.95, 3, loc=0.5, scale=0.1), rel=1e-9
     )
@@ -261,7 +260,7 @@ def test_a_million_items_take_no_resampling(rng):
     values = rng.lognormal(size=1_000_000)
     began = time.process_time()
     tracemalloc.start()
-    low, high = confidence_interval(0.95, values, np.arange(1_000_000) // 2)
+    low, high = mean_estimate(values, np.arange(1_000_000) // 2).interval(0.95)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert time.process_time() - began < 5
@@ -292,7 +291,7 @@ def test_compute_takes_labels(load, name, settings):
     result = compute(predictions=given, confidence=0.5, confidence_by=LABELS, **settings)
     assert result["signature"] == alone["signature"].replace("|confidence:0.5|", "|confidence:0.5|confidence_by:given|")
     if settings.get("aggregate") != "corpus":
-        expected = confidence_interval(0.5, np.array(result["scores"]), np.array([0, 0, 1, 1, 1]))
+        expected = mean_estimate(np.array(result["scores"]), np.array([0, 0, 1, 1, 1])).interval(0.5)
         assert result["confidence_interval"] == pytest.approx(expected)
     assert result["confidence_interval"] != alone["confidence_interval"]
     assert result[name] == alone[name]
@@ -404,7 +403,7 @@ def test_compare_takes_the_items_of_a_group_together(load, rng, tmp_path, monkey
     estimate = mean_estimate(differences, units)
     assert (result["n"], result["n_units"]) == (240, 30)
     assert result["difference"]["interval"] == pytest.approx(estimate.interval(0.95))
-    assert result["a"]["interval"] == pytest.approx(confidence_interval(0.95, scores[0], units, (0.0, 1.0)))
+    assert result["a"]["interval"] == pytest.approx(mean_estimate(scores[0], units).interval(0.95, (0.0, 1.0)))
     assert result["p"] == pytest.approx(mean_p(estimate))
     assert result["p_randomization"] == randomization_p(np.bincount(units, differences))
     assert "over 30 groups of items" in out

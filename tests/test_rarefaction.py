@@ -610,6 +610,6 @@ def assert_unbiased(deviations, errors):
 def assert_coverage(scores, truth, level=0.9, n=20):
     """Hold the share of intervals of the means of n sets that contain the truth, whose own bias at n = 20 is .03."""
     samples = scores.reshape(-1, n)
-    intervals = [core_results.confidence_interval(level, sample) for sample in samples]
+    intervals = [core_results.mean_estimate(sample).interval(level) for sample in samples]
     covered = np.mean([low <= truth <= high for low, high in intervals])
     assert abs(covered - level) < 0.03 + 3 * math.sqrt(level * (1 - level) / len(samples))

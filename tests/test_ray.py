@@ -33,7 +33,7 @@ from text_metrics.commands.score import out_of_core, ray_engine
 from text_metrics.commands.score.by_row import ByRow
 from text_metrics.commands.score.command import parse_command
 from text_metrics.commands.score.scoring import Scorer
-from text_metrics.metrics._core import core_distances, core_ngrams, core_spectra
+from text_metrics.metrics._core import core_distances, core_leave_one_out, core_ngrams, core_spectra
 from text_metrics.metrics.self_bleu import self_bleu_parts
 
 PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
@@ -287,7 +287,7 @@ def test_blocks_have_the_neighbours_of_the_whole(rng, spread):
             right = None if i == j else blocks[j]
             left_best, right_best = core_distances.nearest_between(blocks[i], right, total / len(embeddings))
             best[i], best[j] = np.maximum(best[i], left_best), np.maximum(best[j], right_best)
-    distances, _ = core_distances.nearest_neighbours(embeddings, sizes)
+    distances, _ = core_leave_one_out.nearest_neighbours(embeddings, sizes)
     assert 1 - np.concatenate(best) == pytest.approx(distances, abs=1e-12, rel=1e-6)
     pairwise = core_distances.mean_pairwise_from_sum(total, len(embeddings))
     assert pairwise == pytest.approx(core_distances.mean_pairwise_distances(embeddings, sizes)[0], abs=1e-12)

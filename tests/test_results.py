@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tests.conftest import SET_METRICS, SETS
-from text_metrics.metrics._core.core_results import confidence_interval, confidence_level, jackknife_estimate
+from text_metrics.metrics._core.core_results import confidence_level, jackknife_estimate, mean_estimate
 
 PEOPLE = [["a kettle"] * 12 + ["a pot"] * 5, ["red"] * 6 + ["blue"] * 6, ["a dog", "a cat", "a cow"]]
 MODELS = [["kettle"] * 10 + ["a spoon"] * 5, ["red"] * 9 + ["green"], ["a dog"] * 4]
@@ -37,7 +37,7 @@ def test_the_interval_is_that_of_the_mean_of_the_scores(load, name):
     bounds = load(name).bounds
     assert bounds[0] <= scores.min()
     assert scores.max() <= bounds[1]
-    assert [low, high] == confidence_interval(0.9, scores, bounds=bounds)
+    assert [low, high] == mean_estimate(scores).interval(0.9, bounds)
     # At least as wide as Student's, within the range of the score.
     student = np.clip(stats.t.interval(0.9, len(scores) - 1, scores.mean(), stats.sem(scores)), *bounds)
     assert low <= student[0] + 1e-12
@@ -103,7 +103,7 @@ def test_the_score_by_quality_has_an_interval_too(load, name):
     quality = [[i / 4 for i in range(len(members))] for members in SETS]
     result = load(name).compute(predictions=SETS, quality=quality, confidence=0.9)
     upper = 2.0 if name == "chamfer_diversity" else np.inf
-    expected = confidence_interval(0.9, np.array(result["quality_scores"]), bounds=(0.0, upper))
+    expected = mean_estimate(np.array(result["quality_scores"])).interval(0.9, (0.0, upper))
     assert result["quality_confidence_interval"] == expected
     assert expected[0] < result[f"quality_{name}"] < expected[1]
 

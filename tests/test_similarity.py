@@ -96,11 +96,11 @@ def test_chamfer_equals_a_plain_loop(load, rng):
 def test_a_large_set_is_compared_in_blocks(rng, monkeypatch, set_block_rows):
     kernel = reference.cosines(rng.standard_normal((60, 5)))
     similarities = parse_similarity(kernel, parse_sets(["x"] * 60))
-    whole = core_leave_one_out.nearest_by_similarity(similarities)
+    whole = core_leave_one_out.nearest_neighbours(similarities, similarities.sizes)
     np.testing.assert_allclose(whole[0], (1 - kernel + 3 * np.eye(60)).min(axis=1), atol=1e-12)
     monkeypatch.setattr(core_leave_one_out, "_ENTRIES", 60 * 7)
     set_block_rows(10)
-    blocks = core_leave_one_out.nearest_by_similarity(similarities)
+    blocks = core_leave_one_out.nearest_neighbours(similarities, similarities.sizes)
     np.testing.assert_array_equal(blocks[0], whole[0])
     np.testing.assert_array_equal(blocks[1], whole[1])
 

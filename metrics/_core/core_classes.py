@@ -111,10 +111,7 @@ def distinct_items(ranks: np.ndarray, sizes: np.ndarray, grouping: str = "comple
 def similar_pairs(compared: np.ndarray | Similarities, items: Items, threshold: float, *, device: str = "cpu") -> Pairs:
     """Find the pairs of items of one set whose similarity is at least a threshold.
 
-    Parameters
-    ----------
-    compared : ndarray of shape (n, d), embeddings of all texts, rows non-zero; or similarities
-
+    `compared` are embeddings of all texts, ndarray of shape (n, d), rows non-zero; or similarities.
     """
     orders, counts, earlier, n_before = [], [], [np.empty(0, dtype=np.int32)], 0
     for _, rows in batches_by_size(items.sizes, BLOCK_ROWS):
@@ -325,12 +322,8 @@ def number_classes(ids: np.ndarray, sizes: np.ndarray) -> Classes:
 def parse_classes(labels: Any, sets: TextSets, name: str = "classes") -> Classes:
     """Read a label for each text, shaped like the predictions: strings or integers, by people or a judge.
 
-    Raises
-    ------
-    TypeError
-        If it is not a list, or a label is neither a string nor an integer.
-    ValueError
-        If its shape is not that of the predictions.
+    Raises a TypeError if it is not a list, or a label is neither a string nor an integer, and a ValueError if its shape
+    is not that of the predictions.
     """
     flat = flatten(labels, sets, name, "label")
     for i, label in enumerate(flat):

@@ -17,8 +17,7 @@ from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_device, 
 from .core_numbers import describe, float_type, parse_matrix
 from .core_results import caller_name, given_digest
 from .core_settings import Settings, choice, count, flag, setting
-from .core_tokens import count_tokens, token_batches, warn_of_cut, warn_of_unread
-from .core_windows import split_windows
+from .core_tokens import count_tokens, split_windows, token_batches, warn_of_cut, warn_of_unread
 
 # Seconds before a progress bar appears.
 _DELAY = 0.5
@@ -158,10 +157,7 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
 def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
     """Check the embeddings that the caller gives, or encode the texts if there are none.
 
-    Returns
-    -------
-    embeddings : ndarray of shape (n, d), every row finite and non-zero
-    signed : the entries of a signature
+    Returns an ndarray of shape (n, d), every row finite and non-zero, and the entries of a signature.
     """
     if embeddings is not None:
         settings.check_unused("embeddings are given")

@@ -1,11 +1,11 @@
-"""Nearest neighbours by similarity, and Chamfer diversity of a set without each of its texts and over its subsets."""
+"""Nearest neighbours, and Chamfer diversity of a set without each of its texts and over its subsets."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import torch
 
-from .core_distances import BLOCK_ROWS
+from .core_distances import BLOCK_ROWS, nearest_in_large_set
 from .core_inputs import batches_by_size
 from .core_rarefaction import nearest_chances
 from .core_similarity import Similarities, comparison
@@ -14,22 +14,29 @@ from .core_similarity import Similarities, comparison
 _ENTRIES = 2**22
 
 
-def nearest_by_similarity(similarities: Similarities, *, device: str = "cpu") -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest other text of the same set, as `nearest_neighbours` does by cosine.
+def nearest_neighbours(
+    compared: np.ndarray | Similarities, sizes: np.ndarray, *, device: str = "cpu"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the nearest other text of the same set.
 
     Parameters
     ----------
-    similarities : of sets of at least two texts
+    compared : ndarray of shape (n, d), embeddings, whose cosine is taken, rows non-zero, set after set; or similarities
+    sizes : ndarray of shape (m,), all >= 2
 
     Returns
     -------
     distances : ndarray of shape (n,), 1 - similarity, in [0, 2]
     neighbours : ndarray of shape (n,), the neighbour's index within the set
     """
-    distances = np.empty(len(similarities))
-    neighbours = np.empty(len(similarities), dtype=np.int64)
-    for _, rows in batches_by_size(similarities.sizes, BLOCK_ROWS):
-        for part, block in _similarities(similarities, rows, device):
+    distances = np.empty(len(compared))
+    neighbours = np.empty(len(compared), dtype=np.int64)
+    for _, rows in batches_by_size(sizes, BLOCK_ROWS):
+        if rows.size > BLOCK_ROWS and not isinstance(compared, Similarities):
+            nearest, neighbours[rows[0]] = nearest_in_large_set(compared, rows[0], device)
+            distances[rows[0]] = np.clip(1.0 - nearest, 0.0, 2.0)
+            continue
+        for part, block in _similarities(compared, rows, device):
             nearest, places = (values.cpu().numpy() for values in block.max(dim=-1))
             distances[part], neighbours[part] = np.clip(1.0 - nearest, 0.0, 2.0), places
     return distances, neighbours
@@ -57,7 +64,9 @@ def nearest_without(
         size = rows.shape[1]
         if size < 3:
             continue
-        distances, neighbours = _two_nearest(compared, rows, device)
+        blocks = [block.topk(2) for _, block in _similarities(compared, rows, device)]
+        distances = np.clip(1.0 - np.concatenate([nearest.cpu().numpy() for nearest, _ in blocks], axis=1), 0.0, 2.0)
+        neighbours = np.concatenate([places[:, :, 0].cpu().numpy() for _, places in blocks], axis=1)
         row_factors = np.ones(rows.shape) if factors is None else factors[rows]
         first, second = row_factors * distances[:, :, 0], row_factors * distances[:, :, 1]
         slots = neighbours + np.arange(len(rows))[:, None] * size
@@ -91,16 +100,6 @@ def expected_nearest(
             nearest = similarities.sort(dim=-1, descending=True).values[..., :-1]
             expected[part] = ((1.0 - nearest).clamp(0.0, 2.0) @ chances).cpu().numpy()
     return expected
-
-
-def _two_nearest(compared: np.ndarray | Similarities, rows: np.ndarray, device: str) -> tuple[np.ndarray, np.ndarray]:
-    """Find the distances (b, k, 2) to the two nearest other texts of the set, and the index (b, k) of the nearest."""
-    distances, neighbours = [], []
-    for _, similarities in _similarities(compared, rows, device):
-        nearest, places = (part.cpu().numpy() for part in similarities.topk(2))
-        distances.append(np.clip(1.0 - nearest, 0.0, 2.0))
-        neighbours.append(places[..., 0])
-    return np.concatenate(distances, axis=1), np.concatenate(neighbours, axis=1)
 
 
 def _similarities(

@@ -1,6 +1,5 @@
 """Word vectors of the user's, read once in a process, with a name for the signature."""
 
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_models import model_registry
+from .core_models import file_digest, load_once
 from .core_numbers import describe, to_array
 from .core_results import format_callable
 
@@ -26,10 +25,7 @@ class WordVectors:
     def __getitem__(self, word: str) -> np.ndarray | None:
         """Look up the vector of a word, as written or in lower case; None if there is none.
 
-        Raises
-        ------
-        ValueError
-            If it is not a vector of finite numbers, or not as long as the first one that was looked up.
+        Raises a ValueError if it is not a vector of finite numbers, or not as long as the first one that was looked up.
         """
         # fastText's `in` is true for any word with a known n-gram, from which its lookup builds the vector.
         for form in (word, word.lower()):
@@ -88,15 +84,8 @@ def load_vectors(vectors: Any) -> WordVectors:
             "vectors must be the path of a fastText or word2vec file. "
             f"Got {os.fspath(vectors)!r:.1000}, which is not a file."
         )
-    registry = model_registry()
-    state = path.stat()
-    key = ("vectors", path.resolve(), state.st_mtime_ns, state.st_size)
-    with registry.lock:
-        if key not in registry.models:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()[:12]
-            registry.models[key] = WordVectors(_read(path), f"{path.name}@{digest}")
-        return registry.models[key]
+    identity = f"{path.name}@{file_digest(path)[:12]}"
+    return load_once(("vectors", path.resolve(), identity), lambda: WordVectors(_read(path), identity))
 
 
 def _read(path: Path) -> Any:

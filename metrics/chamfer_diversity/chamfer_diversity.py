@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import datasets
 import evaluate
 
 from .chamfer_diversity_parts import ChamferParts
 from .chamfer_diversity_scores import contributions, count_texts, describe_sets, measure, score
 from .chamfer_diversity_settings import ChamferSettings
 from .core_cache import TextCache as TextCache
-from .core_distances import nearest_neighbours as nearest_neighbours
+from .core_distances import unit_rows as unit_rows
 from .core_encoder import embed_sets
 from .core_forks import one_thread as one_thread
 from .core_inputs import parse_sets
@@ -31,10 +30,8 @@ from .core_results import (
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
 from .core_similarity import parse_similarity
-from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
-from .core_windows import Windows as Windows
 
 _DESCRIPTION = """\
 How far is each text of a set, in meaning, from its nearest neighbour in the set? Chamfer diversity is the mean of these
@@ -164,16 +161,8 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
     parts = ChamferParts
 
     def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            features=[
-                datasets.Features({"predictions": datasets.Sequence(datasets.Value("string"))}),
-                datasets.Features({"predictions": datasets.Value("string")}),
-            ],
-            reference_urls=["https://arxiv.org/abs/2506.00514"],
-        )
+        urls = ["https://arxiv.org/abs/2506.00514"]
+        return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls)
 
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = ChamferSettings.read(given, "chamfer_diversity")

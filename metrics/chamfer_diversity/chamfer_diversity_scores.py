@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .chamfer_diversity_settings import ChamferSettings
-from .core_distances import mean_pairwise_distances, nearest_neighbours
+from .core_distances import mean_pairwise_distances
 from .core_inputs import TextSets, find_scored_sets, lists_by_set, mean_by_set, parse_values, sum_by_set
-from .core_leave_one_out import expected_nearest, nearest_by_similarity, nearest_without
+from .core_leave_one_out import expected_nearest, nearest_neighbours, nearest_without
 from .core_models import matrix_device
 from .core_rarefaction import large_enough
 from .core_results import rows_of, spread
@@ -86,8 +86,6 @@ def measure(compared: np.ndarray | Similarities, counted: Counted, settings: Cha
         compared = compared[counted.rows]
     if settings.rarefy is not None:
         nearest = expected_nearest(compared, counted.sizes, settings.rarefy, device=device)
-    elif isinstance(compared, Similarities):
-        nearest, neighbours = nearest_by_similarity(compared, device=device)
     else:
         nearest, neighbours = nearest_neighbours(compared, counted.sizes, device=device)
     if isinstance(compared, Similarities):
@@ -139,5 +137,4 @@ def describe_sets(distances: Distances, counted: Counted) -> list[dict[str, Any]
         starts = np.repeat(np.cumsum(counted.sizes) - counted.sizes, counted.sizes)
         nearest_rows = counted.rows[starts + distances.neighbours]
         columns["neighbours"] = lists_by_set(places[nearest_rows], sizes, counted.rows)
-    rows = zip(rows_of(columns), counted.scored.tolist(), strict=True)
-    return [row if is_scored else None for row, is_scored in rows]
+    return rows_of(columns, counted.scored)

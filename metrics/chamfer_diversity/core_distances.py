@@ -1,4 +1,4 @@
-"""Embeddings to distances: nearest neighbours and the mean distance of all pairs of a set.
+"""Embeddings to distances: nearest neighbours in a large set, and the mean distance of all pairs of a set.
 
 All sets of a call are computed together: sets of equal size as one batch of small matrices, a large set in blocks
 of rows, so that memory is bounded by the block and does not grow with the square of a set.
@@ -36,37 +36,7 @@ def unit_rows(embeddings: np.ndarray, rows: np.ndarray, device: str) -> torch.Te
     return out.reshape(*rows.shape, -1)
 
 
-def nearest_neighbours(
-    embeddings: np.ndarray, sizes: np.ndarray, *, device: str = "cpu"
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the nearest other text of the same set, by cosine.
-
-    Parameters
-    ----------
-    embeddings : ndarray of shape (n, d), rows non-zero, set after set
-    sizes : ndarray of shape (m,), all >= 2
-
-    Returns
-    -------
-    distances : ndarray of shape (n,), cosine distance in [0, 2]
-    neighbours : ndarray of shape (n,), the neighbour's index within the set
-    """
-    distances = np.empty(len(embeddings))
-    neighbours = np.empty(len(embeddings), dtype=np.int64)
-    for _, rows in batches_by_size(sizes, BLOCK_ROWS):
-        if rows.size > BLOCK_ROWS:
-            similarity, nearest = _nearest_in_large_set(embeddings, rows[0], device)
-        else:
-            vectors = unit_rows(embeddings, rows, device)
-            similarities = vectors @ vectors.mT
-            torch.diagonal(similarities, dim1=-2, dim2=-1).fill_(-math.inf)
-            similarity, nearest = (part.cpu().numpy() for part in similarities.max(dim=-1))
-        distances[rows] = np.clip(1.0 - similarity, 0.0, 2.0)
-        neighbours[rows] = nearest
-    return distances, neighbours
-
-
-def _nearest_in_large_set(embeddings: np.ndarray, rows: np.ndarray, device: str) -> tuple[np.ndarray, np.ndarray]:
+def nearest_in_large_set(embeddings: np.ndarray, rows: np.ndarray, device: str) -> tuple[np.ndarray, np.ndarray]:
     """Find the largest similarity of each row to another row: (n,) similarities in float64, (n,) indices."""
     blocks = [rows[None, start : start + BLOCK_ROWS] for start in range(0, len(rows), BLOCK_ROWS)]
     center = torch.stack([unit_rows(embeddings, part, device)[0].sum(0) for part in blocks]).sum(0) / len(rows)
@@ -195,7 +165,8 @@ def mean_pairwise_distances(embeddings: np.ndarray, sizes: np.ndarray, *, device
 
     Parameters
     ----------
-    embeddings, sizes : as for `nearest_neighbours`
+    embeddings : ndarray of shape (n, d), rows non-zero, set after set
+    sizes : ndarray of shape (m,), all >= 2
 
     Returns
     -------

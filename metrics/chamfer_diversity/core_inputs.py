@@ -66,8 +66,6 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
     if set_size is not None:
         set_size = parse_count(set_size, "set_size")
     items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
-    if not items:
-        raise ValueError("predictions is empty: there is no text to score.")
     if isinstance(items[0], str):
         _check_texts(items, lambda i: f"predictions[{i}]", "a string, like the first item")
         check_characters(items, lambda i: f"predictions[{i}]")
@@ -78,16 +76,9 @@ def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
 def parse_texts(predictions: Any) -> list[str]:
     """Read `predictions` as texts, each scored by itself.
 
-    Raises
-    ------
-    TypeError
-        If `predictions` is not a list, or a text is not a string.
-    ValueError
-        If there is no text.
+    Raises a TypeError if it is not a list of strings, and a ValueError if there is no text.
     """
     texts = _read_predictions(predictions, "a list of texts")
-    if not texts:
-        raise ValueError("predictions is empty: there is no text to score.")
     _check_texts(texts, lambda i: f"predictions[{i}]", "a text")
     check_characters(texts, lambda i: f"predictions[{i}]")
     return texts
@@ -96,7 +87,7 @@ def parse_texts(predictions: Any) -> list[str]:
 def _read_predictions(predictions: Any, expected: str) -> list:
     """Convert predictions to a list; the error for a table, a mapping or a set says how to make it one."""
     try:
-        return as_list(predictions, "predictions", expected)
+        items = as_list(predictions, "predictions", expected)
     except TypeError as error:
         if isinstance(predictions, (str, bytes)) or not isinstance(predictions, Iterable):
             raise
@@ -106,6 +97,9 @@ def _read_predictions(predictions: Any, expected: str) -> list:
         elif hasattr(predictions, "columns") or hasattr(predictions, "column_names"):
             advice = 'one column as a list, such as predictions["text"].tolist()'
         raise TypeError(f"{error} Pass {advice}.") from None
+    if not items:
+        raise ValueError("predictions is empty: there is no text to score.")
+    return items
 
 
 def as_list(value: Any, name: str, expected: str) -> list:
@@ -211,16 +205,8 @@ def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high:
 def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
     """Read one value per text, shaped like the predictions: a flat list.
 
-    Parameters
-    ----------
-    noun : what a value is, for errors
-
-    Raises
-    ------
-    TypeError
-        If it is not a list.
-    ValueError
-        If its shape is not that of the predictions.
+    Raises a TypeError if it is not a list, and a ValueError if its shape is not that of the predictions. `noun` is what
+    a value is, for errors.
     """
     rows = as_list(values, name, f"one {noun} for each text, shaped like predictions")
     if not sets.nested:
@@ -243,12 +229,7 @@ def _is_number_type(kind: type) -> bool:
 
 
 def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
-    """Read the probability of each text within its set; each set sums to 1.
-
-    Returns
-    -------
-    ndarray of shape (n,), float64, scaled so that each set sums to 1 exactly
-    """
+    """Read the probability of each text within its set: (n,), float64, scaled so that each set sums to 1 exactly."""
     numbers = parse_values(values, sets, name)
     sums = sum_by_set(numbers, sets.sizes)
     bad = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
@@ -386,15 +367,8 @@ def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | 
 def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:
     """Rank texts by their content, so that an algorithm can visit them in an order that the caller does not choose.
 
-    Parameters
-    ----------
-    texts : list of n strings
-    embeddings : ndarray of shape (n, d), optional
-        The caller's own. Equal texts then have equal ranks only if their rows are equal too.
-
-    Returns
-    -------
-    ndarray of shape (n,), int64: equal for equal texts
+    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own embeddings (n, d), only if
+    their rows are equal too.
     """
     ordered = {text: i for i, text in enumerate(sorted(set(texts)))}
     ranks = np.fromiter(map(ordered.__getitem__, texts), np.int64, len(texts))

@@ -122,11 +122,7 @@ def expected_distinct(holders: np.ndarray, owners: np.ndarray, sizes: np.ndarray
 def nearest_chances(n: int, k: int) -> np.ndarray:
     """Probability of each of the other n - 1 texts, nearest first, to be the nearest in a subset of k with one text.
 
-    The r-th is the nearest if it is drawn and no nearer one is: C(n - 1 - r, k - 2) / C(n - 1, k - 1).
-
-    Returns
-    -------
-    ndarray of shape (n - 1,), summing to 1
+    The r-th is the nearest if it is drawn and no nearer one is: C(n - 1 - r, k - 2) / C(n - 1, k - 1). They sum to 1.
     """
     left = n - 1 - np.arange(n - 1)
     # For each text: none of the nearer ones is drawn, and it is drawn itself.
@@ -135,17 +131,10 @@ def nearest_chances(n: int, k: int) -> np.ndarray:
 
 
 def content_keys(texts: list[str], vectors: np.ndarray | None = None) -> np.ndarray:
-    """Digest each text, together with its embedding if the caller gave it: equal for equal texts, on any machine.
+    """Digest each text, with its row of `vectors` (n, d), the caller's own, if there are any: (n,), uint64.
 
-    Parameters
-    ----------
-    texts : list of n strings
-    vectors : ndarray of shape (n, d), the caller's own. Those of an encoder are not used: their last digits depend
-        on the batch.
-
-    Returns
-    -------
-    ndarray of shape (n,), uint64
+    Digests are equal for equal texts, on any machine. The embeddings of an encoder are not used: their last digits
+    depend on the batch.
     """
     keys = np.empty(len(texts), dtype=np.uint64)
     for i, text in enumerate(texts):

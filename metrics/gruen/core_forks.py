@@ -27,13 +27,13 @@ PROCESS = _process()
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute with one thread, as a process must that was forked after a metric was loaded (`PROCESS.is_forked`).
+    """Compute with one thread if this process was forked after a metric was loaded (`PROCESS.is_forked`).
 
     There, OpenMP waits forever for threads that the fork did not copy, and so do tokenizers if `TOKENIZERS_PARALLELISM`
     is set to true. The settings of torch and of tokenizers are restored.
     """
     torch: Any = sys.modules.get("torch")
-    if torch is None:
+    if torch is None or not PROCESS.is_forked:
         yield
         return
     n_threads, tokenizers = torch.get_num_threads(), os.environ.get(_TOKENIZERS)

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,6 +96,15 @@ def model_registry() -> Any:
     if registry is fresh and hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_free_locks)
     return registry
+
+
+def load_once(key: tuple[Any, ...], load: Callable[[], Any]) -> Any:
+    """Return what this process has loaded under a key, or load it; threads wait for each other."""
+    registry = model_registry()
+    with registry.lock:
+        if key not in registry.models:
+            registry.models[key] = load()
+        return registry.models[key]
 
 
 def _free_locks() -> None:
@@ -226,19 +235,47 @@ def quiet_loading(parameter: str, path: Path, kind: str, warns: bool = False) ->
             logging.enable_progress_bar()
 
 
-def load_head(path: Path, parameter: str, auto_class: str, kind: str, precision: str | None) -> tuple[Any, Any]:
-    """Load a transformer with a trained head, and its tokenizer.
+class LoadedHead(NamedTuple):
+    """A transformer with a trained head in memory, and the lock to hold while its tokenizer, not thread-safe, runs.
+
+    identity : the name of its exact weights in a signature
+    """
+
+    model: Any
+    tokenizer: Any
+    identity: str
+    precision: str
+    lock: FairLock
+
+
+def load_head(
+    model: Any, parameter: str, auto_class: str, kind: str, precision: str | None, device: str | None
+) -> LoadedHead:
+    """Load a transformer with a trained head, or return the one that this process has loaded.
 
     Parameters
     ----------
+    model : an id on the Hugging Face Hub, or a folder
     parameter, kind : as for `quiet_loading`
     auto_class : name of the class of `transformers` that loads it
 
     Raises
     ------
     ValueError
-        If the model cannot be loaded, or has no trained weights for the head.
+        If the model cannot be found or loaded, or has no trained weights for the head.
     """
+    device, registry = find_device(device), model_registry()
+    with registry.lock:
+        files = find_transformer(model, parameter)
+        key = (auto_class, files.identity, device, precision)
+        if key not in registry.models:
+            head, tokenizer = _read_head(files.path, parameter, auto_class, kind, precision)
+            stored = str(head.dtype).removeprefix("torch.")
+            registry.models[key] = LoadedHead(head.eval().to(device), tokenizer, files.identity, stored, FairLock())
+        return registry.models[key]
+
+
+def _read_head(path: Path, parameter: str, auto_class: str, kind: str, precision: str | None) -> tuple[Any, Any]:
     import transformers
 
     with quiet_loading(parameter, path, kind):
@@ -258,12 +295,7 @@ def load_head(path: Path, parameter: str, auto_class: str, kind: str, precision:
 def find_model(model: str | os.PathLike[str]) -> ModelFiles:
     """Find the files of a model: the packaged default, a folder, the Hub's cache, and last the Hub, asked once.
 
-    Raises
-    ------
-    TypeError
-        If `model` is not a name.
-    ValueError
-        If it cannot be found; the message says how to get it.
+    Raises a TypeError if it is not a name, and a ValueError that says how to get it if it cannot be found.
     """
     name = _model_name(model, "model")
     if name.rstrip("/") in (DEFAULT_MODEL, f"{_DEFAULT_ORGANIZATION}/{DEFAULT_MODEL}"):
@@ -274,9 +306,7 @@ def find_model(model: str | os.PathLike[str]) -> ModelFiles:
 def find_transformer(model: str | os.PathLike[str], parameter: str) -> ModelFiles:
     """Find the files of a bare transformer, as `find_model` finds those of a sentence encoder.
 
-    Parameters
-    ----------
-    parameter : the name of the argument that holds the model, for errors
+    `parameter` is the name of the argument that holds the model, for errors.
     """
     name = _model_name(model, parameter)
     return _in_folder(name, parameter, ("config.json",)) or _from_hub(name.rstrip("/"), parameter)
@@ -311,7 +341,7 @@ def _packaged_default() -> ModelFiles:
         if spec is None or spec.origin is None:
             raise ValueError(f"model {DEFAULT_MODEL!r} is not installed. Get it with: pip install {install}")
         path = Path(spec.origin).with_name("model")
-        digest = _file_digest(path / "model.safetensors")
+        digest = file_digest(path / "model.safetensors")
         if digest != _DEFAULT_SHA256:
             raise ValueError(
                 f"model {DEFAULT_MODEL!r}: {path / 'model.safetensors'} is not the published one (SHA-256 {digest}, "
@@ -388,7 +418,7 @@ def _has_weights(folder: Path) -> bool:
 
 
 def _folder_digest(folder: Path) -> str:
-    """Hash all files that decide the embeddings of a model; cached until one of them changes."""
+    """Hash all files that decide the embeddings of a model."""
     files = sorted(
         path
         for path in folder.rglob("*")
@@ -397,16 +427,18 @@ def _folder_digest(folder: Path) -> str:
         and not {"onnx", "openvino"} & set(path.relative_to(folder).parts)
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
-    state = (folder, *((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.relative_to(folder).as_posix()}:{file_digest(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, computed again only if it has changed."""
+    state = path.stat()
+    key = (path.resolve(), state.st_mtime_ns, state.st_size)
     identities = model_registry().identities
-    if state not in identities:
-        digest = hashlib.sha256()
-        for file in files:
-            digest.update(f"{file.relative_to(folder).as_posix()}:{_file_digest(file)}\n".encode())
-        identities[state] = digest.hexdigest()
-    return identities[state]
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    if key not in identities:
+        with path.open("rb") as file:
+            identities[key] = hashlib.file_digest(file, "sha256").hexdigest()
+    return identities[key]

@@ -17,12 +17,10 @@ from .core_numbers import parse_number as parse_number
 from .core_results import TEXTS, ItemResult, ScoreSummary, confidence_settings, parse_confidence_by, signature
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
-from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors as load_vectors
-from .core_windows import Windows as Windows
-from .gruen_backbone import Backbone
+from .gruen_backbone import run_batches as run_batches
 from .gruen_bert import BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone
 from .gruen_components import describe_text, score_components, total
@@ -30,7 +28,7 @@ from .gruen_focus import WordMover as WordMover
 from .gruen_markup import read_blocks as read_blocks
 from .gruen_redundancy import find_redundancy as find_redundancy
 from .gruen_repeats import find_repeats as find_repeats
-from .gruen_sentences import split
+from .gruen_sentences import Backbone, split
 from .gruen_settings import COMPONENTS, GruenSettings
 from .gruen_text import is_mostly_other_script
 from .gruen_weights import bring_weights, check_weights
@@ -156,13 +154,8 @@ class Gruen(TextMetric, evaluate.Metric):
     item_results = (ItemResult("n_sentences", is_count=True), ItemResult("n_code", is_count=True))
 
     def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features({"predictions": datasets.Value("string")}),
-            reference_urls=["https://arxiv.org/abs/2010.02498"],
-        )
+        urls, stored = ["https://arxiv.org/abs/2010.02498"], {"predictions": datasets.Value("string")}
+        return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls, stored)
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
         return {"predictions": parse_texts(predictions)}

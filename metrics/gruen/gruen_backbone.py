@@ -1,7 +1,7 @@
-"""What a backbone is, and what all backbones share: windows of long sentences, padding, batches."""
+"""What backbones share: the scores of sentences, windows of long ones, padding, batches."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,25 +24,6 @@ class SentenceScores(NamedTuple):
     acceptability: np.ndarray
     loss: np.ndarray
     suspects: list[list[str]] | None = None
-
-
-class Backbone(Protocol):
-    """Models that score sentences.
-
-    components : those of "grammaticality" and "coherence" that it can score
-    identity : the exact weights and all settings that can change a score, for the signature
-    marks_words : whether its scores include suspects
-    """
-
-    components: tuple[str, ...]
-    identity: dict[str, str]
-    marks_words: bool
-
-    def score_sentences(self, sentences: list[str]) -> SentenceScores:
-        """Score n different sentences, n >= 1."""
-
-    def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Combine mean likelihood and acceptability of texts, (m,), into a score in [0, 1]: (m,)."""
 
 
 def run_batches(
@@ -100,17 +81,7 @@ def windows(ids: Sequence[int], limit: int, is_continued: Sequence[bool] | None 
 
 
 def combine_windows(values: np.ndarray, weights: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
-    """Average the values of windows over their sentences, weighted by tokens.
-
-    Parameters
-    ----------
-    values, weights, owners : ndarrays of shape (w,): value, number of tokens and sentence of each window
-    n : number of sentences, each with at least one window
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
+    """Average the values (w,) of windows over their sentences, the `owners`, weighted by tokens: (n,)."""
     weights = np.maximum(weights, 1).astype(np.float64)
     return np.bincount(owners, values * weights, n) / np.bincount(owners, weights, n)
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from .core_encoder import EncoderSettings
-from .core_models import FairLock, find_device, find_transformer, load_head, model_registry
+from .core_models import LoadedHead, find_device, load_head
 from .gruen_backbone import SentenceScores, combine_windows, pad, run_batches, windows
 
 LM_MODEL = "bert-base-cased"
@@ -71,17 +71,6 @@ class Frame(NamedTuple):
         return types
 
 
-class Loaded(NamedTuple):
-    """A transformer in memory, and the lock to hold while it runs: its tokenizer is not thread-safe."""
-
-    model: Any
-    tokenizer: Any
-    single: Frame
-    pair: Frame
-    precision: str
-    lock: FairLock
-
-
 class BertBackbone:
     """The backbone of the paper, over transformers named by Hub id or folder.
 
@@ -96,9 +85,11 @@ class BertBackbone:
     ------
     TypeError, ValueError
         If a model cannot be found or lacks the head it needs.
-    """
 
-    marks_words = False
+    Attributes
+    ----------
+    identity : the exact weights and all settings that can change a score, for the signature
+    """
 
     def __init__(
         self,
@@ -107,7 +98,6 @@ class BertBackbone:
         settings: EncoderSettings,
         parity: bool = False,
     ) -> None:
-        self.components = components
         self.identity: dict[str, str] = {}
         likelihood = bert.likelihood or "one-pass"
         self._settings, self._device = settings, find_device(settings.device)
@@ -147,7 +137,8 @@ class BertBackbone:
         """Return the probability, by ALBERT's own head, that each pair is in its right order: (n,), in [0, 1]."""
         with self._sop.lock:
             tokenizer = self._sop.tokenizer
-            limit = _limit(self._sop) - self._sop.pair.size()
+            frame = _frame(tokenizer, 2)
+            limit = _limit(self._sop) - frame.size()
             first = _tokenize(tokenizer, [pair[0] for pair in pairs])
             second = _tokenize(tokenizer, [pair[1] for pair in pairs])
             cut = 0
@@ -159,8 +150,8 @@ class BertBackbone:
                     keep = min(len(left), max(half, limit - len(right)))
                     left, right = left[len(left) - keep :], right[: limit - keep]
                     cut += 1
-                sequences.append(self._sop.pair.fill(left, right))
-                types.append(self._sop.pair.fill_types(left, right))
+                sequences.append(frame.fill(left, right))
+                types.append(frame.fill_types(left, right))
             if cut:
                 warnings.warn(
                     f"{cut} of {len(pairs)} pairs of sentences are longer than sop_model reads, {limit} tokens: only "
@@ -176,16 +167,10 @@ class BertBackbone:
 
             return run_batches(_lengths(sequences), forward, self._settings, "Order")
 
-    def _load(self, parameter: str, model: str | os.PathLike[str]) -> Loaded:
-        """Load a transformer, or take the one that this process has loaded."""
-        registry, precision = model_registry(), self._settings.precision
-        with registry.lock:
-            files = find_transformer(model, parameter)
-            key = ("gruen", parameter, files.identity, self._device, precision)
-            if key not in registry.models:
-                registry.models[key] = _read(files.path, parameter, precision, self._device)
-            loaded = registry.models[key]
-        self.identity |= {parameter: files.identity, "precision": loaded.precision}
+    def _load(self, parameter: str, model: str | os.PathLike[str]) -> LoadedHead:
+        """Load a model, and note what decides its scores."""
+        loaded = load_head(model, parameter, *_HEADS[parameter], self._settings.precision, self._device)
+        self.identity |= {parameter: loaded.identity, "precision": loaded.precision}
         return loaded
 
     def _losses(self, sentences: list[str]) -> np.ndarray:
@@ -241,14 +226,15 @@ class BertBackbone:
         return combine_windows(values, weights, owners, len(sentences))
 
     def _windows(
-        self, loaded: Loaded, sentences: list[str], parity_tokens: int
+        self, loaded: LoadedHead, sentences: list[str], parity_tokens: int
     ) -> tuple[list[list[int]], np.ndarray, np.ndarray]:
         """Tokenize sentences, long ones in windows; returns the token ids, weight and sentence of each window."""
         tokenizer = loaded.tokenizer
-        limit = _limit(loaded) - loaded.single.size()
+        frame = _frame(tokenizer, 1)
+        limit = _limit(loaded) - frame.size()
         tokens = _tokenize(tokenizer, sentences)
         if self._parity:
-            limit = min(limit, parity_tokens - loaded.single.size())
+            limit = min(limit, parity_tokens - frame.size())
             cut = sum(len(sentence) > limit for sentence in tokens)
             if cut:
                 warnings.warn(
@@ -260,12 +246,12 @@ class BertBackbone:
         pieces, weights, owners = [], [], []
         for owner, sentence in enumerate(tokens):
             for window in windows(sentence, limit, _continued(tokenizer, sentence) if len(sentence) > limit else None):
-                pieces.append(loaded.single.fill(window))
+                pieces.append(frame.fill(window))
                 weights.append(len(window))
                 owners.append(owner)
         return pieces, np.array(weights), np.array(owners, dtype=np.int64)
 
-    def _inputs(self, loaded: Loaded, sequences: list[list[int]]) -> dict[str, torch.Tensor]:
+    def _inputs(self, loaded: LoadedHead, sequences: list[list[int]]) -> dict[str, torch.Tensor]:
         ids, mask = pad(sequences, loaded.tokenizer.pad_token_id or 0)
         return {"input_ids": self._tensor(ids), "attention_mask": self._tensor(mask)}
 
@@ -319,7 +305,7 @@ def _continued(tokenizer: Any, ids: list[int]) -> list[bool]:
     return [False] * len(ids)
 
 
-def _limit(loaded: Loaded) -> int:
+def _limit(loaded: LoadedHead) -> int:
     """Return the most tokens that a model reads, special tokens included."""
     positions = getattr(loaded.model.config, "max_position_embeddings", None) or loaded.tokenizer.model_max_length
     base = getattr(loaded.model, loaded.model.base_model_prefix, loaded.model)
@@ -337,11 +323,3 @@ def _acceptable_label(config: Any, parity: bool) -> int:
         raise ValueError(f"cola_model must have two classes, unacceptable and acceptable. Got {config.num_labels}.")
     names = {str(name).lower(): int(place) for place, name in config.id2label.items()}
     return 1 if parity else names.get("acceptable", 1)
-
-
-def _read(path: Any, parameter: str, precision: str | None, device: str) -> Loaded:
-    auto_class, kind = _HEADS[parameter]
-    model, tokenizer = load_head(path, parameter, auto_class, kind, precision)
-    stored = str(model.dtype).removeprefix("torch.")
-    model = model.eval().to(device)
-    return Loaded(model, tokenizer, _frame(tokenizer, 1), _frame(tokenizer, 2), stored, FairLock())

@@ -4,7 +4,6 @@ One forward pass gives the likelihood of a sentence, its acceptability, and the 
 card says how it was trained.
 """
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from torch import nn
 from torch.nn import functional
 
 from .core_encoder import EncoderSettings
-from .core_models import DEFAULT_MODEL, FairLock, find_device, find_model, model_registry, quiet_loading
+from .core_models import DEFAULT_MODEL, FairLock, find_device, find_model, load_once, quiet_loading
 from .gruen_backbone import SentenceScores, combine_windows, pad, run_batches, windows
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
@@ -26,24 +25,17 @@ ADAPTERS = "adapters."
 _LIKELIHOOD_SHARE = 1 / 8
 
 
-class Calibration(NamedTuple):
-    """Constants that turn the outputs of the heads into probabilities; fitted on text held out from training.
-
-    likelihood : (slope, intercept) of a logistic curve of the mean loss of a token, less that of its frequency, in nats
-    soundness, acceptability : (slope, intercept) of a logistic curve of each head's logit
-    """
-
-    likelihood: tuple[float, float]
-    soundness: tuple[float, float]
-    acceptability: tuple[float, float]
-
-
 class Loaded(NamedTuple):
-    """A compact model in memory, and the lock to hold while it tokenizes: its tokenizer is not thread-safe."""
+    """A compact model in memory, and the lock to hold while it tokenizes: its tokenizer is not thread-safe.
+
+    calibration : (slope, intercept) of logistic curves that make probabilities of "likelihood", the mean loss of a
+        token less that of its frequency, in nats, and of the logits "soundness" and "acceptability"; fitted on text
+        held out from training
+    """
 
     model: "CompactModel"
     tokenizer: Any
-    calibration: Calibration
+    calibration: dict[str, tuple[float, float]]
     lock: FairLock
 
 
@@ -114,23 +106,28 @@ class CompactBackbone:
 
     Parameters
     ----------
-    weights : the safetensors file of the metric
-    sha256 : its expected digest
+    weights : the safetensors file of the metric, as by `check_weights`
+    sha256 : its digest
     settings : precision ("float32" if None), device, batch size and progress
 
     Raises
     ------
     ValueError
-        If the file or the default encoder is not the published one, or cannot be found.
+        If the default encoder is not the published one, or cannot be found.
+
+    Attributes
+    ----------
+    components : those that it can score
+    identity : the exact weights and all settings that can change a score, for the signature
     """
 
-    components: tuple[str, ...] = ("grammaticality",)
-    marks_words = True
+    components = ("grammaticality",)
 
     def __init__(self, weights: Path, sha256: str, settings: EncoderSettings) -> None:
         self._settings, self._device = settings, find_device(settings.device)
         precision = settings.precision or "float32"
-        self._loaded = _load(weights, sha256, precision, self._device)
+        key = ("gruen compact", sha256, self._device, precision)
+        self._loaded = load_once(key, lambda: _read(weights, precision, self._device))
         self.identity = {"backbone": f"compact@{sha256[:8]}", "precision": precision}
 
     def score_sentences(self, sentences: list[str]) -> SentenceScores:
@@ -155,9 +152,9 @@ class CompactBackbone:
         loss, frequency, soundness, acceptability = (
             combine_windows(column, tokens, owners, len(sentences)) for column in values.T
         )
-        likelihood = _logistic(loss + frequency, *calibration.likelihood)
+        likelihood = _logistic(loss + frequency, *calibration["likelihood"])
         acceptability = (
-            _logistic(soundness, *calibration.soundness) + _logistic(acceptability, *calibration.acceptability)
+            _logistic(soundness, *calibration["soundness"]) + _logistic(acceptability, *calibration["acceptability"])
         ) / 2
         marked = [[words[span] for span in sorted(words)] for words in suspects]
         return SentenceScores(likelihood, acceptability, loss, marked)
@@ -229,32 +226,10 @@ def _logistic(values: np.ndarray, slope: float, intercept: float) -> np.ndarray:
     return expit(slope * values + intercept)
 
 
-def _load(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
-    """Load the model, or take the one that this process has loaded."""
-    registry = model_registry()
-    key = ("gruen compact", sha256, device, precision)
-    with registry.lock:
-        if key not in registry.models:
-            registry.models[key] = _read(weights, sha256, precision, device)
-        return registry.models[key]
-
-
-def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
+def _read(weights: Path, precision: str, device: str) -> Loaded:
     from safetensors import safe_open
     from transformers import AutoTokenizer, BertModel
 
-    if not weights.is_file():
-        raise ValueError(
-            f"{weights.name}, the weights of backbone='compact', is not beside the metric: expected {weights}. "
-            "Load the metric again from the folder or the Space that holds it."
-        )
-    content = weights.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != sha256:
-        raise ValueError(
-            f"{weights} is not the file that this version of the metric was published with (SHA-256 {digest}, "
-            f"expected {sha256}). Get the metric again, weights and all."
-        )
     base = find_model(DEFAULT_MODEL)
     # The checkpoint has a pooling layer, of which a warning says that it is not used.
     with quiet_loading("backbone", base.path, "the encoder of backbone='compact'"):
@@ -262,9 +237,7 @@ def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
     model = CompactModel(bert)
     with safe_open(weights, framework="pt") as file:
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-        calibration = Calibration(
-            **{name: tuple(pair) for name, pair in json.loads(file.metadata()["calibration"]).items()}
-        )
+        calibration = json.loads(file.metadata()["calibration"])
     merge_adapters(bert, {name: tensor for name, tensor in tensors.items() if name.startswith(ADAPTERS)})
     heads = {name: tensor for name, tensor in tensors.items() if not name.startswith(ADAPTERS)}
     # The file does not hold the weights of the encoder.

@@ -9,12 +9,12 @@ import numpy as np
 from .core_encoder import encode
 from .core_inputs import mean_by_set
 from .core_vectors import load_vectors
-from .gruen_backbone import Backbone, SentenceScores
+from .gruen_backbone import SentenceScores
 from .gruen_bert import BertBackbone
 from .gruen_focus import FocusBreak, WordMover, embedding_breaks
 from .gruen_redundancy import find_redundancy
 from .gruen_repeats import find_repeats, shared_passages
-from .gruen_sentences import Sentences, score_sentences
+from .gruen_sentences import Backbone, Sentences, score_sentences
 from .gruen_settings import COMPONENTS, GruenSettings
 
 _PENALTY = 0.1
@@ -101,10 +101,7 @@ def grammaticality(judge: Backbone, scores: SentenceScores, sentences: Sentences
 def non_redundancy(sentences: Sentences, parity: bool) -> Component:
     """Take 0.1 off for each flag that a pair of sentences raises; `parity` compares all words, as the original does.
 
-    Raises
-    ------
-    ValueError
-        If a text has too many sentences.
+    Raises a ValueError if a text has too many sentences.
     """
     redundancies = []
     for i, members in enumerate(sentences.by_text):

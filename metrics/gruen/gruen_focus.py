@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_models import model_registry
+from .core_models import load_once
 from .core_numbers import describe
 from .core_vectors import WordVectors
 
@@ -277,28 +277,28 @@ def _read_spacy(folder: Path) -> tuple[Any, str]:
         import spacy
     except ImportError as error:
         raise ImportError("spaCy is needed to read a folder of word vectors: pip install spacy") from error
-    registry = model_registry()
     files = sorted(path for path in (folder / "vocab").rglob("*") if path.is_file())
     if not (folder / "meta.json").is_file() or not files:
         raise ValueError(
             f"vectors: {os.fspath(folder)!r} is not the folder of a spaCy pipeline: no meta.json, no vocab."
         )
     key = ("spacy", folder.resolve(), *((path.stat().st_mtime_ns, path.stat().st_size) for path in files))
-    with registry.lock:
-        if key not in registry.models:
-            try:
-                described = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-                # What comes after the tokenizer costs time, and gives no vectors.
-                pipeline = spacy.load(folder, exclude=described.get("pipeline", []))
-            except (OSError, ValueError, KeyError) as error:
-                raise ValueError(f"vectors: {os.fspath(folder)!r} could not be read by spaCy: {error}") from error
-            if not len(pipeline.vocab.vectors):
-                raise ValueError(f"vectors: {os.fspath(folder)!r} is a spaCy pipeline without word vectors.")
-            digest = hashlib.sha256()
-            for path in files:
-                digest.update(path.read_bytes())
-            registry.models[key] = (pipeline, f"{folder.name}@{digest.hexdigest()[:12]}")
-        return registry.models[key]
+
+    def load() -> tuple[Any, str]:
+        try:
+            described = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+            # What comes after the tokenizer costs time, and gives no vectors.
+            pipeline = spacy.load(folder, exclude=described.get("pipeline", []))
+        except (OSError, ValueError, KeyError) as error:
+            raise ValueError(f"vectors: {os.fspath(folder)!r} could not be read by spaCy: {error}") from error
+        if not len(pipeline.vocab.vectors):
+            raise ValueError(f"vectors: {os.fspath(folder)!r} is a spaCy pipeline without word vectors.")
+        digest = hashlib.sha256()
+        for path in files:
+            digest.update(path.read_bytes())
+        return pipeline, f"{folder.name}@{digest.hexdigest()[:12]}"
+
+    return load_once(key, load)
 
 
 def refuse_vectors(vectors: Any, focus: str | None) -> None:

@@ -141,11 +141,6 @@ def refuse_too_many(n_different: int) -> None:
         raise ValueError(f"has {n_different} different sentences, and non_redundancy takes {MAX_SENTENCES} at most")
 
 
-def _refuse_too_many_pairs(n_pairs: int) -> None:
-    if n_pairs > MAX_NEAR_PAIRS:
-        raise ValueError(f"has more than {MAX_NEAR_PAIRS} near-equal pairs of sentences, which parity takes at most")
-
-
 class _Judge:
     """All pairs of n different sentences, with their positions in the text."""
 
@@ -201,7 +196,10 @@ class _Judge:
                     for v in _holders(run, joined, starts)
                     if v != u and self.counts[v] >= max(self.counts[u], _LEAST_WORDS)
                 )
-            _refuse_too_many_pairs(len(candidates))
+            if len(candidates) > MAX_NEAR_PAIRS:
+                raise ValueError(
+                    f"has more than {MAX_NEAR_PAIRS} near-equal pairs of sentences, which parity takes at most"
+                )
         return candidates
 
     def _near_edits(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -148,10 +148,7 @@ def _is_said_again(words: list[tuple[str, str]], places: list[int]) -> bool:
 def _as_characters(sentences: list[list[str]]) -> list[str]:
     """Write each sentence with one character for each word, the same for the same word.
 
-    Raises
-    ------
-    ValueError
-        If there are more different words than characters.
+    Raises a ValueError if there are more different words than characters.
     """
     characters: dict[str, str] = {}
     for word in itertools.chain.from_iterable(sentences):

@@ -6,8 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from .core_cache import TextCache, through_cache
-from .gruen_backbone import Backbone, SentenceScores
+from .gruen_backbone import SentenceScores
+from .gruen_bert import BertBackbone
+from .gruen_compact import CompactBackbone
 from .gruen_text import read_texts
+
+Backbone = BertBackbone | CompactBackbone
 
 
 class Sentences(NamedTuple):
@@ -71,7 +75,7 @@ def score_sentences(
     with TextCache(cache_dir, f"gruen|{identity}", np.float64) as cache:
         values, _ = through_cache(cache, sentences, "", score_part, lambda _: None)
     scores = SentenceScores(*values.T)
-    if not (needs_suspects and judge.marks_words):
+    if not (needs_suspects and isinstance(judge, CompactBackbone)):
         return scores
     cached = [sentence for sentence in sentences if sentence not in suspects]
     if cached:

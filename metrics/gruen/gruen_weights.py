@@ -3,7 +3,6 @@
 The file is copied beside the code from the source of the code: a folder, or a Space of the Hub.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -11,13 +10,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from .core_models import model_registry
+from .core_models import file_digest
 
 _HUB_TIMEOUT_SECONDS = 5
 
 
 def bring_weights(script: str, module: str, name: str, sha256: str) -> str | None:
-    """Copy the weights beside the main script, unless they are there.
+    """Copy the weights beside the main script, unless they are there; returns the reason if that is not possible.
 
     Parameters
     ----------
@@ -25,16 +24,12 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> str | Non
     module : name of its Python module, which holds the id of its Space
     name : file name of the weights
     sha256 : their digest
-
-    Returns
-    -------
-    None if they are there; otherwise the reason
     """
     place = Path(script).with_name(name)
-    if place.is_file() and _digest(place) == sha256:
+    if place.is_file() and file_digest(place) == sha256:
         return None
     source, reason = _beside_original(Path(script), name), "no folder and no Space is known that it was loaded from"
-    if source is None or _digest(source) != sha256:
+    if source is None or file_digest(source) != sha256:
         if source is not None:
             reason = _difference(source, sha256)
         elif place.is_file():
@@ -48,7 +43,7 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> str | Non
         except Exception as error:
             detail = (str(error).strip() or type(error).__name__).splitlines()[0]
             return f"the Space {space} could not be read ({detail})"
-        if _digest(source) != sha256:
+        if file_digest(source) != sha256:
             return _difference(source, sha256)
     try:
         # Atomic, since other processes may copy it too.
@@ -62,10 +57,7 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> str | Non
 def check_weights(script: str, module: str, name: str, sha256: str) -> Path:
     """Return the path of the weights beside the main script, with their digest checked.
 
-    Raises
-    ------
-    ValueError
-        If they are missing or differ; the message says what to do.
+    Raises a ValueError that says what to do if they are missing or differ.
     """
     reason = bring_weights(script, module, name, sha256)
     if reason is not None:
@@ -98,7 +90,7 @@ def _from_space(space: str, name: str, sha256: str) -> Path:
 
     try:
         cached = Path(hf_hub_download(space, name, repo_type="space", local_files_only=True))
-        if _digest(cached) == sha256:
+        if file_digest(cached) == sha256:
             return cached
     except LocalEntryNotFoundError:
         pass
@@ -110,15 +102,4 @@ def _from_space(space: str, name: str, sha256: str) -> Path:
 
 
 def _difference(path: Path, sha256: str) -> str:
-    return f"{path} is another file (SHA-256 {_digest(path)}, expected {sha256})"
-
-
-def _digest(path: Path) -> str:
-    """Return the digest of a file, computed again only if it has changed."""
-    state = path.stat()
-    key = ("weights", path.resolve(), state.st_mtime_ns, state.st_size)
-    identities = model_registry().identities
-    if key not in identities:
-        with path.open("rb") as file:
-            identities[key] = hashlib.file_digest(file, "sha256").hexdigest()
-    return identities[key]
+    return f"{path} is another file (SHA-256 {file_digest(path)}, expected {sha256})"

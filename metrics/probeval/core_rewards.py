@@ -7,12 +7,11 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_forks import PROCESS, one_thread
+from .core_forks import one_thread
 from .core_inputs import as_list
 from .core_numbers import describe, parse_choice, parse_count, parse_number
 from .core_results import TEXTS
@@ -165,9 +164,10 @@ class RewardFunction:
             return []
         finer = "contributions" if self._measure == CONTRIBUTION else "details"
         sets = {} if self.set_size is None else {"set_size": self.set_size, finer: True}
-        with one_thread() if PROCESS.is_forked else nullcontext():
+        with one_thread():
             result = self._metric._compute(predictions=texts, **sets, **self._settings)
-        rated = "" if self._quality is None else f"|quality:custom({_name(self._quality)})"
+        name = getattr(self._quality, "__name__", type(self._quality).__name__)
+        rated = "" if self._quality is None else f"|quality:custom({name})"
         self.signature = f"{result['signature']}|reward:{self._reward}{rated}"
         if self.set_size is None:
             return result["scores"]
@@ -249,17 +249,10 @@ def multiply(quality: float | None, contribution: float | None) -> float | None:
 
 
 def read_completions(completions: Any) -> list[str]:
-    """Read completions as texts.
+    """Read completions, strings or lists of chat messages with `role` and `content`, as texts.
 
-    Parameters
-    ----------
-    completions : list of strings, or of lists of chat messages, which are mappings with `role` and `content`: the
-        contents of the assistant's messages are joined by newlines, without the calls of tools and their results
-
-    Raises
-    ------
-    TypeError
-        If a completion is neither a string nor a list of messages, or a content is not a text.
+    The contents of the assistant's messages are joined by newlines, without the calls of tools and their results.
+    Raises a TypeError if a completion is neither, or a content is not a text.
     """
     items = as_list(completions, "completions", "a list of texts or of lists of chat messages")
     return [_read_completion(item, f"completions[{i}]") for i, item in enumerate(items)]
@@ -312,10 +305,6 @@ def _show(value: Any) -> str:
         return name
     pixels = np.ascontiguousarray(value)
     return f"{name} {pixels.shape} {hashlib.blake2b(pixels.tobytes(), digest_size=16).hexdigest()}"
-
-
-def _name(function: Any) -> str:
-    return getattr(function, "__name__", type(function).__name__)
 
 
 def _exchange(message: Any) -> tuple[list[Any], int]:

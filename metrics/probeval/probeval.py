@@ -19,19 +19,17 @@ from .core_results import (
     QUESTIONS,
     UNBOUNDED,
     ItemResult,
-    confidence_interval,
     confidence_settings,
     format_sizes,
+    mean_estimate,
     parse_confidence_by,
     signature,
 )
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings
-from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors as load_vectors
-from .core_windows import Windows as Windows
 from .probeval_clusters import compare_clusterings as compare_clusterings
 from .probeval_formats import (
     pair_rows,
@@ -217,24 +215,15 @@ class Probeval(TextMetric, evaluate.Metric):
 
     def _info(self) -> evaluate.MetricInfo:
         text, count = datasets.Value("string"), datasets.Value("int64")
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features(
-                {
-                    "predictions": {"id": text, "answers": [{"text": text, "count": count}]},
-                    "references": {
-                        "id": text,
-                        "question": text,
-                        "sentence": text,
-                        "slot": text,
-                        "answers": [{"text": text, "count": count, "cluster": text}],
-                    },
-                }
-            ),
-            reference_urls=["https://arxiv.org/abs/2406.04145"],
-        )
+        stored = {
+            "predictions": {"id": text, "answers": [{"text": text, "count": count}]},
+            "references": {
+                **dict.fromkeys(("id", "question", "sentence", "slot"), text),
+                "answers": [{"text": text, "count": count, "cluster": text}],
+            },
+        }
+        urls = ["https://arxiv.org/abs/2406.04145"]
+        return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls, stored)
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
         given, gold = parse_rows(predictions, references)
@@ -266,8 +255,8 @@ class Probeval(TextMetric, evaluate.Metric):
         if "skip" in (settings.unknown, settings.missing):
             result["skipped"] = skipped
         if settings.confidence is not None:
-            bounds, scores = self.bounds_under(settings), np.array(result["scores"])
-            result["confidence_interval"] = confidence_interval(settings.confidence, scores, units, bounds)
+            estimate = mean_estimate(np.array(result["scores"]), units)
+            result["confidence_interval"] = estimate.interval(settings.confidence, self.bounds_under(settings))
         if pipeline.clustering != "human" and all(question.clusters for question in questions):
             result["clustering_quality"] = clustering_quality(scored)
         if settings.details:

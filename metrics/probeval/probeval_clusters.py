@@ -88,11 +88,7 @@ def weighted_linkage(embeddings: np.ndarray, times: np.ndarray, method: str) -> 
 def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
     """Cluster by X-means: split a cluster in two if that raises the Bayesian information criterion.
 
-    Pelleg and Moore, X-means, ICML 2000.
-
-    Returns
-    -------
-    ndarray of shape (n,), cluster numbers from 0
+    Returns cluster numbers from 0: (n,). Pelleg and Moore, X-means, ICML 2000.
     """
 
     def worth(points: np.ndarray, halves: np.ndarray, centers: np.ndarray) -> bool:
@@ -105,11 +101,7 @@ def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
 def gmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:
     """Cluster by G-means: split a cluster in two unless its points look normal along the axis of the split.
 
-    Hamerly and Elkan, Learning the k in k-means, NIPS 2003.
-
-    Returns
-    -------
-    ndarray of shape (n,), cluster numbers from 0
+    Returns cluster numbers from 0: (n,). Hamerly and Elkan, Learning the k in k-means, NIPS 2003.
     """
 
     def worth(points: np.ndarray, halves: np.ndarray, centers: np.ndarray) -> bool:
@@ -181,14 +173,10 @@ def compare_clusterings(labels: np.ndarray, human: np.ndarray) -> dict[str, floa
     mean of the F1 of the pairs that share a cluster and of those that do not (Recasens and Hovy, 2011); where neither
     side has pairs of a kind, the other kind decides alone.
     """
-    from sklearn.metrics import adjusted_rand_score, v_measure_score
+    from sklearn.metrics import adjusted_rand_score, pair_confusion_matrix, v_measure_score
 
-    together, human_together = (np.equal.outer(x, x)[np.triu_indices(len(x), 1)] for x in (labels, human))
-    parts = []
-    for ours, theirs in ((together, human_together), (~together, ~human_together)):
-        total = int(ours.sum() + theirs.sum())
-        if total:
-            parts.append(2 * int((ours & theirs).sum()) / total)
+    (apart, ours), (theirs, together) = pair_confusion_matrix(human, labels).tolist()
+    parts = [2 * both / (2 * both + ours + theirs) for both in (together, apart) if 2 * both + ours + theirs]
     return {
         "blanc": float(np.mean(parts)) if parts else 1.0,
         "adjusted_rand": float(adjusted_rand_score(human, labels)),

@@ -101,10 +101,7 @@ def pair_rows(
 def parse_reference(item: Any, where: str) -> dict:
     """Convert a question with people's answers to the canonical form; `where` names it in errors.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As `parse_rows` does.
+    Raises a TypeError or ValueError as `parse_rows` does.
     """
     return _row(item, where, _GOLD_FIELDS, _GOLD_ANSWER)
 
@@ -112,10 +109,7 @@ def parse_reference(item: Any, where: str) -> dict:
 def read_questions(given: list[dict], gold: list[dict]) -> list[Question]:
     """Read canonical rows, merging the counts of equal answers.
 
-    Raises
-    ------
-    ValueError
-        If an id comes twice, as it can over several batches.
+    Raises a ValueError if an id comes twice, as it can over several batches.
     """
     _check_ids("predictions", given)
     return [_question(i, *pair) for i, pair in enumerate(zip(given, gold, strict=True))]

@@ -50,11 +50,9 @@ class LinSimilarity:
         return np.maximum(means, self.words(*collocations))
 
     def words(self, texts: Collection[str], gold: Collection[str]) -> np.ndarray:
-        """Compare words, or collocations such as `hot_dog`, in any inflected form.
+        """Compare words, or collocations such as `hot_dog`, in any inflected form: (n, g), in [0, 1].
 
-        Returns
-        -------
-        ndarray of shape (n, g), in [0, 1]; 1 for equal words, else 0 for a word that WordNet lacks
+        The similarity is 1 for equal words, else 0 for a word that WordNet lacks.
         """
         left, right = ([self._profile(text) for text in side] for side in (texts, gold))
         return np.array(

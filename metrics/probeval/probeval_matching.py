@@ -38,17 +38,7 @@ def assign(scores: np.ndarray, threshold: float, *, strict: bool = False) -> np.
 
 
 def cluster_maximum(scores: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Take the maximum of the scores over the answers of each cluster.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (u, g)
-    members : ndarray of shape (g, c), bool
-
-    Returns
-    -------
-    ndarray of shape (u, c)
-    """
+    """Take the maximum of the scores (u, g) over the answers of each cluster, by `members` (g, c), bool: (u, c)."""
     return np.stack([scores[:, column].max(axis=1) for column in members.T], axis=1)
 
 

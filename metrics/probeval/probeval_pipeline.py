@@ -151,9 +151,7 @@ def match(
 ) -> np.ndarray:
     """Match the answers of a question to its clusters; a blank answer matches nothing, except by people's `labels`.
 
-    Returns
-    -------
-    ndarray of shape (u, c + 1), rows summing to 1, `wrong` last
+    Returns an ndarray of shape (u, c + 1), rows summing to 1, `wrong` last.
     """
     weights = np.zeros((len(question.answers), len(clusters.labels) + 1))
     if settings.matcher == "human":
@@ -240,15 +238,7 @@ def _smoothing(clusters: Clusters, settings: ProbevalSettings) -> np.ndarray:
 def reached(weights: np.ndarray) -> np.ndarray:
     """Return the clusters that an answer reaches: that to which it belongs the most, or several if they tie.
 
-    An answer that is `wrong` by more than half reaches none.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (u, c + 1), from `match`
-
-    Returns
-    -------
-    ndarray of shape (u, c), bool
+    An answer that is `wrong` by more than half reaches none. Maps weights (u, c + 1), from `match`, to (u, c), bool.
     """
     shares, wrong = weights[:, :-1], weights[:, -1:]
     return (wrong <= 0.5 + 1e-9) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)
@@ -263,10 +253,18 @@ def score_sides(
     ----------
     reach : ndarray of shape (k, c), bool, the clusters that each kind of the model's answers reaches
     """
-    blocks = [
-        _score_samples(gold, model, reach, *times, settings)
-        for times in drawn_down(gold, model, (settings.rarefy_people, settings.rarefy), seeds)
-    ]
+    blocks = []
+    for gold_times, model_times in drawn_down(gold, model, (settings.rarefy_people, settings.rarefy), seeds):
+        hit = (model_times > 0).astype(np.float64) @ reach > 0
+        masses = (gold_times @ gold.weights)[:, :-1]
+        blocks.append(
+            (
+                divergences(gold, model, gold_times, model_times, debias=settings.debias),
+                (masses * hit).sum(axis=1) / masses.sum(axis=1),
+                gold.distributions(gold_times),
+                model.distributions(model_times),
+            )
+        )
     scores, coverage, p, q = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
     answered = float(model.times.sum())
     return Scored(
@@ -277,25 +275,6 @@ def score_sides(
         model=q.mean(axis=0),
         gold_entropy=float(entropy(p).mean()),
         model_entropy=float(entropy(q).mean()),
-    )
-
-
-def _score_samples(
-    gold: Side,
-    model: Side,
-    reach: np.ndarray,
-    gold_times: np.ndarray,
-    model_times: np.ndarray,
-    settings: ProbevalSettings,
-) -> tuple[np.ndarray, ...]:
-    """Return the scores, coverages and both distributions of samples: arrays with a row for each."""
-    hit = (model_times > 0).astype(np.float64) @ reach > 0
-    masses = (gold_times @ gold.weights)[:, :-1]
-    return (
-        divergences(gold, model, gold_times, model_times, debias=settings.debias),
-        (masses * hit).sum(axis=1) / masses.sum(axis=1),
-        gold.distributions(gold_times),
-        model.distributions(model_times),
     )
 
 

@@ -61,12 +61,7 @@ def from_released(targets: Any, predictions: Any, unknown: str = "error") -> dic
 def read_answers(predictions: Any) -> dict[str, Any]:
     """Read released predictions, in any of the formats of `from_released`: question id to answers.
 
-    Raises
-    ------
-    TypeError
-        If they are not mappings.
-    ValueError
-        If a question comes twice.
+    Raises a TypeError if they are not mappings, and a ValueError if a question comes twice.
     """
     data = _load(predictions)
     merged: dict[str, Any] = {}

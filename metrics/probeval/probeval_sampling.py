@@ -95,12 +95,8 @@ def divergences(
 def jackknife_bias(gold: Side, model: Side) -> float:
     """Estimate by how much finite samples raise the divergence, by leaving out one answer of either side at a time.
 
-    Quenouille's (1956) estimate, (n - 1) (mean of the n values without one answer - value), summed over both sides. It
-    is right to the first order in 1 / n. A side with fewer than two answers adds nothing.
-
-    Returns
-    -------
-    float, in nats
+    Quenouille's (1956) estimate, (n - 1) (mean of the n values without one answer - value), summed over both sides, in
+    nats. It is right to the first order in 1 / n. A side with fewer than two answers adds nothing.
     """
     (p,), (q,) = gold.distributions(gold.times[None]), model.distributions(model.times[None])
     bias = 0.0
@@ -181,12 +177,7 @@ def redrawn(side: Side, n_draws: int, rng: np.random.Generator) -> tuple[Side, n
 
 
 def sides(detail: Mapping[str, Any]) -> tuple[Side, Side]:
-    """Read people's side and the model's from the details of a question.
-
-    Returns
-    -------
-    gold, model
-    """
+    """Read people's side and the model's, in this order, from the details of a question."""
     labels = {label: i for i, label in enumerate(detail["gold_distribution"])}
     read = []
     for name, who in (("gold_assignments", "gold"), ("assignments", "model")):

@@ -115,10 +115,7 @@ class ProbevalSettings(EncoderSettings):
 def resolve(settings: ProbevalSettings, questions: Sequence[Question]) -> ProbevalSettings:
     """Replace "auto" and the default threshold by what these questions get.
 
-    Raises
-    ------
-    ValueError
-        If people's clusters are asked for, and a question lacks them.
+    Raises a ValueError if people's clusters are asked for, and a question lacks them.
     """
     clustering, matcher, threshold = settings.clustering, settings.matcher, settings.threshold
     unclustered = next((question.name for question in questions if question.clusters is None), None)

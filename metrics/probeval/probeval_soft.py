@@ -190,17 +190,9 @@ def same_probability(
     regression: Regression = REGRESSIONS["soft"],
     lin: LinSimilarity | None = None,
 ) -> np.ndarray:
-    """Estimate the probability that people put two answers into one cluster.
+    """Estimate the probability that people put two answers into one cluster: (n, g).
 
-    It is 1 for answers that differ in case, punctuation and spaces only.
-
-    Parameters
-    ----------
-    lin : for a regression that needs WordNet
-
-    Returns
-    -------
-    ndarray of shape (n, g)
+    It is 1 for answers that differ in case, punctuation and spaces only. `lin` is for a regression that needs WordNet.
     """
     features = pair_features(texts, gold, embeddings, lin if regression.needs_wordnet else None)
     logits = features @ np.array(regression.weights) + regression.intercept
@@ -212,15 +204,7 @@ def matched_shares(probability: np.ndarray, threshold: float) -> np.ndarray:
     """Return the share of each answer that is not `wrong`: 0.5 where its highest probability is the threshold.
 
     It rises from 0 to 1 linearly, from 0.125 below the threshold to 0.125 above it, or nearer, so that both ends are in
-    [0, 1].
-
-    Parameters
-    ----------
-    probability : ndarray of shape (n, g)
-
-    Returns
-    -------
-    ndarray of shape (n, 1)
+    [0, 1]. Maps probabilities (n, g) to (n, 1).
     """
     best = probability.max(axis=1, keepdims=True)
     tolerance = min(_TOLERANCE, threshold, 1 - threshold)
@@ -230,16 +214,7 @@ def matched_shares(probability: np.ndarray, threshold: float) -> np.ndarray:
 
 
 def soft_groups(probability: np.ndarray) -> np.ndarray:
-    """Group gold answers by complete linkage of 1 - probability.
-
-    Parameters
-    ----------
-    probability : ndarray of shape (g, g)
-
-    Returns
-    -------
-    ndarray of shape (g,), group numbers from 0
-    """
+    """Group gold answers by complete linkage of 1 - probability (g, g): (g,), group numbers from 0."""
     if len(probability) == 1:
         return np.zeros(1, dtype=np.int64)
     distances = 1 - (probability + probability.T) / 2

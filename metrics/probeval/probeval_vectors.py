@@ -34,13 +34,9 @@ class Embeddings:
         self._known = norms[:, 0] > 0
 
     def look_up(self, *groups: list[str]) -> list[np.ndarray]:
-        """Embed groups of texts in one space.
+        """Embed groups of texts in one space: for each group an ndarray of shape (len(group), d'), unit rows.
 
         A text without an embedding gets a dimension of its own: it is like itself, and like nothing else.
-
-        Returns
-        -------
-        list of ndarray of shape (len(group), d'), unit rows
         """
         unknown = sorted({text for group in groups for text in group if not self._known[self._rows[text]]})
         places = {text: i for i, text in enumerate(unknown)}
@@ -58,27 +54,11 @@ class Embeddings:
 
 
 def average_word_vectors(texts: list[str], vectors: WordVectors) -> tuple[np.ndarray, str]:
-    """Average word vectors over the words of each text.
+    """Average word vectors over the words of each of n texts.
 
-    Parameters
-    ----------
-    texts : list of n str
-    vectors : word vectors, loaded
-
-    Returns
-    -------
-    matrix : ndarray of shape (n, d); a zero row for a text without a known word
-    identity : the name of the vectors, for the signature
-
-    Warns
-    -----
-    UserWarning
-        With the count, if texts have no known word.
-
-    Raises
-    ------
-    ValueError
-        If the vectors are not all of one length, or hold anything but finite numbers.
+    Returns an ndarray of shape (n, d), a zero row for a text without a known word, and the name of the vectors for the
+    signature. Warns with the count if texts have no known word. Raises a ValueError if the vectors are not all of one
+    length, or hold anything but finite numbers.
     """
     averages: list[Any] = []
     for text in texts:

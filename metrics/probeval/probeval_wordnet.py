@@ -122,10 +122,7 @@ class WordNet:
     def hypernyms(self, part: str) -> dict[str, list[str]]:
         """Read the hypernyms of all synsets of a part of speech: from an offset to offsets.
 
-        Raises
-        ------
-        ValueError
-            If the file is missing.
+        Raises a ValueError if the file is missing.
         """
         hypernyms = {}
         for line in _lines(self._folder, f"data.{part}"):
@@ -165,10 +162,7 @@ def _offsets(entry: str) -> list[str]:
 def load_wordnet() -> WordNet:
     """Load WordNet from the folder named by WNSEARCHDIR, from the system's, or from NLTK's data; it is cached.
 
-    Raises
-    ------
-    ValueError
-        If WordNet is not found; the message says how to get it.
+    Raises a ValueError that says how to get it if it is not found.
     """
     named = os.environ.get(_VARIABLE)
     for folder in [named] if named else _FOLDERS:
@@ -234,15 +228,12 @@ class Phrase:
 
 
 def partition_score(a: Phrase, b: Phrase) -> float:
-    """Score two phrases by the best way to split each into runs of tokens, as the ProtoQA evaluator does.
+    """Score two phrases by the best way to split each into runs of tokens, as the ProtoQA evaluator does: in [0, 1].
 
     Runs match one to one, if their surfaces are equal or they share a synset; the score is the number of matches
-    divided by the larger number of runs. The evaluator tries every pair of partitions. The same maximum is found here
-    by choosing disjoint matches from left to right, since the tokens between two matches are best left as one run.
-
-    Returns
-    -------
-    float in [0, 1], higher is closer; 0 where a phrase has only stop words
+    divided by the larger number of runs, and 0 where a phrase has only stop words. The evaluator tries every pair of
+    partitions. The same maximum is found here by choosing disjoint matches from left to right, since the tokens between
+    two matches are best left as one run.
     """
     if not a.tokens or not b.tokens:
         return 0.0

@@ -101,10 +101,8 @@ def signature(metric: str, **settings: object) -> str:
 def merge_signatures(first: str, second: str) -> str:
     """Merge the signatures of two parts of the data.
 
-    Raises
-    ------
-    ValueError
-        If they differ in anything but the sizes of their sets and the digests of what was given for them.
+    Raises a ValueError if they differ in anything but the sizes of their sets and the digests of what was given for
+    them.
     """
     ours, theirs = (line.split("|") for line in (first, second))
     merged = [_merge_entries(*pair) for pair in zip(ours, theirs, strict=False)]
@@ -127,13 +125,7 @@ def _merge_entries(first: str, second: str) -> str | None:
 
 
 def confidence_level(value: Any, name: str = "confidence") -> float:
-    """Read the level of a confidence interval, in (0, 1).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not a number in (0, 1).
-    """
+    """Read the level of a confidence interval; raises a TypeError or ValueError unless it is a number in (0, 1)."""
     try:
         level = to_float(value)
     except TypeError:
@@ -146,6 +138,8 @@ def confidence_level(value: Any, name: str = "confidence") -> float:
 def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
     """Read which items belong together, and number these units.
 
+    Raises a TypeError or ValueError if it is not a list with a string or an integer for each item.
+
     Parameters
     ----------
     labels : list of n_items strings or integers; None if each item is a unit
@@ -154,11 +148,6 @@ def parse_confidence_by(labels: Any, n_items: int, noun: str) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_items,), int64: equal for items of one unit
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not a list with a string or an integer for each item.
     """
     if labels is None:
         return np.arange(n_items)
@@ -309,25 +298,6 @@ def mean_estimate(values: np.ndarray, units: np.ndarray | None = None) -> Estima
     return sums.estimate()
 
 
-def confidence_interval(
-    level: float, values: np.ndarray, units: np.ndarray | None = None, bounds: tuple[float, float] = UNBOUNDED
-) -> list[float] | None:
-    """Compute the confidence interval of a mean, as `Estimate.interval` does.
-
-    Parameters
-    ----------
-    level : in (0, 1)
-    values : ndarray of shape (m,)
-    units : ndarray of shape (m,), equal for values that are not independent; by default all are
-    bounds : range of the score
-
-    Returns
-    -------
-    [low, high]; None for fewer than two units, and if the units do not differ
-    """
-    return mean_estimate(values, units).interval(level, bounds)
-
-
 class ScoreSummary(NamedTuple):
     """How the scores of a call are summed up.
 
@@ -342,10 +312,6 @@ class ScoreSummary(NamedTuple):
     level: float | None
     bounds: tuple[float, float]
 
-    def within(self, bounds: tuple[float, float]) -> "ScoreSummary":
-        """Return the same for a score of another range."""
-        return self._replace(bounds=bounds)
-
     def of(self, name: str, values: np.ndarray, prefix: str = "") -> dict[str, Any]:
         """Return the mean of the scores, ndarray of shape (m,), under a name, with `scores` and `confidence_interval`.
 
@@ -354,8 +320,8 @@ class ScoreSummary(NamedTuple):
         scores = values[self.scored]
         result = {name: mean_over_sets(scores), f"{prefix}scores": spread(scores.tolist(), self.scored)}
         if self.level is not None:
-            interval = confidence_interval(self.level, scores, self.units[self.scored], self.bounds)
-            result[f"{prefix}confidence_interval"] = interval
+            estimate = mean_estimate(scores, self.units[self.scored])
+            result[f"{prefix}confidence_interval"] = estimate.interval(self.level, self.bounds)
         return result
 
 
@@ -444,9 +410,13 @@ def spread(values: list, scored: np.ndarray) -> list:
     return [next(remaining) if has_score else None for has_score in scored.tolist()]
 
 
-def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Turn columns of equal length into rows: a dict from the names of the columns to a value of each."""
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+def rows_of(columns: Mapping[str, Sequence[Any]], kept: np.ndarray | None = None) -> list[Any]:
+    """Turn columns of equal length into rows: dicts from the names of the columns to a value of each.
+
+    kept : ndarray of bool, the rows of which the others are None
+    """
+    rows: list[Any] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return rows if kept is None else [row if is_kept else None for row, is_kept in zip(rows, kept, strict=True)]
 
 
 def result_numbers(result: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, float | int | None]]:

@@ -5,12 +5,11 @@ import math
 import re
 import sys
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_forks import PROCESS, one_thread
+from .core_forks import one_thread
 from .core_numbers import describe, parse_choice, parse_count, parse_flag
 from .core_results import QUESTIONS, TEXTS, MergedResult, UnitSums, result_numbers
 
@@ -336,7 +335,7 @@ class TrainerMetric:
                 inputs["confidence_by"] = [unit for unit, texts in enumerate(sets) for _ in texts]
         elif self._items == QUESTIONS:
             inputs["references"] = self._answers(groups)
-        with one_thread() if PROCESS.is_forked else nullcontext():
+        with one_thread():
             return self._metric._compute(**inputs, **self._settings)
 
     def _answers(self, groups: Mapping[Any, _Group]) -> list[Any]:

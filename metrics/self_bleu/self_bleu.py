@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import datasets
 import evaluate
 
 from .core_forks import one_thread as one_thread
@@ -14,12 +13,10 @@ from .core_rarefaction import DRAWN, large_enough
 from .core_results import SETS, confidence_settings, format_sizes, parse_confidence_by, signature, spread
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
-from .core_statistics import SetParts as SetParts
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
 from .self_bleu_rarefied import rarefied_columns as rarefied_columns
-from .self_bleu_repetition import COMPRESSION
-from .self_bleu_rouge import rouge_identity
+from .self_bleu_repetition import COMPRESSION, rouge_identity
 from .self_bleu_scores import describe_sets, estimate_score, score_sets
 from .self_bleu_settings import SelfBleuSettings
 from .self_bleu_tokenizers import tokenize
@@ -139,16 +136,8 @@ class SelfBleu(TextMetric, evaluate.Metric):
     parts = SelfBleuParts
 
     def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            features=[
-                datasets.Features({"predictions": datasets.Sequence(datasets.Value("string"))}),
-                datasets.Features({"predictions": datasets.Value("string")}),
-            ],
-            reference_urls=["https://arxiv.org/abs/1802.01886", "https://arxiv.org/abs/2506.00514"],
-        )
+        urls = ["https://arxiv.org/abs/1802.01886", "https://arxiv.org/abs/2506.00514"]
+        return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls)
 
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = SelfBleuSettings.read(given, "self_bleu")

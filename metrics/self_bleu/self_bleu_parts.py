@@ -4,7 +4,6 @@ An n-gram is identified by a hash of 64 bits, so that tables merge whatever the 
 different n-grams, a share of about n / 2^65 collides.
 """
 
-import hashlib
 import math
 from collections.abc import Sequence
 from itertools import chain
@@ -12,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .core_metric import Arrays, SetParts
 from .core_ngrams import BleuStatistics, bleu, closest_other_lengths, number_tokens, run_starts
-from .core_statistics import Arrays, SetParts
+from .core_rarefaction import to_key
 from .self_bleu_scores import adjusted_distinct
 from .self_bleu_tokenizers import tokenize
 
@@ -33,7 +33,7 @@ def ngram_counts(tokens: Sequence[Sequence[str]], max_order: int) -> list[np.nda
     second largest count in a single text (equal if two texts share the largest)
     """
     numbered = number_tokens(tokens)
-    hashes = np.array([_token_hash(token) for token in dict.fromkeys(chain.from_iterable(tokens))], dtype=np.uint64)
+    hashes = np.array([to_key(token.encode()) for token in dict.fromkeys(chain.from_iterable(tokens))], dtype=np.uint64)
     text_of = np.repeat(np.arange(len(tokens)), numbered.lengths)
     left = np.repeat(np.cumsum(numbered.lengths), numbered.lengths) - np.arange(len(numbered.ids))
     of_tokens = hashes[numbered.ids] if len(hashes) else np.empty(0, np.uint64)
@@ -46,10 +46,6 @@ def ngram_counts(tokens: Sequence[Sequence[str]], max_order: int) -> list[np.nda
             keys = _mix(keys[has_ngram] + _mix(of_tokens[positions + order - 1] + np.uint64(order)))
         tables.append(_count_keys(keys, text_of[positions]))
     return tables
-
-
-def _token_hash(token: str) -> int:
-    return int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little")
 
 
 def _mix(values: np.ndarray) -> np.ndarray:

@@ -17,8 +17,7 @@ from .core_ngrams import (
 )
 from .core_results import Estimate, jackknife_estimate, mean_estimate, mean_over_sets, rows_of
 from .self_bleu_rarefied import rarefied_columns
-from .self_bleu_repetition import compression_ratio, compression_ratios, self_repetition
-from .self_bleu_rouge import rouge_sums
+from .self_bleu_repetition import compression_ratio, compression_ratios, rouge_sums, self_repetition
 from .self_bleu_settings import SelfBleuSettings
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .core_ngrams import SMOOTHINGS, default_smoothing
+from .core_ngrams import SMOOTHINGS
 from .core_rarefaction import subset_size
 from .core_results import confidence_level
 from .core_settings import SET, Settings, choice, count, flag, never, setting
@@ -47,4 +47,4 @@ class SelfBleuSettings(Settings):
     @property
     def smoothed_by(self) -> str:
         """The smoothing of BLEU, by default that of the aggregate."""
-        return self.smoothing or default_smoothing(self.aggregate)
+        return self.smoothing or ("method1" if self.aggregate == "sentence" else "nlg-eval")

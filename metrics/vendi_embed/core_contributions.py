@@ -1,7 +1,6 @@
 """Leave-one-out Vendi scores: the score of a set without each of its texts, for all texts at once."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +11,6 @@ from .core_secular import eigenvalues_without
 from .core_spectra import (
     ROW_ERROR,
     embedding_matrices,
-    kernels_from_function,
     second_moments,
     vendi_from_eigenvalues,
     vendi_from_matrices,
@@ -58,13 +56,13 @@ def embedding_without(
             continue
         if size < _LARGE:
             vectors = unit_rows(embeddings, rows, device)
-            scores[rows] = _without_in_kernels(vectors @ vectors.mT, _shares(weights, rows), order, error)
+            scores[rows] = _without_in_kernels(vectors @ vectors.mT, text_shares(weights, rows), order, error)
             continue
         for row in rows:
-            set_embeddings, shares = embeddings[row[0] : row[-1] + 1], _shares(weights, row)
+            set_embeddings, shares = embeddings[row[0] : row[-1] + 1], text_shares(weights, row)
             scores[row] = _without_in_embeddings(set_embeddings, shares, order, device, error)
             for i in np.flatnonzero(shares > _MOST).tolist():
-                (rest,), (total,) = _renormalized(np.delete(shares, i)[None])
+                (rest,), (total,) = renormalized(np.delete(shares, i)[None])
                 matrices = embedding_matrices(
                     np.delete(set_embeddings, i, axis=0),
                     np.array([size - 1]),
@@ -76,7 +74,8 @@ def embedding_without(
     return scores
 
 
-def _shares(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
+def text_shares(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
+    """Return the probabilities of texts within their sets, uniform by default."""
     return np.full(rows.shape, 1 / rows.shape[-1]) if weights is None else weights[rows]
 
 
@@ -99,13 +98,13 @@ def _without_in_kernels(
 
 def _score_kernels(kernels: torch.Tensor, shares: np.ndarray, order: float, error: float = ROW_ERROR) -> np.ndarray:
     """Score kernels (b, k, k) of texts whose shares (b, k) need not sum to 1: (b,); NaN if all are 0."""
-    rest, total = _renormalized(shares)
+    rest, total = renormalized(shares)
     roots = to_tensor(rest, str(kernels.device)).sqrt().unsqueeze(-1)
     scores = vendi_from_matrices(kernels * roots * roots.mT, shares.shape[1], [order], error)[:, 0]
     return np.where(total > 0, scores, np.nan)
 
 
-def _renormalized(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def renormalized(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Scale shares (b, k) to sum to 1, uniform if all are 0; returns their sums (b,), too."""
     total = shares.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -189,31 +188,5 @@ def kernel_without(
     for members, kernels in batches:
         rows = starts[members, None] + np.arange(kernels.shape[-1])
         if rows.shape[1] > 1:
-            scores[rows] = _without_in_kernels(to_tensor(kernels, device), _shares(weights, rows), order)
-    return scores
-
-
-def function_without(
-    function: Any,
-    embeddings: np.ndarray,
-    sizes: np.ndarray,
-    order: float,
-    weights: np.ndarray | None = None,
-    *,
-    device: str = "cpu",
-) -> np.ndarray:
-    """Vendi score of each set without each of its texts, with a caller's kernel: as `embedding_without`.
-
-    The function is called again on each set without a text, since its similarities may depend on the whole set.
-    """
-    scores = np.full(len(embeddings), np.nan)
-    for _, rows in batches_by_size(sizes, BLOCK_ROWS):
-        size = rows.shape[1]
-        for i in range(size if size > 1 else 0):
-            remaining = np.delete(rows, i, axis=1)
-            rest_sizes = np.full(len(rows), size - 1)
-            parts = kernels_from_function(function, embeddings[remaining.ravel()], rest_sizes)
-            kernels = to_tensor(np.concatenate([kernel for _, kernel in parts]), device)
-            shares = np.delete(_shares(weights, rows), i, axis=1)
-            scores[rows[:, i]] = _score_kernels(kernels, shares, order, ROW_ERROR)
+            scores[rows] = _without_in_kernels(to_tensor(kernels, device), text_shares(weights, rows), order)
     return scores

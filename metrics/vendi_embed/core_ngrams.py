@@ -26,11 +26,6 @@ _METHOD1_EPSILON = 0.1
 SMOOTHINGS = ("nlg-eval", "method1", "none")
 
 
-def default_smoothing(aggregate: str) -> str:
-    """Return the smoothing that an aggregate has by default."""
-    return "method1" if aggregate == "sentence" else "nlg-eval"
-
-
 class Tokens(NamedTuple):
     """Tokenized texts as integers.
 
@@ -152,12 +147,7 @@ def run_starts(values: np.ndarray) -> np.ndarray:
 
 
 def leave_one_out_matches(table: NgramTable) -> np.ndarray:
-    """Count the n-grams of each text that another text of its set holds too, clipped at the largest count there.
-
-    Returns
-    -------
-    ndarray of shape (n,), float64
-    """
+    """Count each text's n-grams that another text of its set holds too, clipped at the largest count there: (n,)."""
     n_texts = len(table.totals)
     if not len(table.counts):
         return np.zeros(n_texts)

@@ -48,10 +48,7 @@ def parse_count(value: Any, name: str, low: int = 1, high: int = _INT64_MAX) -> 
 def to_float(value: Any) -> float:
     """Convert a real number; one beyond the range of floats becomes infinite.
 
-    Raises
-    ------
-    TypeError
-        If it is not a real number, or a bool.
+    Raises a TypeError if it is not a real number, or a bool.
     """
     is_real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
     if not is_real:
@@ -115,12 +112,8 @@ class MaskedError(ValueError):
 def to_array(values: Any) -> np.ndarray:
     """Convert lists, arrays and tensors, also those on another device or with gradients, to an array.
 
-    Raises
-    ------
-    MaskedError
-        If an entry is masked: numpy would use what is under the mask.
-    TypeError, ValueError
-        If it cannot be converted to an array.
+    Raises a MaskedError if an entry is masked, where numpy would use what is under the mask, and a TypeError or
+    ValueError if it cannot be converted.
     """
     if hasattr(values, "detach"):
         try:

@@ -193,10 +193,7 @@ def parse_similarity(values: Any, sets: TextSets) -> Similarities:
 def check_kernels(matrices: np.ndarray, names: list[str]) -> np.ndarray:
     """Check matrices (b, k, k), and return them with equal halves and a diagonal of 1.
 
-    Raises
-    ------
-    ValueError
-        If one is not, to within the tolerance, a symmetric and positive semi-definite matrix with unit diagonal.
+    Raises a ValueError if one is not, to within the tolerance, symmetric and positive semi-definite with unit diagonal.
     """
 
     def refuse(bad: np.ndarray, must: str) -> None:

@@ -31,12 +31,7 @@ _NEAR_ONE = 0.01
 def parse_orders(q: Any) -> list[float]:
     """Read one order q of the Rényi entropy or a list of them: numbers in [0, inf], or "inf".
 
-    Raises
-    ------
-    TypeError
-        If one is not a number.
-    ValueError
-        If one is negative or NaN, or the list is empty.
+    Raises a TypeError if one is not a number, and a ValueError if one is negative or NaN, or the list is empty.
     """
     if isinstance(q, np.ndarray):
         q = q.tolist()
@@ -182,13 +177,7 @@ def second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray
 def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
     """Sum over texts of the outer product of the unit vector with itself; the sums of parts of a set add up.
 
-    Parameters
-    ----------
-    embeddings : ndarray of shape (n, d), rows non-zero
-
-    Returns
-    -------
-    ndarray of shape (d, d), float64; only the lower half is valid
+    Maps embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
     """
     rows = np.arange(len(embeddings))[None]
     return second_moments(embeddings, rows, None, device)[0].cpu().numpy() * len(embeddings)
@@ -270,17 +259,9 @@ def kernels_from_function(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Call a caller's kernel on the embeddings of each set, and check that it returns a kernel.
 
-    Yields
-    ------
-    members : ndarray of shape (b,), indices of sets
-    kernels : ndarray of shape (b, k, k), float64
-
-    Raises
-    ------
-    TypeError
-        If it does not return an array of numbers.
-    ValueError
-        If the array is not of shape (k, k), finite, symmetric and positive semi-definite, with unit diagonal.
+    Yields the indices (b,) of sets and their kernels (b, k, k), float64. Raises a TypeError if the function does not
+    return an array of numbers, and a ValueError if it is not of shape (k, k), finite, symmetric and positive
+    semi-definite, with unit diagonal.
     """
     for members, rows in batches_by_size(sizes, BLOCK_ROWS):
         returned = [function(embeddings[row]) for row in rows]

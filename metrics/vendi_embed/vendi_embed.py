@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import datasets
 import evaluate
 
 from .core_cache import TextCache as TextCache
@@ -36,10 +35,8 @@ from .core_secular import eigenvalues_without as eigenvalues_without
 from .core_settings import Settings
 from .core_similarity import parse_similarity
 from .core_spectra import parse_orders as parse_orders
-from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
-from .core_windows import Windows as Windows
 from .vendi_embed_classes import make_classes as make_classes
 from .vendi_embed_groups import group_results, group_settings, score_groups
 from .vendi_embed_kernels import make_kernel
@@ -261,16 +258,8 @@ class VendiEmbed(TextMetric, evaluate.Metric):
     parts = VendiParts
 
     def _info(self) -> evaluate.MetricInfo:
-        return evaluate.MetricInfo(
-            description=_DESCRIPTION,
-            citation=_CITATION,
-            inputs_description=_KWARGS_DESCRIPTION,
-            features=[
-                datasets.Features({"predictions": datasets.Sequence(datasets.Value("string"))}),
-                datasets.Features({"predictions": datasets.Value("string")}),
-            ],
-            reference_urls=["https://arxiv.org/abs/2210.02410", "https://arxiv.org/abs/2506.00514"],
-        )
+        urls = ["https://arxiv.org/abs/2210.02410", "https://arxiv.org/abs/2506.00514"]
+        return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls)
 
     def bounds_under(self, settings: Settings) -> tuple[float, float]:
         """Return the range of the score: from 0 with `min_quality`, under which a set may be empty."""
@@ -287,7 +276,7 @@ class VendiEmbed(TextMetric, evaluate.Metric):
         scored = score_sets(kernel, sets, weighting, similarities, settings)
 
         from_zero = ScoreSummary(scored.has_score, units, settings.confidence, (0.0, math.inf))
-        result = from_zero.within(self.bounds_under(settings)).of("vendi_embed", scored.main)
+        result = from_zero._replace(bounds=self.bounds_under(settings)).of("vendi_embed", scored.main)
         if settings.has_orders:
             columns = zip(settings.orders, scored.by_order[scored.has_score].T, strict=True)
             result["by_order"] = {format_order(order): mean_over_sets(column) for order, column in columns}
@@ -295,12 +284,12 @@ class VendiEmbed(TextMetric, evaluate.Metric):
             result |= from_zero.of("quality_vendi_embed", scored.with_quality, "quality_")
         if settings.patience is not None:
             utilities = utility(kernel, weighting, settings.patience)
-            result |= from_zero.within((0.0, 1.0)).of("utility", utilities, "utility_")
+            result |= from_zero._replace(bounds=(0.0, 1.0)).of("utility", utilities, "utility_")
         if settings.semantic_entropy:
             result |= semantic_entropies(kernel, weighting, from_zero)
         if settings.groups is not None:
             parts = score_groups(kernel, sets, weighting, similarities, settings)
-            result |= group_results(parts, from_zero.within(self.bounds))
+            result |= group_results(parts, from_zero._replace(bounds=self.bounds))
         if settings.contributions:
             result |= contributions(kernel, scored, weighting, settings.orders[0])
         if settings.min_quality is not None:

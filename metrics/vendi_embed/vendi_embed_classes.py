@@ -91,10 +91,8 @@ def _judge_pairs(
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Ask the caller's function, or a classifier of pairs, which items of a set are the same.
 
-    Returns
-    -------
-    pairs : ndarray of shape (e, 2), items; equal texts are the same without asking
-    signed : the entries of a signature
+    Returns pairs of items, ndarray of shape (e, 2), in which equal texts are without asking, and the entries of a
+    signature.
     """
     pairs = all_pairs(items.sizes)
     apart = np.diff(ranks[items.first[pairs]])

@@ -104,10 +104,8 @@ def score_groups(
 ) -> Partition:
     """Partition the diversity of the sets of a call with `groups`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If `groups` is not a label for each text, a string or an integer, or no set has two groups.
+    Raises a TypeError or ValueError if `groups` is not a label for each text, a string or an integer, or no set has two
+    groups.
     """
     labels = parse_classes(settings.groups, sets, "groups")
     if labels.counts.max() < 2:
@@ -117,12 +115,7 @@ def score_groups(
 
 
 def group_results(parts: Partition, summary: ScoreSummary) -> dict[str, Any]:
-    """Name the results of a call with `groups`.
-
-    Parameters
-    ----------
-    summary : of scores that are at least 1
-    """
+    """Name the results of a call with `groups`; `summary` is of scores that are at least 1."""
     return {
         **summary.of("within", parts.within, "within_"),
         **summary.of("pooled", parts.pooled, "pooled_"),
@@ -288,10 +281,7 @@ def _entropies(kernel: Kernel, rows: np.ndarray, sizes: np.ndarray, weights: np.
 def _seeds(texts: _Texts) -> tuple[list[bytes], np.ndarray]:
     """Make a seed for each set from its contents and weights; of equal sets, each has a seed of its own.
 
-    Returns
-    -------
-    seeds : of the m sets
-    firsts : ndarray of shape (m,), the first set that is equal to each
+    Returns the m seeds, and the first set that is equal to each: ndarray of shape (m,).
     """
     bounds = np.cumsum(texts.sizes)[:-1]
     weights = np.round(texts.relative[texts.canonical], _DIGITS)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .core_class_scores import Relation, class_shares, classes_without, utility, vendi_from_classes
 from .core_classes import Classes, number_classes
-from .core_contributions import embedding_without, function_without, kernel_without
+from .core_contributions import embedding_without, kernel_without, renormalized, text_shares
 from .core_distances import BLOCK_ROWS, unit_rows
 from .core_encoder import embed_sets
 from .core_inputs import TextSets, batches_by_size, lists_by_set
@@ -18,7 +18,6 @@ from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
 from .core_results import format_callable
 from .core_similarity import Kernels, Similarities
 from .core_spectra import (
-    ROW_ERROR,
     Matrices,
     embedding_matrices,
     kernel_matrices,
@@ -71,6 +70,15 @@ class MatrixKernel(Kernel):
     def _matrices(self, weights: np.ndarray | None) -> Iterator[Matrices]:
         """Make the matrices of each set."""
 
+    @abstractmethod
+    def _subset_matrices(self, rows: np.ndarray, sizes: np.ndarray, weights: np.ndarray | None) -> Iterator[Matrices]:
+        """Make the matrices of subsets (b, k) of these sizes (b,), with the probabilities (b * k,) of their texts."""
+
+    def score_subsets(self, rows: np.ndarray, orders: list[float], weights: np.ndarray | None = None) -> np.ndarray:
+        """Score subsets from their eigenvalues."""
+        sizes, flat = np.full(len(rows), rows.shape[1]), None if weights is None else weights.ravel()
+        return vendi_scores(self._subset_matrices(rows, sizes, flat), len(rows), orders)
+
     def score(
         self, orders: list[float], weights: np.ndarray | None, details: bool
     ) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -95,15 +103,13 @@ class EmbeddingKernel(MatrixKernel):
         """Remove each text from the kernel, or from the second moments, of its set."""
         return embedding_without(self._vectors, self.sizes, order, weights, device=self.device, error=self._error)
 
-    def score_subsets(self, rows: np.ndarray, orders: list[float], weights: np.ndarray | None = None) -> np.ndarray:
-        """Select the subsets from the cosines of their sets; for large sets, score them as sets."""
-        if self._cosines is not None:
-            return score_selected(self._cosines, rows, orders, weights, device=self.device, error=self._error)
-        sizes, flat = np.full(len(rows), rows.shape[1]), None if weights is None else weights.ravel()
-        vectors = self._vectors[rows.ravel()]
-        return vendi_scores(
-            embedding_matrices(vectors, sizes, flat, device=self.device, error=self._error), len(rows), orders
-        )
+    def _subset_matrices(self, rows: np.ndarray, sizes: np.ndarray, weights: np.ndarray | None) -> Iterator[Matrices]:
+        # The subsets of large sets are taken for sets.
+        if self._cosines is None:
+            vectors = self._vectors[rows.ravel()]
+            return embedding_matrices(vectors, sizes, weights, device=self.device, error=self._error)
+        batch = [(np.arange(len(rows)), self._cosines.between(rows, rows))]
+        return kernel_matrices(batch, sizes, weights, device=self.device, error=self._error)
 
     @cached_property
     def _cosines(self) -> Similarities | None:
@@ -131,19 +137,24 @@ class FunctionKernel(MatrixKernel):
         return kernel_matrices(kernels, self.sizes, weights, device=self.device)
 
     def score_without(self, order: float, weights: np.ndarray | None) -> np.ndarray:
-        """Call the function on each set without a text."""
-        return function_without(self._function, self._vectors, self.sizes, order, weights, device=self.device)
+        """Call the function on each set without a text, since its similarities may depend on the whole set."""
+        scores = np.full(len(self._vectors), np.nan)
+        for _, rows in batches_by_size(self.sizes, BLOCK_ROWS):
+            size = rows.shape[1]
+            for i in range(size if size > 1 else 0):
+                shares, total = renormalized(np.delete(text_shares(weights, rows), i, axis=1))
+                without = self.score_subsets(np.delete(rows, i, axis=1), [order], shares)[:, 0]
+                scores[rows[:, i]] = np.where(total > 0, without, np.nan)
+        return scores
 
-    def score_subsets(self, rows: np.ndarray, orders: list[float], weights: np.ndarray | None = None) -> np.ndarray:
-        """Call the function on each subset."""
-        sizes, flat = np.full(len(rows), rows.shape[1]), None if weights is None else weights.ravel()
+    def _subset_matrices(self, rows: np.ndarray, sizes: np.ndarray, weights: np.ndarray | None) -> Iterator[Matrices]:
         kernels = kernels_from_function(self._function, self._vectors[rows.ravel()], sizes)
-        return vendi_scores(kernel_matrices(kernels, sizes, flat, device=self.device), len(rows), orders)
+        return kernel_matrices(kernels, sizes, weights, device=self.device)
 
     def of_sets(self) -> Kernel:
         """Call the function on each set once."""
         kernels = kernels_from_function(self._function, self._vectors, self.sizes)
-        return GivenKernel(self.device, Similarities(kernels, self.sizes))
+        return KnownKernel(self.sizes, self.device, Similarities(kernels, self.sizes).kernels)
 
 
 class KnownKernel(MatrixKernel):
@@ -168,32 +179,9 @@ class KnownKernel(MatrixKernel):
         """Remove each text from the kernel of its set."""
         return kernel_without(self._kernels(), self.sizes, order, weights, device=self.device)
 
-    def score_subsets(self, rows: np.ndarray, orders: list[float], weights: np.ndarray | None = None) -> np.ndarray:
-        """Select the subsets from the kernels of their sets."""
-        return score_selected(self.similarities, rows, orders, weights, device=self.device)
-
-
-class GivenKernel(KnownKernel):
-    """A caller's similarities."""
-
-    def __init__(self, device: str, similarities: Similarities) -> None:
-        super().__init__(similarities.sizes, device, similarities.kernels)
-        self.similarities = similarities
-
-
-def score_selected(
-    similarities: Similarities,
-    rows: np.ndarray,
-    orders: list[float],
-    weights: np.ndarray | None,
-    *,
-    device: str,
-    error: float = ROW_ERROR,
-) -> np.ndarray:
-    """Score subsets (b, k) of sets, with probabilities (b, k), from the similarities within the sets."""
-    sizes, flat = np.full(len(rows), rows.shape[1]), None if weights is None else weights.ravel()
-    batch = [(np.arange(len(rows)), similarities.between(rows, rows))]
-    return vendi_scores(kernel_matrices(batch, sizes, flat, device=device, error=error), len(rows), orders)
+    def _subset_matrices(self, rows: np.ndarray, sizes: np.ndarray, weights: np.ndarray | None) -> Iterator[Matrices]:
+        batch = [(np.arange(len(rows)), self.similarities.between(rows, rows))]
+        return kernel_matrices(batch, sizes, weights, device=self.device)
 
 
 def word_kernels(sets: TextSets) -> Callable[[], Kernels]:
@@ -277,7 +265,7 @@ def make_kernel(
         return FunctionKernel(sets.sizes, device, vectors, kernel), {"kernel": format_callable(kernel), **signed}
     if kernel == "embedding":
         if similarities is not None:
-            return GivenKernel(device, similarities.repaired()), similarities.signed()
+            return KnownKernel(sets.sizes, device, similarities.repaired().kernels), similarities.signed()
         vectors, signed = embed_sets(sets, settings.embeddings, settings)
         error = row_error(signed.get("precision"))
         return EmbeddingKernel(sets.sizes, device, vectors, error), {"kernel": "embedding", **signed}

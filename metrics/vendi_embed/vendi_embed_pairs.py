@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from .core_encoder import EncoderSettings, progress_bar
-from .core_models import FairLock, find_device, find_transformer, load_head, model_registry
+from .core_models import LoadedHead, load_head
 from .core_tokens import token_batches
 
 # A tokenizer without a limit reports a number far above any real one.
@@ -32,21 +32,6 @@ class PairRule(NamedTuple):
 # The classifier's threshold of NoveltyBench (arXiv 2504.05228), and the inputs of src/partition.py in its repository,
 # whose later version compares short texts by the classifier, too.
 PAIR_RULES = {"noveltybench-2025": PairRule(0.102, 128, 5), "noveltybench-2026": PairRule(0.102, 128)}
-
-
-class PairModel(NamedTuple):
-    """A classifier of pairs in memory, and the lock to hold while it runs: its tokenizer is not thread-safe.
-
-    labels : names of the classes
-    limit : how many tokens of a pair it reads; None if unknown
-    """
-
-    model: Any
-    tokenizer: Any
-    labels: list[str]
-    limit: int | None
-    precision: str
-    lock: FairLock
 
 
 def mutual_entailment(
@@ -75,14 +60,14 @@ def mutual_entailment(
     ValueError
         If the model cannot be found, or is not a classifier with such a class.
     """
-    loaded, identity = load_pair_model(name, settings)
-    if "entailment" not in loaded.labels:
-        raise ValueError(f"same: {name} has no class named 'entailment': it has {_show(loaded.labels)}.")
+    loaded, labels = _load(name, settings)
+    if "entailment" not in labels:
+        raise ValueError(f"same: {name} has no class named 'entailment': it has {_show(labels)}.")
     ordered = list(dict.fromkeys(way for left, right in pairs for way in ((left, right), (right, left))))
-    is_entailed = _logits(ordered, loaded, settings).argmax(axis=-1) == loaded.labels.index("entailment")
+    is_entailed = _logits(ordered, loaded, settings).argmax(axis=-1) == labels.index("entailment")
     entailed = dict(zip(ordered, is_entailed.tolist(), strict=True))
     same = np.array([entailed[left, right] and entailed[right, left] for left, right in pairs], dtype=bool)
-    return same, {"same": f"nli:{identity}", "precision": loaded.precision}
+    return same, {"same": f"nli:{loaded.identity}", "precision": loaded.precision}
 
 
 def probably_same(
@@ -92,11 +77,11 @@ def probably_same(
 
     Parameters, returns, warns and raises as `mutual_entailment`; the order of the texts of a pair matters.
     """
-    loaded, identity = load_pair_model(name, settings)
-    if len(loaded.labels) != 2:
+    loaded, labels = _load(name, settings)
+    if len(labels) != 2:
         raise ValueError(
             f"same: {name} must have two classes, the second for texts that are the same. It has "
-            f"{len(loaded.labels)}: {_show(loaded.labels)}."
+            f"{len(labels)}: {_show(labels)}."
         )
     ordered = list(dict.fromkeys(pairs))
     is_same: dict[tuple[str, str], bool] = {}
@@ -108,7 +93,7 @@ def probably_same(
     probabilities = 1 / (1 + np.exp(logits[:, 0] - logits[:, 1]))
     is_same |= zip(unknown, (probabilities > rule.threshold).tolist(), strict=True)
     same = np.array([is_same[pair] for pair in pairs], dtype=bool)
-    return same, {"same": f"pairs:{identity}", "precision": loaded.precision}
+    return same, {"same": f"pairs:{loaded.identity}", "precision": loaded.precision}
 
 
 def _overlap(left: str, right: str, max_words: int) -> bool | None:
@@ -122,35 +107,27 @@ def _show(labels: list[str]) -> str:
     return ", ".join(map(repr, labels))
 
 
-def load_pair_model(name: str, settings: EncoderSettings) -> tuple[PairModel, str]:
-    """Load a classifier, or return the one that this process has loaded, with the identity of its weights."""
-    device, registry = find_device(settings.device), model_registry()
-    with registry.lock:
-        files = find_transformer(name, "same")
-        key = ("pairs", files.identity, device, settings.precision)
-        if key not in registry.models:
-            registry.models[key] = _read(files.path, settings.precision, device)
-        return registry.models[key], files.identity
+def _load(name: str, settings: EncoderSettings) -> tuple[LoadedHead, list[str]]:
+    """Load a classifier of pairs; returns the names of its classes, too."""
+    kind = "a classifier of pairs"
+    loaded = load_head(name, "same", "AutoModelForSequenceClassification", kind, settings.precision, settings.device)
+    return loaded, [str(label).lower() for _, label in sorted(loaded.model.config.id2label.items())]
 
 
-def _read(path: Any, precision: str | None, device: str) -> PairModel:
-    model, tokenizer = load_head(path, "same", "AutoModelForSequenceClassification", "a classifier of pairs", precision)
-    labels = [str(label).lower() for _, label in sorted(model.config.id2label.items())]
-    limit = tokenizer.model_max_length
-    if limit > _NO_LIMIT:
-        limit = getattr(model.config, "max_position_embeddings", None)
-    stored = str(model.dtype).removeprefix("torch.")
-    return PairModel(model.eval().to(device), tokenizer, labels, limit, stored, FairLock())
+def _limit(loaded: LoadedHead) -> int | None:
+    """Return how many tokens of a pair a model reads; None if unknown."""
+    limit = loaded.tokenizer.model_max_length
+    return limit if limit <= _NO_LIMIT else getattr(loaded.model.config, "max_position_embeddings", None)
 
 
 def _logits(
-    pairs: list[tuple[str, str]], loaded: PairModel, settings: EncoderSettings, n_tokens: int | None = None
+    pairs: list[tuple[str, str]], loaded: LoadedHead, settings: EncoderSettings, n_tokens: int | None = None
 ) -> np.ndarray:
     """Classify pairs, in batches of similar length: (e, number of classes), float64.
 
     n_tokens : how many tokens of each text are read; if None, as many of the pair as the model reads
     """
-    logits = np.empty((len(pairs), len(loaded.labels)))
+    logits = np.empty((len(pairs), loaded.model.config.num_labels))
     if not pairs:
         return logits
     with loaded.lock:
@@ -167,27 +144,27 @@ def _logits(
     return logits
 
 
-def _tokenize(pairs: list[tuple[str, str]], loaded: PairModel) -> tuple[Any, np.ndarray]:
+def _tokenize(pairs: list[tuple[str, str]], loaded: LoadedHead) -> tuple[Any, np.ndarray]:
     """Tokenize pairs, cut to what the model reads; returns the number of tokens of each, too."""
-    left, right = map(list, zip(*pairs, strict=True))
+    limit, (left, right) = _limit(loaded), map(list, zip(*pairs, strict=True))
     encoded = loaded.tokenizer(left, right, truncation=False, padding=False, verbose=False)
     lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(pairs))
-    if loaded.limit is None or lengths.max() <= loaded.limit:
+    if limit is None or lengths.max() <= limit:
         return encoded, lengths
     warnings.warn(
-        f"{(lengths > loaded.limit).sum()} of {len(pairs)} pairs of texts are longer than the {loaded.limit} tokens "
+        f"{(lengths > limit).sum()} of {len(pairs)} pairs of texts are longer than the {limit} tokens "
         f"that the model of same reads: the rest is cut off (the longest has {lengths.max()}).",
         stacklevel=8,
     )
-    encoded = loaded.tokenizer(left, right, truncation=True, max_length=loaded.limit, padding=False, verbose=False)
-    return encoded, np.minimum(lengths, loaded.limit)
+    encoded = loaded.tokenizer(left, right, truncation=True, max_length=limit, padding=False, verbose=False)
+    return encoded, np.minimum(lengths, limit)
 
 
 def _tokenize_each(
-    pairs: list[tuple[str, str]], loaded: PairModel, n_tokens: int
+    pairs: list[tuple[str, str]], loaded: LoadedHead, n_tokens: int
 ) -> tuple[dict[str, list[list[int]]], np.ndarray]:
     """Tokenize pairs as [CLS] left [SEP] right [SEP], of at most `n_tokens` of each text."""
-    tokenizer = loaded.tokenizer
+    tokenizer, limit = loaded.tokenizer, _limit(loaded)
     start, end = tokenizer.cls_token_id, tokenizer.sep_token_id
     if start is None or end is None:
         raise ValueError("same_rule needs a model whose tokenizer has the special tokens [CLS] and [SEP].")
@@ -203,9 +180,9 @@ def _tokenize_each(
     read = dict(zip(texts, [row[:n_tokens] for row in ids], strict=True))
     rows = [[start, *read[left], end, *read[right], end] for left, right in pairs]
     longest = max(map(len, rows))
-    if loaded.limit is not None and longest > loaded.limit:
+    if limit is not None and longest > limit:
         raise ValueError(
-            f"same_rule reads {n_tokens} tokens of each text, but the model of same at most {loaded.limit} of a pair. "
+            f"same_rule reads {n_tokens} tokens of each text, but the model of same at most {limit} of a pair. "
             f"Got a pair of {longest}."
         )
     encoded = {"input_ids": rows}

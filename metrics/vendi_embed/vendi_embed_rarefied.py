@@ -60,11 +60,8 @@ class Groups(NamedTuple):
 def rarefied(kernel: Kernel, orders: list[float], k: int, contents: np.ndarray, weighting: Weighting) -> Scored:
     """Find the expected scores of k texts that count, drawn without replacement; NaN for a set of fewer.
 
-    Each text is given the mean quality of its group, which leaves the expectation as it is.
-
-    Parameters
-    ----------
-    contents : ndarray of shape (n,), of the texts, as by `content_keys`
+    Each text is given the mean quality of its group, which leaves the expectation as it is. `contents`, ndarray of
+    shape (n,), are those of the texts, as by `content_keys`.
     """
     rows = np.arange(len(contents)) if weighting.counted is None else np.flatnonzero(weighting.counted)
     sizes, contents = weighting.sizes(kernel.sizes), contents[rows]

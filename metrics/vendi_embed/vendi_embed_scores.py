@@ -48,8 +48,7 @@ def describe_sets(
         columns["standard_errors"] = name_orders(scored.errors, orders)
     if isinstance(kernel, ClassKernel):
         columns["classes"] = kernel.labels()
-    rows = zip(rows_of(columns), scored.has_score.tolist(), strict=True)
-    return [row if has_score else None for row, has_score in rows]
+    return rows_of(columns, scored.has_score)
 
 
 def utility(kernel: Kernel, weighting: Weighting, patience: float) -> np.ndarray:
@@ -94,7 +93,8 @@ def contributions(kernel: Kernel, scored: Scored, weighting: Weighting, order: f
     if weighting.qualities is None:
         return result
     products = weighting.qualities * shares
-    rest = _sums_of_others(products, sizes) / _positive(_sums_of_others(shares, sizes))
+    left = _sums_of_others(shares, sizes)
+    rest = _sums_of_others(products, sizes) / np.where(left > 0, left, 1.0)
     before = np.repeat(mean_quality(weighting, sizes) * scored.main, sizes)
     result["quality_contributions"] = by_set(np.where(undefined, np.nan, before - rest * without), sizes)
     return result
@@ -107,10 +107,6 @@ def _sums_of_others(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     largest = values > totals / 2
     small = np.repeat(sum_by_set(np.where(largest, 0.0, values), sizes), sizes)
     return np.where(largest, small, totals - values)
-
-
-def _positive(values: np.ndarray) -> np.ndarray:
-    return np.where(values > 0, values, 1.0)
 
 
 def by_set(values: np.ndarray, sizes: np.ndarray) -> list[list[float | None]]:

@@ -84,11 +84,11 @@ def likelihood_weights(log_probs: Any, sets: TextSets) -> tuple[np.ndarray, dict
     """
     rows = flatten(log_probs, sets, "log_probs", "log-probability")
     of_tokens = np.ndim(rows[0]) > 0
-    expected = (
-        "a list of finite log-probabilities, at most 0, one for each token"
-        if of_tokens
-        else ("a finite log-probability, at most 0")
+    one, several = (
+        "a finite log-probability, at most 0",
+        "a list of finite log-probabilities, at most 0, one for each token",
     )
+    expected = several if of_tokens else one
     values = np.empty(len(rows))
     for i, row in enumerate(rows):
         try:

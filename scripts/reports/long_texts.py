@@ -18,7 +18,7 @@ from text_metrics.commands.shared.files import read_archive
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics._core.core_encoder import LONG_TEXTS, EncoderSettings, encode
-from text_metrics.metrics._core.core_results import confidence_interval
+from text_metrics.metrics._core.core_results import mean_estimate
 
 # Texts that are compared with each other: one is right, 200 are wrong.
 GROUP = 201
@@ -71,7 +71,7 @@ def nearest_lengths(parts: list[tuple[str, str]]) -> np.ndarray:
 
 def percent(values: np.ndarray, sign: str = "") -> str:
     """Format a mean in percent, with its confidence interval over texts."""
-    low, high = confidence_interval(LEVEL, values) or (np.nan, np.nan)
+    low, high = mean_estimate(values).interval(LEVEL) or (np.nan, np.nan)
     return f"{100 * values.mean():{sign}.1f} ({100 * low:{sign}.1f} to {100 * high:{sign}.1f})"
 
 

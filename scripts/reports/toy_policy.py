@@ -25,7 +25,7 @@ from text_metrics import load
 from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.pages import save_figure
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
-from text_metrics.metrics._core.core_results import confidence_interval
+from text_metrics.metrics._core.core_results import mean_estimate
 
 _VALID = (
     "I read a long novel on the sofa.",
@@ -115,7 +115,7 @@ def to_row(start: str, name: str, effective: np.ndarray, valid: np.ndarray, lowe
     """Format the means over seeds with their intervals."""
     cells = []
     for values, scale in ((effective, 1), (valid, 100)):
-        interval = confidence_interval(_LEVEL, values * scale)
+        interval = mean_estimate(values * scale).interval(_LEVEL)
         assert interval is not None
         cells.append(f"{values.mean() * scale:.1f} [{interval[0]:.1f}, {interval[1]:.1f}]")
     return f"| {start} | {name} | {' | '.join(cells)} | {lowest * 100:.1f} |"

@@ -10,7 +10,7 @@ import numpy as np
 from text_metrics.commands.probe.files import clean_counts
 from text_metrics.commands.probe.scoring import Scorer, draw, halve
 from text_metrics.commands.shared.statistics import randomization_p
-from text_metrics.metrics._core.core_results import confidence_interval
+from text_metrics.metrics._core.core_results import mean_estimate
 from text_metrics.metrics.probeval.probeval_pipeline import Clusters, Scored
 
 PEOPLE, UNIFORM, COMMONEST = "people", "rule: uniform over clusters", "rule: always the commonest"
@@ -51,7 +51,7 @@ def describe(scorer: Scorer, scored: Mapping[str, Scored], sizes: Mapping[str, i
         "n_questions": len(scored),
         "n_answers": [min(sizes.values()), max(sizes.values())],
         **result,
-        "interval": confidence_interval(level, values, bounds=(0.0, math.inf)),
+        "interval": mean_estimate(values).interval(level, (0.0, math.inf)),
         "by_slot": {
             slot: _means([question_score for name, question_score in scored.items() if scorer.slots[name] == slot])
             for slot in slots
@@ -223,6 +223,6 @@ def difference(first: np.ndarray, second: np.ndarray, level: float, names: tuple
         names[0]: float(first.mean()),
         names[1]: float(second.mean()),
         "difference": float(differences.mean()),
-        "interval": confidence_interval(level, differences),
+        "interval": mean_estimate(differences).interval(level),
         "p": randomization_p(differences),
     }
