@@ -73,13 +73,7 @@ class ChooseCommand:
 
 
 def parse_command(words: Sequence[str] | None = None, description: str | None = None) -> ChooseCommand:
-    """Read the command line; exits with 2 where argparse cannot read it.
-
-    Raises
-    ------
-    UsageError
-        As `ChooseCommand` does, or if a setting is invalid.
-    """
+    """Read the command line; exits with 2 where argparse cannot read it."""
     parser = make_parser(description)
     add_arguments(parser, "group", "chosen")
     parser.add_argument("--keep", type=int, metavar="K", help="choose K texts of each group")

@@ -138,7 +138,6 @@ def agreements(
     """
     draws = Draws(pairs.concepts[where])
     second = pairs.verdicts[where].astype(float)
-    counts = draws.sums(np.ones(len(second)))
     agreed = {name: 1 - np.abs(verdicts[where] - second) for name, verdicts in chosen.items()}
     sums = {name: draws.sums(hits) for name, hits in agreed.items()}
     balanced = {name: balanced_accuracy(hits, second, draws) for name, hits in agreed.items()}
@@ -147,7 +146,7 @@ def agreements(
     known = [name for name in rules if np.isfinite(balanced[name][0])]
     rule = max(known, key=lambda name: balanced[name][0]) if known else None
     results: dict[str, dict[str, Any]] = {}
-    for name, total in sums.items():
+    for name, hits in agreed.items():
         point, resampled = balanced[name]
         margin = None
         if rule is not None and name not in rules:
@@ -157,12 +156,12 @@ def agreements(
                 "interval": draws.interval(resampled - balanced[rule][1]),
             }
         results[name] = {
-            "accuracy": float(total.sum() / counts.sum()),
-            "interval": draws.interval(divide(draws.weights @ total, draws.weights @ counts)),
+            "accuracy": float(hits.mean()),
+            "interval": draws.interval(draws.means(hits)),
             "balanced": float(point) if np.isfinite(point) else None,
             "balanced_interval": draws.interval(resampled) if np.isfinite(point) else None,
             "ties": int((chosen[name][where] == 0.5).sum()),
-            "p_against_best": None if name == best else randomization_p(sums[best] - total),
+            "p_against_best": None if name == best else randomization_p(sums[best] - sums[name]),
             "margin": margin,
         }
     return results

@@ -79,13 +79,7 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """Read, score and evaluate; None with --list-texts, or if nothing could be scored.
-
-    Raises
-    ------
-    ValueError
-        If a file, a model or a metric cannot be read.
-    """
+    """Read, score and evaluate; None with --list-texts, or if nothing could be scored."""
     sets = Sets()
     judged_by_people = [path for path in arguments.files if has_people(path)]
     pairs = read_pairs([path for path in arguments.files if path not in judged_by_people], sets)

@@ -22,11 +22,6 @@ class PooledTransformer:
     model : a folder, or an id on the Hugging Face Hub
     pooling : "mean" over a text's tokens, "cls" for the first token, or "pooler" for the model's own pooled output
     precision : torch dtype; as the model is stored if None
-
-    Raises
-    ------
-    ValueError
-        If the pooling is unknown, or the model cannot be found or has no pooler.
     """
 
     def __init__(self, model: str | os.PathLike[str], pooling: str, precision: str | None = None) -> None:

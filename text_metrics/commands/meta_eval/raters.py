@@ -37,13 +37,7 @@ def shortness_rater(sets: list[list[str]]) -> Rater:
 
 
 def read_rater(path: Path, sets: list[list[str]]) -> Rater:
-    """Read ratings from JSON lines of `text` and `quality`, in [0, 1]; the file's name is that of the rater.
-
-    Raises
-    ------
-    ValueError
-        If a line is not a rating, or a text is not rated.
-    """
+    """Read ratings from JSON lines of `text` and `quality`, in [0, 1]; the file's name is that of the rater."""
     rated: dict[str, float] = {}
     signature = path.name
     for where, record in read_objects(path):

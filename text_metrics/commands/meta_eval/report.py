@@ -8,6 +8,7 @@ from text_metrics.commands.meta_eval.generated_sets import POORER
 from text_metrics.commands.meta_eval.pairs import VAGUE
 from text_metrics.commands.shared.pages import Section, Table
 
+# In the order of the picture of scores.
 LABELS = {
     "original": "original",
     "para_a": "Para-1",
@@ -17,8 +18,6 @@ LABELS = {
     "noun_shuffle": "shuffled nouns",
     "random_shuffle": "shuffled words",
 }
-# The order in the picture of scores.
-_LABEL_ORDER = ("original", "Para-1", "Para-2", "Para-3", "nonsensical", "shuffled nouns", "shuffled words")
 # The rows and kinds of the short tables, which other pages show.
 _SHORT = ("self-BLEU-3", "Chamfer", "VS-Embed-0.5", "GRUEN × VS-Embed-0.5")
 _SHORT_RULES = (FIRST_RULE, "rule: shorter set")
@@ -282,8 +281,8 @@ def labels_of(report: dict[str, Any]) -> list[str]:
     labels = dict.fromkeys(label for by_label in report.get("distributions", {}).values() for label in by_label)
 
     def place(label: str) -> tuple[int, str]:
-        shown = LABELS.get(label, label)
-        return (_LABEL_ORDER.index(shown) if shown in _LABEL_ORDER else len(_LABEL_ORDER), label)
+        known, shown = list(LABELS.values()), LABELS.get(label, label)
+        return (known.index(shown) if shown in known else len(known), label)
 
     return sorted(labels, key=place)
 

@@ -41,13 +41,7 @@ class Scoring(NamedTuple):
 
 
 def all_rows(sets: list[list[str]], scoring: Scoring) -> tuple[list[Row], list[Rater], list[str]]:
-    """Score all sets by all metrics, each text encoded once.
-
-    Returns
-    -------
-    rows, raters : what was scored and rated
-    failures : the metrics that are left out, and why
-    """
+    """Score all sets by all metrics, each text encoded once; returns also which metrics are left out, and why."""
     encoded = encode_texts([text for members in sets for text in members], scoring)
     raters = [read_rater(path, sets) for path in scoring.ratings]
     groups: list[tuple[str, Callable[[], Iterable[Row]]]] = [

@@ -85,11 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         raw_answers = [[answer for answer in answers if answer is not None] for answers in by_question]
         model = arguments.model
     whole = [[_UNPAIRED.sub("\ufffd", answer) for answer in answers] for answers in raw_answers]
-    n_replaced = sum(
-        answer != encodable
-        for pair in zip(raw_answers, whole, strict=True)
-        for answer, encodable in zip(*pair, strict=True)
-    )
+    n_replaced = sum(_UNPAIRED.search(answer) is not None for answers in raw_answers for answer in answers)
     if n_replaced:
         print(
             f"{arguments.answers}: in {n_replaced} answers, unpaired surrogates are replaced by U+FFFD; {path} has "

@@ -39,13 +39,7 @@ def check(sampling: Sampling) -> None:
 
 
 class Sampler:
-    """A causal language model that answers questions, on a GPU in bfloat16 where there is one.
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be found.
-    """
+    """A causal language model that answers questions, on a GPU in bfloat16 where there is one."""
 
     def __init__(self, model: str, sampling: Sampling) -> None:
         import torch
@@ -56,13 +50,9 @@ class Sampler:
         self.identity = self._loaded.identity
 
     def ask(self, questions: list[Asked], shots: list[Shot], samples: int, journal: Journal) -> list[list[str]]:
-        """Sample answers to each question, and keep them in the journal as they come.
+        """Sample raw answers to each question that the journal does not hold, and keep them there as they come.
 
-        Answers that the journal holds are not sampled again. After an interruption, the answers so far are returned.
-
-        Returns
-        -------
-        list of n lists of at most `samples` raw answers
+        After an interruption, the answers so far are returned.
         """
         prompts = [self._encode(question, shots) for question in questions]
         keys = [

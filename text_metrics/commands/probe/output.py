@@ -1,4 +1,4 @@
-"""Where the reports of `text-metrics probe` go: a page of Markdown, a file with all numbers, and a picture."""
+"""What the reports of `text-metrics probe` have in common: their options, and where they go."""
 
 import argparse
 import json
@@ -6,18 +6,58 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.shared.command import drawn
+from text_metrics.commands.shared.command import add_command, drawn
 from text_metrics.commands.shared.files import write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import put_between
-from text_metrics.commands.shared.settings import cache_of, parse_settings, paths_of
+from text_metrics.commands.shared.settings import (
+    ENCODER,
+    add_settings,
+    cache_of,
+    check_names,
+    parse_settings,
+    paths_of,
+)
+from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings
+
+# The settings of the pipeline; the commands draw answers down themselves.
+PIPELINE = (
+    "clustering",
+    "matcher",
+    "threshold",
+    "linkage",
+    "distance",
+    "seed",
+    "smoothing",
+    "debias",
+    "parity",
+)
 
 
-def add_outputs(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say where a report is written."""
+def add_report(
+    commands: Any, name: str, help: str, description: str, run: Callable[[argparse.Namespace], int]
+) -> argparse.ArgumentParser:
+    """Add a command that reports on people's answers: its targets, the settings of probeval, and the outputs."""
+    parser = add_command(commands, name, help, description)
+    parser.add_argument("targets", type=Path, help="questions with people's answers")
+    add_settings(
+        parser,
+        "a setting of probeval: clustering, matcher, threshold, smoothing, debias, ..., model, device, cache_dir",
+    )
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put it between its markers in a page of Markdown")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
     parser.add_argument("--plot", type=drawn, metavar="FILE", help="write the picture as SVG")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def parse_pipeline(pairs: Sequence[str]) -> ProbevalSettings:
+    """Read the settings of probeval; raises a ValueError for one that it does not have."""
+    given = parse_settings(pairs)
+    check_names(given, [*PIPELINE, *ENCODER], "this command")
+    if given.get("matcher") == "human":
+        raise ValueError("matcher='human' needs people's labels of each answer, which the report does not take.")
+    return ProbevalSettings(**given)
 
 
 def check_report(arguments: argparse.Namespace, reads: Sequence[Path | None], *more: Path | None) -> None:

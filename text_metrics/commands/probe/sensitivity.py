@@ -2,17 +2,14 @@
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from text_metrics.commands.probe.files import read_references
-from text_metrics.commands.probe.output import add_outputs, check_report, write_outputs
+from text_metrics.commands.probe.output import add_report, check_report, parse_pipeline, write_outputs
 from text_metrics.commands.probe.pictures import draw_sensitivity
-from text_metrics.commands.probe.report import add_pipeline, parse_pipeline
 from text_metrics.commands.probe.scoring import Scorer
-from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics.probeval.probeval_pipeline import Clusters
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
@@ -90,12 +87,7 @@ CHANGES = [
 
 
 def respond(scorer: Scorer, clusters: Clusters, shares: np.ndarray) -> dict[str, float]:
-    """Score answers with given shares of the clusters, in order of size, and of `wrong`.
-
-    Returns
-    -------
-    dict from a score's name to its value
-    """
+    """Score answers with given shares of the clusters, in order of size, and of `wrong`: values by name."""
     counts = clusters.counts.sum(axis=0)
     order = np.argsort(-counts, kind="stable")
     ordered = Clusters([clusters.labels[i] for i in order], clusters.counts[:, order])
@@ -140,11 +132,7 @@ def _people(clusters: Clusters) -> np.ndarray:
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "sensitivity", "how scores respond as answers move away from people's", DESCRIPTION)
-    parser.add_argument("targets", type=Path, help="questions with people's answers")
-    add_pipeline(parser)
-    add_outputs(parser)
-    parser.set_defaults(run=run)
+    add_report(commands, "sensitivity", "how scores respond as answers move away from people's", DESCRIPTION, run)
 
 
 def run(arguments: argparse.Namespace) -> int:

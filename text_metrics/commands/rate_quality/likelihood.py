@@ -24,17 +24,9 @@ class Likelihood(NamedTuple):
 
 
 class LanguageModel:
-    """A causal language model.
+    """A causal language model, as `load_causal` takes it.
 
-    Parameters
-    ----------
-    model : a folder, a GGUF file, a folder with one GGUF file, an id on the Hugging Face Hub, or a loaded model
-    start : the token before each text; the model's token for the beginning of a text, or else for its end, if None
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be found, or has no such token.
+    `start` is the token before each text; by default the model's for the beginning of a text, or else for its end.
     """
 
     def __init__(self, model: str | os.PathLike[str] | CausalModel, start: str | None = None) -> None:
@@ -60,13 +52,10 @@ class LanguageModel:
     def _score_batch(self, encoded: list[list[int]]) -> np.ndarray:
         import torch
 
-        width = max(1, *(len(tokens) for tokens in encoded))
-        ids = torch.full((len(encoded), width + 1), self._start)
+        tokens = [torch.tensor(ids, dtype=torch.long) for ids in encoded]
         # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
-        labels = torch.full((len(encoded), width), -100)
-        for row, tokens in enumerate(encoded):
-            ids[row, 1 : 1 + len(tokens)] = torch.tensor(tokens, dtype=torch.long)
-            labels[row, : len(tokens)] = torch.tensor(tokens, dtype=torch.long)
+        labels = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=-100)
+        ids = torch.nn.functional.pad(labels.masked_fill(labels < 0, self._start), (1, 0), value=self._start)
         with torch.inference_mode():
             logits = self._model(ids.to(self.device)).logits[:, :-1].float()
             losses = torch.nn.functional.cross_entropy(
@@ -80,11 +69,6 @@ class Reference:
 
     A text of n tokens has a log-probability of about intercept + slope · n, with a deviation that grows as √n. The
     rating of a text is the share of reference texts that deviate further downwards.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 20 texts, or all are of one length.
     """
 
     def __init__(self, likelihood: Likelihood) -> None:

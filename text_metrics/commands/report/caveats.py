@@ -18,14 +18,7 @@ FEW_PROMPTS = 20
 def find_caveats(
     command: ReportCommand, inputs: Inputs, report: dict[str, Any], quality: Quality | None, reaches: Sequence[Reach]
 ) -> list[dict[str, Any]]:
-    """Return the entries of `caveats`.
-
-    Parameters
-    ----------
-    report : without caveats and sentences
-    quality : of the texts, if it was measured
-    reaches : what the encoder does not read of each system
-    """
+    """Return the entries of `caveats` for a report that lacks only these and its sentences."""
     prompts, texts = inputs.prompts, inputs.prompts.by_system()
     caveats = Caveats(report["systems"])
     _add_reading(caveats, inputs)
@@ -53,11 +46,8 @@ class Caveats:
     def add_counts(self, kind: str, counts: Sequence[tuple[int, int]], what: str, effect: str) -> None:
         """Add a caveat about the systems of which some texts are of a kind.
 
-        Parameters
-        ----------
-        counts : for each system the number of such texts and of all
-        what : the predicate of the texts, such as "are empty"
-        effect : what follows, a clause
+        `counts` has for each system the number of such texts and of all; `what` is their predicate, such as "are
+        empty", and `effect` a clause, what follows from it.
         """
         some = [(name, *pair) for name, pair in zip(self.names, counts, strict=True) if pair[0]]
         if some:

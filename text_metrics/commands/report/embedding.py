@@ -70,10 +70,7 @@ class Embedded(NamedTuple):
 
 
 def embed(texts: Iterable[str], encoder: Encoder) -> Embedded:
-    """Embed each different text once, in parts that the cache keeps.
-
-    The order of the texts does not matter: they are sorted by length and content.
-    """
+    """Embed each different text once, in parts that the cache keeps; the order of the texts does not matter."""
     unique = sorted(set(texts), key=lambda text: (len(text), text))
     settings = encoder.read()
     parts = []

@@ -62,10 +62,7 @@ class Row(NamedTuple):
 
 
 def pictures(report: Report) -> list[Picture]:
-    """Draw the report, in the order of its sections.
-
-    Each picture is drawn from the numbers of the report alone, so that it is the same for the same report.
-    """
+    """Draw the report from its numbers alone, in the order of its sections."""
     return [
         *_scores(report, "diversity"),
         *_plane(report),

@@ -44,13 +44,8 @@ class Sample(NamedTuple):
 def draw(ids: Sequence[str], sets: Sequence[Sequence[list[str]]], people: dict[str, list[str]]) -> Sample | None:
     """Draw equal numbers of texts for each prompt; None if people and systems share no prompt.
 
-    Texts are drawn by a digest of their content, so the order of the files does not matter.
-
-    Parameters
-    ----------
-    ids : list of p prompts
-    sets : for each system the texts of each prompt
-    people : the texts of people by prompt
+    Texts are drawn by a digest of their content, so the order of the files does not matter. `sets` holds for each
+    system the texts of each prompt.
     """
     shared = [p for p, prompt in enumerate(ids) if prompt in people]
     halves = any(len(people[ids[p]]) > 1 for p in shared)

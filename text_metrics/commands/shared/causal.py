@@ -32,11 +32,6 @@ def load_causal(model: str | os.PathLike[str] | CausalModel, dtype: str = "float
     model : a folder, a GGUF file, a folder with one GGUF file, an id on the Hugging Face Hub, or a loaded model, which
         is returned
     dtype : name of a torch dtype
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be found.
     """
     if isinstance(model, CausalModel):
         return model
