@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.probe.files import read_references
-from text_metrics.commands.probe.output import add_report, check_report, parse_pipeline, write_outputs
-from text_metrics.commands.probe.pictures import draw_annotators
+from text_metrics.commands.probe.output import add_report, check_report, write_outputs
 from text_metrics.commands.probe.scoring import Scorer
 from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics.probeval.probeval_pipeline import gold_side, model_side
@@ -145,9 +144,9 @@ def run(arguments: argparse.Namespace) -> int:
             raise ValueError(f"--{name} must be between 0 and 1. Got {getattr(arguments, name)}.")
     if min(arguments.sizes) < 1 or min(arguments.divergences) <= 0 or arguments.draws < 2:
         raise ValueError("--sizes must be at least 1, --divergences above 0 and --draws at least 2.")
-    check_report(arguments, [arguments.targets])
-    result = measure(Scorer(read_references(arguments.targets), {}, parse_pipeline(arguments.setting)), arguments)
-    write_outputs(arguments, "probe annotators", "\n".join(lines(result)) + "\n", result, draw_annotators)
+    pipeline = check_report(arguments, [arguments.targets])
+    result = measure(Scorer(read_references(arguments.targets), {}, pipeline), arguments)
+    write_outputs(arguments, "annotators", "\n".join(lines(result)) + "\n", result)
     return 0
 
 

@@ -51,30 +51,26 @@ def add_report(
     return parser
 
 
-def parse_pipeline(pairs: Sequence[str]) -> ProbevalSettings:
-    """Read the settings of probeval; raises a ValueError for one that it does not have."""
-    given = parse_settings(pairs)
-    check_names(given, [*PIPELINE, *ENCODER], "this command")
-    if given.get("matcher") == "human":
-        raise ValueError("matcher='human' needs people's labels of each answer, which the report does not take.")
-    return ProbevalSettings(**given)
-
-
-def check_report(arguments: argparse.Namespace, reads: Sequence[Path | None], *more: Path | None) -> None:
-    """Check that what a report writes, `more` included, is none of what is read for it."""
+def check_report(arguments: argparse.Namespace, reads: Sequence[Path | None], *more: Path | None) -> ProbevalSettings:
+    """Read the settings of probeval, and check that what a report writes, `more` included, is not read for it."""
     settings = parse_settings(arguments.setting)
     writes = [arguments.write, arguments.json, arguments.plot, cache_of(settings), *more]
     check_outputs([*reads, *paths_of(settings)], writes)
+    check_names(settings, [*PIPELINE, *ENCODER], "this command")
+    if settings.get("matcher") == "human":
+        raise ValueError("matcher='human' needs people's labels of each answer, which the report does not take.")
+    return ProbevalSettings(**settings)
 
 
-def write_outputs(
-    arguments: argparse.Namespace, name: str, text: str, result: dict[str, Any], draw: Callable[[dict[str, Any]], str]
-) -> None:
-    """Print a report, and write it where the options say; `name` is that of its markers."""
+def write_outputs(arguments: argparse.Namespace, name: str, text: str, result: dict[str, Any]) -> None:
+    """Print a report, and write it where the options say."""
     print(text)
     if arguments.write:
-        put_between(arguments.write, name, text)
+        put_between(arguments.write, f"probe {name}", text)
     if arguments.json:
         write_text(arguments.json, json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     if arguments.plot:
-        write_text(arguments.plot, draw(result))
+        # matplotlib is an extra.
+        from text_metrics.commands.probe.pictures import DRAWINGS
+
+        write_text(arguments.plot, DRAWINGS[name](result))

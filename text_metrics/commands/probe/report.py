@@ -12,8 +12,7 @@ import numpy as np
 
 from text_metrics.commands.probe.comparing import PEOPLE, RULES, Comparing, against_people, describe_second, pairs, rows
 from text_metrics.commands.probe.files import clean_counts, read_counts, read_references
-from text_metrics.commands.probe.output import add_report, check_report, parse_pipeline, write_outputs
-from text_metrics.commands.probe.pictures import draw_report
+from text_metrics.commands.probe.output import add_report, check_report, write_outputs
 from text_metrics.commands.probe.scoring import Scorer
 from text_metrics.commands.probe.tables import html, markdown
 from text_metrics.commands.shared.command import drawn
@@ -57,18 +56,18 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--rounds must be at least 1. Got {arguments.rounds}.")
     paths = _paths(arguments.answers)
     reads = [arguments.targets, arguments.people, *paths.values()]
-    check_report(arguments, reads, arguments.markdown, arguments.html)
+    pipeline = check_report(arguments, reads, arguments.markdown, arguments.html)
     references = read_references(arguments.targets)
     files = {name: read_counts(path) for name, path in paths.items()}
     people = read_counts(arguments.people) if arguments.people else None
     how = Comparing(level, arguments.rounds, arguments.seed, not arguments.raw)
-    report = make_report(references, files, people, parse_pipeline(arguments.setting), how)
+    report = make_report(references, files, people, pipeline, how)
     text = markdown(report)
-    write_outputs(arguments, "probe report", text, report, draw_report)
+    write_outputs(arguments, "report", text, report)
     if arguments.markdown:
         write_text(arguments.markdown, f"# Models beside people\n\n{text}")
     if arguments.html:
-        write_text(arguments.html, html(report, draw_report(report)))
+        write_text(arguments.html, html(report))
     for row in report["rows"]:
         for kind, names in row.get("skipped", {}).items():
             if names:

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.probe.files import read_references
-from text_metrics.commands.probe.output import add_report, check_report, parse_pipeline, write_outputs
-from text_metrics.commands.probe.pictures import draw_sensitivity
+from text_metrics.commands.probe.output import add_report, check_report, write_outputs
 from text_metrics.commands.probe.scoring import Scorer
 from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics.probeval.probeval_pipeline import Clusters
@@ -137,9 +136,9 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
-    check_report(arguments, [arguments.targets])
-    result = measure(Scorer(read_references(arguments.targets), {}, parse_pipeline(arguments.setting)))
-    write_outputs(arguments, "probe sensitivity", "\n".join(lines(result)) + "\n", result, draw_sensitivity)
+    pipeline = check_report(arguments, [arguments.targets])
+    result = measure(Scorer(read_references(arguments.targets), {}, pipeline))
+    write_outputs(arguments, "sensitivity", "\n".join(lines(result)) + "\n", result)
     return 0
 
 

@@ -30,7 +30,8 @@ def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
     encoder.check()
     prompts = inputs.prompts
     texts = prompts.texts()
-    sample = draw(prompts.ids, texts, inputs.people_texts)
+    sets_of_people = inputs.people.sets if inputs.people else {}
+    sample = draw(prompts.ids, texts, {prompt: members.texts for prompt, members in sets_of_people.items()})
     of_people = [] if sample is None else [sample.people, sample.others or []]
     with warnings.catch_warnings():
         # The caveats count the same texts by system.

@@ -284,11 +284,6 @@ class Inputs(NamedTuple):
     notes: list[str]
     prompts: Prompts
 
-    @property
-    def people_texts(self) -> dict[str, list[str]]:
-        """The texts of people by prompt."""
-        return {prompt: members.texts for prompt, members in self.people.sets.items()} if self.people else {}
-
 
 def read_inputs(command: ReportCommand) -> Inputs:
     """Read all files, and pair the systems."""
