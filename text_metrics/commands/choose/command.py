@@ -26,11 +26,6 @@ class ChooseCommand:
     min_quality : texts below this quality are not chosen
     one_set : all rows are one group
     encoder : how texts are embedded
-
-    Raises
-    ------
-    UsageError
-        If options are out of range or exclude each other.
     """
 
     reading: Command

@@ -34,9 +34,8 @@ from text_metrics.commands.meta_eval.evaluation import (
 )
 from text_metrics.commands.meta_eval.generated_sets import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, has_people, read_pairs, read_people
-from text_metrics.commands.meta_eval.pooling import POOLINGS
 from text_metrics.commands.meta_eval.raters import rate_raters, shortness_rater
-from text_metrics.commands.meta_eval.rows import Scoring, all_rows
+from text_metrics.commands.meta_eval.rows import POOLINGS, Scoring, all_rows
 from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files

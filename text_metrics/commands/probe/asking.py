@@ -9,7 +9,7 @@ from typing import Any
 
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import messages, read_questions, read_shots
-from text_metrics.commands.probe.local import Sampler, Sampling, check
+from text_metrics.commands.probe.local import Sampler, Sampling
 from text_metrics.commands.shared.chat import Chat, Journal, Request, add_arguments, journal_files
 from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.files import write_jsonl
@@ -63,7 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
     outcome = None
     if arguments.local:
         sampling = Sampling(arguments.temperature, arguments.max_tokens, arguments.batch_size, arguments.seed)
-        check(sampling)
         sampler = Sampler(arguments.model, sampling)
         with Journal(path) as journal:
             raw_answers = sampler.ask(questions, shots, arguments.samples, journal)

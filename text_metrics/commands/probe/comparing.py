@@ -98,13 +98,10 @@ def describe_second(
 ) -> dict[str, Any]:
     """Find out whether a second sample of people's answers is, in fact, the first.
 
-    Answers are paired with equal gold answers, each one once. A new sample repeats some answers and misses
-    others, even if it is drawn from the gold answers themselves; the same answers do not.
-
-    Returns
-    -------
-    dict with "overlap", the share of answers with a partner, "expected", the mean share in samples drawn from the gold
-    answers with replacement, and "same", whether it is above that of all 200 such samples
+    Answers are paired with equal gold answers, each one once. A new sample repeats some answers and misses others, even
+    if it is drawn from the gold answers themselves; the same answers do not. "overlap" is the share of answers with a
+    partner, "expected" the mean share in samples drawn from the gold answers with replacement, and "same" is whether it
+    is above that of all 200 such samples.
     """
     gold = {str(row["id"]): Counter[str]() for row in references}
     for row in references:

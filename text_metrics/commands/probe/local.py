@@ -29,19 +29,15 @@ class Sampling(NamedTuple):
     seed: int = 0
 
 
-def check(sampling: Sampling) -> None:
-    """Raise a ValueError that names the option if a setting is out of range."""
-    if sampling.temperature <= 0:
-        raise ValueError(f"--temperature must be above 0 with --local. Got {sampling.temperature}.")
-    for name in ("max_tokens", "batch_size"):
-        if getattr(sampling, name) < 1:
-            raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {getattr(sampling, name)}.")
-
-
 class Sampler:
     """A causal language model that answers questions, on a GPU in bfloat16 where there is one."""
 
     def __init__(self, model: str, sampling: Sampling) -> None:
+        if sampling.temperature <= 0:
+            raise ValueError(f"--temperature must be above 0 with --local. Got {sampling.temperature}.")
+        for name in ("max_tokens", "batch_size"):
+            if getattr(sampling, name) < 1:
+                raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {getattr(sampling, name)}.")
         import torch
 
         dtype = "bfloat16" if torch.cuda.is_available() else "float32"

@@ -4,13 +4,12 @@ import copy
 import hashlib
 import json
 import math
-import os
 import re
 from typing import NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.causal import CausalModel, example_turns, load_causal
+from text_metrics.commands.shared.causal import CausalModel, example_turns
 from text_metrics.metrics._core.core_encoder import progress_bar
 from text_metrics.metrics._core.core_tokens import token_batches
 
@@ -52,13 +51,10 @@ SENSE = Question(
 
 
 class AskedModel:
-    """A causal language model, as `load_causal` takes it, that is asked a question about texts.
+    """A causal language model that is asked a question about texts; what precedes the text is computed once."""
 
-    What precedes the text is computed once. Raises a ValueError if two answers begin with the same token.
-    """
-
-    def __init__(self, model: str | os.PathLike[str] | CausalModel, question: Question) -> None:
-        self.identity, self._device, self._tokenizer, self._model = load_causal(model)
+    def __init__(self, model: CausalModel, question: Question) -> None:
+        self.identity, self._device, self._tokenizer, self._model = model
         self.ask(question)
 
     def ask(self, question: Question) -> None:

@@ -1,11 +1,10 @@
 """Log-probabilities of texts by a causal language model, and ratings in [0, 1] from them, corrected for length."""
 
-import os
 from typing import NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.causal import CausalModel, load_causal
+from text_metrics.commands.shared.causal import CausalModel
 from text_metrics.metrics._core.core_encoder import progress_bar
 from text_metrics.metrics._core.core_tokens import token_batches
 
@@ -24,13 +23,13 @@ class Likelihood(NamedTuple):
 
 
 class LanguageModel:
-    """A causal language model, as `load_causal` takes it.
+    """A causal language model.
 
     `start` is the token before each text; by default the model's for the beginning of a text, or else for its end.
     """
 
-    def __init__(self, model: str | os.PathLike[str] | CausalModel, start: str | None = None) -> None:
-        self.identity, self.device, self._tokenizer, self._model = load_causal(model)
+    def __init__(self, model: CausalModel, start: str | None = None) -> None:
+        self.identity, self.device, self._tokenizer, self._model = model
         self.start = start or self._tokenizer.bos_token or self._tokenizer.eos_token
         vocabulary = self._tokenizer.get_vocab()
         if self.start not in vocabulary:

@@ -35,11 +35,6 @@ class ReportCommand:
     quality : "gruen" or "none"; None with `quality_key`, which is `--column quality`
     settings : of the encoder, and `same` of the classes
     texts : whether the report shows texts
-
-    Raises
-    ------
-    UsageError
-        If options are out of range or exclude each other.
     """
 
     files: tuple[NamedFile, ...]

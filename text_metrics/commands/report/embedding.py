@@ -20,14 +20,7 @@ _TEXTS_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Encoder:
-    """The encoder of a report.
-
-    Parameters
-    ----------
-    settings : as metrics take them, with a cache that they share
-    classes : settings of the classes of texts that say the same
-    quiet : whether to show no progress
-    """
+    """The encoder of a report: its settings as metrics take them, and those of classes of texts that say the same."""
 
     settings: dict[str, Any]
     classes: dict[str, Any]
