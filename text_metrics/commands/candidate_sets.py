@@ -53,9 +53,6 @@ Write {count} sentences that are grammatical and make no sense: what they tell i
 way.{topic} Answer with a JSON list of {count} strings and nothing else."""
 
 
-# Sets.
-
-
 def paraphrase_sets(
     texts: Sequence[str], paraphrases: Sequence[Sequence[str]], rng: np.random.Generator
 ) -> dict[str, list[str]]:
@@ -188,9 +185,6 @@ def make_pairs(arguments: argparse.Namespace) -> int:
     write_jsonl(arguments.output, pairs)
     print(f"{arguments.output}: {len(pairs)} pairs.", file=sys.stderr)
     return 0
-
-
-# Generation.
 
 
 def parse_texts(answer: str, count: int, unlike: str | None = None) -> list[str]:

@@ -99,14 +99,11 @@ def _wins(originals: list[np.ndarray], poorer: list[np.ndarray]) -> np.ndarray:
 
     Ties count half.
     """
-    ranked = np.sort(np.concatenate(poorer))
-    owner = np.repeat(np.arange(len(poorer)), [len(ratings) for ratings in poorer])
-    by_rank = owner[np.argsort(np.concatenate(poorer), kind="stable")]
-    one_hot = np.zeros((len(ranked) + 1, len(poorer)))
-    one_hot[np.arange(1, len(ranked) + 1), by_rank] = 1
-    below = one_hot.cumsum(axis=0)  # row k: how many of the k lowest texts are each concept's
+    texts = np.concatenate(originals)
+    starts = np.cumsum([0, *map(len, originals[:-1])])
     wins = np.empty((len(originals), len(poorer)))
-    for i, ratings in enumerate(originals):
-        left, right = np.searchsorted(ranked, ratings, "left"), np.searchsorted(ranked, ratings, "right")
-        wins[i] = (below[left] + below[right]).sum(axis=0) / 2
+    for j, ratings in enumerate(poorer):
+        ranked = np.sort(ratings)
+        below = np.searchsorted(ranked, texts, "left") + np.searchsorted(ranked, texts, "right")
+        wins[:, j] = np.add.reduceat(below, starts) / 2
     return wins

@@ -94,19 +94,12 @@ def _kinds_section(report: dict[str, Any], claims: Claims) -> Section:
             " / ".join(f"{100 * above[generator][kind]['share']:.0f}" for generator in names) for kind in short_kinds
         ]
         short.append([shown(rows[name]), *cells])
-    full = [
-        (
-            f"Original above {POORER[kind]}, %:",
-            [
-                ["metric", *names],
-                *(
-                    [shown(row), *(_percent(row["above"][generator][kind], "share") for generator in names)]
-                    for row in rows.values()
-                ),
-            ],
-        )
-        for kind in kinds["kinds"]
-    ]
+    full = []
+    for kind in kinds["kinds"]:
+        table = [["metric", *names]]
+        for row in rows.values():
+            table.append([shown(row), *(_percent(row["above"][generator][kind], "share") for generator in names)])
+        full.append((f"Original above {POORER[kind]}, %:", table))
     text = (
         "Sets of different quality for the same concepts: how often each metric ranks the original set above a poorer "
         f"one, in %; 50 is chance, ties count half. {_sentence(claims.kinds)}Concepts drawn of each generator: "
@@ -304,11 +297,9 @@ def _label_section(report: dict[str, Any]) -> Section:
 def _settings_section(report: dict[str, Any]) -> Section:
     metrics = report.get("metrics") or report.get("kinds", {}).get("metrics", [])
     rows = [["metric", "more diverse", "signature"]]
-    rows += [
-        [metric["name"], metric.get("more_diverse", ""), metric["signature"]]
-        for metric in metrics
-        if metric["signature"]
-    ]
+    for metric in metrics:
+        if metric["signature"]:
+            rows.append([metric["name"], metric.get("more_diverse", ""), metric["signature"]])
     return Section("Settings", f"Files: {', '.join(report['settings']['files'])}.", [("", rows)])
 
 

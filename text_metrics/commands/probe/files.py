@@ -142,7 +142,7 @@ def _pair(answer: Any) -> tuple[Any, Any]:
 
 def messages(question: Asked, shots: list[Shot]) -> list[dict[str, str]]:
     """Write the messages for a chat model: the instructions, the examples with their answers, and the question."""
-    return example_turns(INSTRUCTIONS, [(shot.question, shot.answer) for shot in shots], question.text())
+    return example_turns(INSTRUCTIONS, shots, question.text())
 
 
 def completion(question: Asked, shots: list[Shot]) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,25 +41,16 @@ def swap(shares: np.ndarray, rank: int) -> np.ndarray:
     return swapped
 
 
-def to_wrong(shares: np.ndarray, share: float) -> np.ndarray:
-    """Move a share of all answers to `wrong`."""
+def move(shares: np.ndarray, share: float, places: slice) -> np.ndarray:
+    """Move a share of all answers to some places, in equal parts."""
     moved = (1 - share) * shares
-    moved[-1] += share
+    moved[places] += share / len(moved[places])
     return moved
 
 
-def to_uniform(shares: np.ndarray, share: float) -> np.ndarray:
-    """Mix with the uniform distribution over clusters."""
-    moved = (1 - share) * shares
-    moved[:-1] += share / (len(shares) - 1)
-    return moved
-
-
-def to_first(shares: np.ndarray, share: float) -> np.ndarray:
-    """Move a share of all answers to the most common cluster."""
-    moved = (1 - share) * shares
-    moved[0] += share
-    return moved
+to_first = partial(move, places=slice(1))
+to_uniform = partial(move, places=slice(-1))
+to_wrong = partial(move, places=slice(-1, None))
 
 
 class Change(NamedTuple):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 from text_metrics.commands.report.command import GRUEN, ReportCommand
@@ -92,11 +93,10 @@ def _add_lengths(caveats: Caveats, texts: Sequence[list[str]]) -> None:
     """Add systems whose lengths differ enough to explain other differences, and empty texts."""
     lengths = [word_counts([members]) for members in texts]
     apart = []
-    for i, first in enumerate(lengths):
-        for j in range(i + 1, len(lengths)):
-            size = standardized(first, lengths[j])
-            if size is None or abs(size) >= LENGTHS_APART:
-                apart.append((math.inf if size is None else abs(size), i, j))
+    for i, j in combinations(range(len(lengths)), 2):
+        size = standardized(lengths[i], lengths[j])
+        if size is None or abs(size) >= LENGTHS_APART:
+            apart.append((math.inf if size is None else abs(size), i, j))
     if apart:
         size, i, j = max(apart, key=lambda entry: entry[0])
         far = f", {size:.1f} standard deviations apart" if math.isfinite(size) else ""

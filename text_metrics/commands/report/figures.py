@@ -295,15 +295,11 @@ def _people(report: Report) -> list[Picture]:
     people = report["people"]
     if people is None:
         return []
+    names: dict[int | None, str] = {None: PEOPLE, **dict(enumerate(report["systems"]))}
     drawn = []
     for key, (title, caption, arrow) in _MEASURES.items():
         rows = [
-            Row(
-                PEOPLE if row["system"] is None else report["systems"][row["system"]],
-                row["system"],
-                row[key]["value"],
-                row[key]["interval"],
-            )
+            Row(names[row["system"]], row["system"], row[key]["value"], row[key]["interval"])
             for row in people["rows"]
             if row[key]["value"] is not None
         ]

@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -92,15 +92,14 @@ def mean_cosines(sums: Sequence[np.ndarray], sizes: np.ndarray, level: float) ->
     n = len(sums)
     same: list[list[dict[str, Any]]] = [[{}] * n for _ in range(n)]
     different: list[list[dict[str, Any]]] = [[{}] * n for _ in range(n)]
-    for i in range(n):
-        for j in range(i, n):
-            products = np.einsum("pd,pd->p", means[i], means[j])
-            within = products
-            if i == j:
-                counts = sizes[i]
-                within = (np.einsum("pd,pd->p", sums[i], sums[i]) - counts) / (counts * (counts - 1))
-            same[i][j] = same[j][i] = _cell(mean_estimate(np.clip(within, -1, 1)), level)
-            different[i][j] = different[j][i] = _cell(_across_prompts(means[i], means[j], products), level)
+    for i, j in combinations_with_replacement(range(n), 2):
+        products = np.einsum("pd,pd->p", means[i], means[j])
+        within = products
+        if i == j:
+            counts = sizes[i]
+            within = (np.einsum("pd,pd->p", sums[i], sums[i]) - counts) / (counts * (counts - 1))
+        same[i][j] = same[j][i] = _cell(mean_estimate(np.clip(within, -1, 1)), level)
+        different[i][j] = different[j][i] = _cell(_across_prompts(means[i], means[j], products), level)
     return {"same_prompt": same, "other_prompts": different}
 
 

@@ -35,11 +35,6 @@ class Sample(NamedTuple):
     others: list[list[str]] | None
     systems: list[list[list[str]]]
 
-    @property
-    def counts(self) -> np.ndarray:
-        """The number of texts of each prompt on each side."""
-        return np.array([len(texts) for texts in self.people])
-
 
 def draw(ids: Sequence[str], sets: Sequence[Sequence[list[str]]], people: dict[str, list[str]]) -> Sample | None:
     """Draw equal numbers of texts for each prompt; None if people and systems share no prompt.
@@ -68,7 +63,7 @@ def draw(ids: Sequence[str], sets: Sequence[Sequence[list[str]]], people: dict[s
 
 def compare_with_people(sample: Sample, embedded: Embedded, encoder: Encoder, level: float) -> dict[str, Any]:
     """Compare each system, and other people, with people."""
-    counts = sample.counts
+    counts = np.array([len(texts) for texts in sample.people])
     n = int(counts.sum())
     # No more than a text has neighbours on its own prompt, where there are few.
     k = min(max(1, min(NEIGHBOURS, int(np.median(counts)) - 1)), n - 1)

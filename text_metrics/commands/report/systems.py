@@ -117,34 +117,24 @@ def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[li
                 "one value make a set."
             )
         parts.append(part)
-    good = [part for part in parts if (part.system, part.prompt) not in incomplete]
-    bad += [
-        BadRow(
-            file.path,
-            part.system,
-            part.number,
-            f"is set aside with its set, because of row {cause.number}: {cause.error}",
-            show_values(part.values),
-        )
-        for part in parts
-        if (cause := incomplete.get((part.system, part.prompt))) is not None
-    ]
+    good = []
+    for part in parts:
+        cause = incomplete.get((part.system, part.prompt))
+        if cause is None:
+            good.append(part)
+        else:
+            why = f"is set aside with its set, because of row {cause.number}: {cause.error}"
+            bad.append(BadRow(file.path, part.system, part.number, why, show_values(part.values)))
     if not good:
         raise UsageError(
             f"{file.path}: no row can be used: {bad[0].error}" if bad else f"{file.path} has no row that can be used."
         )
     bad.sort(key=lambda row: row.number)
     names = [name for name in n_rows if name] if columns.system else [file.name]
-    systems = [
-        System(
-            name,
-            file.path,
-            _gather(part for part in good if part.system == name),
-            n_rows[name],
-            sum(row.system == name for row in bad),
-        )
-        for name in names
-    ]
+    systems = []
+    for name in names:
+        sets = _gather([part for part in good if part.system == name])
+        systems.append(System(name, file.path, sets, n_rows[name], sum(row.system == name for row in bad)))
     return systems, bad, rows
 
 
@@ -270,13 +260,7 @@ class Prompts(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What a report is made from.
-
-    people : None where there are none
-    bad : the rows of all files that are set aside
-    notes : on the order of rows
-    prompts : those that are compared
-    """
+    """What a report is made from; `bad` are the rows of all files that are set aside, `notes` on the order of rows."""
 
     systems: list[System]
     people: System | None

@@ -167,11 +167,6 @@ class Chat:
     ----------
     arguments : those of `add_arguments`
     output : the file that the answers are made into
-
-    Raises
-    ------
-    ValueError
-        If a setting is out of range, or there is no key of $OPENAI_API_KEY, which a local server may not need.
     """
 
     def __init__(self, arguments: argparse.Namespace, output: Path) -> None:
