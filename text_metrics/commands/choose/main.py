@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.choose.command import ChooseCommand, parse_command
-from text_metrics.commands.choose.greedy import choose, subset_score, unit
+from text_metrics.commands.choose.greedy import choose, subset_score, unit_vectors
 from text_metrics.commands.jobs.batches import Batch, batches, make_batch
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.job_files import Files
@@ -119,7 +119,7 @@ def _quality(unit: Unit) -> np.ndarray:
 
 
 def _score(embeddings: np.ndarray, quality: np.ndarray, rows: np.ndarray) -> float:
-    vectors = unit(embeddings[rows])
+    vectors = unit_vectors(embeddings[rows])
     return subset_score(vectors @ vectors.T, quality[rows])
 
 

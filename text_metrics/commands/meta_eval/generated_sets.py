@@ -37,7 +37,7 @@ class Kinds(NamedTuple):
 
 
 def read_kinds(folder: Path, most: int, sets: Sets) -> list[Kinds]:
-    """Read a folder for each generator, with a file of JSON lines for each kind; at most so many concepts are drawn."""
+    """Read a folder for each generator, with a file of JSON lines for each kind, and draw at most `most` concepts."""
     generators = []
     for generator in sorted(path for path in folder.iterdir() if (path / f"{ORIGINAL}.jsonl").is_file()):
         names = [ORIGINAL, *(name for name in POORER if (generator / f"{name}.jsonl").is_file())]
