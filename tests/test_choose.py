@@ -10,7 +10,6 @@ import pytest
 from tests.conftest import SETS
 from tests.files import read_jsonl, write_jsonl
 from tests.references import diversity
-from text_metrics.commands.choose import chooser
 from text_metrics.commands.choose import main as choose
 from text_metrics.commands.choose.greedy import choose as choose_greedily
 from text_metrics.commands.choose.greedy import choose_best, subset_score
@@ -144,7 +143,7 @@ def test_a_job_goes_on_after_a_kill(tmp_path, monkeypatch):
     data = write_jsonl(tmp_path / "data.jsonl", ROWS)
     options = ("--group-key", "prompt", "--keep", 2, "--batch-size", 3)
     assert run(data, *options, out="whole.jsonl") == 0
-    own = chooser.Chooser.work
+    own = choose.Chooser.work
     calls = []
 
     def killed(self, item):
@@ -153,7 +152,7 @@ def test_a_job_goes_on_after_a_kill(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return own(self, item)
 
-    monkeypatch.setattr(chooser.Chooser, "work", killed)
+    monkeypatch.setattr(choose.Chooser, "work", killed)
     assert run(data, *options) == 130
     assert (tmp_path / "out.jsonl.parts").exists()
     assert run(data, *options, "--batch-size", 4) == 2  # another command

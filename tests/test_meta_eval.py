@@ -25,7 +25,6 @@ from text_metrics.commands.meta_eval import (
     evaluation,
     generated_sets,
     pages,
-    pooling,
     raters,
     rows,
 )
@@ -460,7 +459,7 @@ def tiny_roberta(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("kind", pooling.POOLINGS)
+@pytest.mark.parametrize("kind", rows.POOLINGS)
 def test_pooling_is_that_of_transformers(tiny_roberta, kind):
     import torch
     from transformers import AutoModel, AutoTokenizer
@@ -483,7 +482,7 @@ def test_pooling_is_that_of_transformers(tiny_roberta, kind):
 
 def test_pooling_that_a_model_does_not_have(tiny_roberta):
     with pytest.raises(ValueError, match=r"pooling must be one of mean, cls, pooler\. Got 'max'"):
-        pooling.PooledTransformer(tiny_roberta, "max")
+        rows.PooledTransformer(tiny_roberta, "max")
 
 
 # Tables in other pages.

@@ -12,6 +12,7 @@ from tests.conftest import TAUGHT
 from text_metrics.commands.rate_quality import main as rate_quality
 from text_metrics.commands.rate_quality.asking import SENSE, AskedModel, Question, read_answer
 from text_metrics.commands.rate_quality.likelihood import LanguageModel, Likelihood, Reference, per_token
+from text_metrics.commands.shared.causal import load_causal
 
 
 @pytest.fixture
@@ -34,7 +35,8 @@ def test_log_probabilities_are_those_of_transformers(tiny_language_model):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     texts = [TAUGHT, "mat", "a much longer text about cats and mats", "", "the mat sat on the cat"]
-    found = LanguageModel(tiny_language_model).score(texts)
+    scorer = LanguageModel(load_causal(tiny_language_model))
+    found = scorer.score(texts)
     tokenizer = AutoTokenizer.from_pretrained(tiny_language_model)
     model = AutoModelForCausalLM.from_pretrained(tiny_language_model).eval()
     for i, text in enumerate(texts):
@@ -46,7 +48,7 @@ def test_log_probabilities_are_those_of_transformers(tiny_language_model):
         assert found.total[i] == pytest.approx(expected, abs=1e-3)
         assert found.tokens[i] == len(own)
     # Company does not change a score.
-    assert LanguageModel(tiny_language_model).score(texts[:1]).total[0] == pytest.approx(found.total[0], abs=1e-4)
+    assert scorer.score(texts[:1]).total[0] == pytest.approx(found.total[0], abs=1e-4)
 
 
 def test_ratings_are_written_and_prefer_what_the_model_knows(run, tiny_language_model):
@@ -108,7 +110,7 @@ def test_answers_are_those_of_the_whole_prompt(tiny_language_model, template):
     """With the prefix computed once, in batches, as without."""
     import torch
 
-    model = AskedModel(tiny_language_model, QUESTION)
+    model = AskedModel(load_causal(tiny_language_model), QUESTION)
     model._tokenizer.chat_template = template
     model.ask(QUESTION)
     ratings = model.rate(ASKED)
@@ -130,7 +132,7 @@ def test_answers_are_those_of_the_whole_prompt(tiny_language_model, template):
 
 def test_answers_must_begin_with_different_tokens(tiny_language_model):
     with pytest.raises(ValueError, match="must begin with different tokens"):
-        AskedModel(tiny_language_model, Question("cat?", {"mat": 1.0, "mat mat": 0.0}))
+        AskedModel(load_causal(tiny_language_model), Question("cat?", {"mat": 1.0, "mat mat": 0.0}))
 
 
 def test_asked_ratings_are_written(run, tiny_language_model, monkeypatch):
@@ -162,7 +164,7 @@ def test_a_service_rates_as_a_local_model_with_its_probabilities(run, tiny_langu
     """The server answers by the tiny model's own probabilities of all tokens; an empty text is not asked about."""
     import torch
 
-    local = AskedModel(tiny_language_model, QUESTION)
+    local = AskedModel(load_causal(tiny_language_model), QUESTION)
     local._tokenizer.chat_template = "{% for m in messages %}[{{ m.content }}]{% endfor %}:"
     local.ask(QUESTION)
     tokenizer = local._tokenizer

@@ -13,6 +13,7 @@ from text_metrics.commands.meta_eval.generated_sets import ORIGINAL, POORER
 from text_metrics.commands.meta_eval.raters import Rater
 from text_metrics.commands.rate_quality.asking import Question
 from text_metrics.commands.rate_quality.likelihood import LanguageModel
+from text_metrics.commands.shared.causal import load_causal
 
 WORDS = TAUGHT.split()
 
@@ -55,7 +56,7 @@ def test_ratings_are_measured_once_and_reported(data, tiny_language_model, monke
     rated = {record["text"]: record["quality"] for record in read_jsonl(ratings / "likelihood.jsonl")}
     # Both generators have the same texts here: of two concepts, two originals and two nonsensical texts.
     assert len(rated) == 8
-    found = LanguageModel(tiny_language_model).score(list(rated))
+    found = LanguageModel(load_causal(tiny_language_model)).score(list(rated))
     assert list(rated.values()) == pytest.approx(np.exp(found.total / found.tokens).tolist(), abs=1e-5)
     # Measurements of two models are not mixed. With one more concept, only its texts are measured.
     assert run_command(monkeypatch, "reports.sense", *words, "--concepts", "3", "--dtype", "bfloat16") == 2

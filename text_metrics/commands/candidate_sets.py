@@ -53,22 +53,12 @@ Write {count} sentences that are grammatical and make no sense: what they tell i
 way.{topic} Answer with a JSON list of {count} strings and nothing else."""
 
 
-# Sets.
-
-
 def paraphrase_sets(
     texts: Sequence[str], paraphrases: Sequence[Sequence[str]], rng: np.random.Generator
 ) -> dict[str, list[str]]:
-    """Compose Para-1, Para-2 and Para-3; which texts are A, B and C is drawn, and the order within a set too.
+    """Compose Para-1, Para-2 and Para-3, by label, of three texts or more and the paraphrases of each.
 
-    Parameters
-    ----------
-    texts : at least three
-    paraphrases : those of each text
-
-    Returns
-    -------
-    dict from a label to a set, without the labels for which there are too few paraphrases
+    Which texts are A, B and C is drawn, and the order within a set too; a set that needs more paraphrases is left out.
     """
     order = rng.permutation(len(texts)).tolist()
     # Texts with the most paraphrases come first: they can be A.
@@ -197,17 +187,8 @@ def make_pairs(arguments: argparse.Namespace) -> int:
     return 0
 
 
-# Generation.
-
-
 def parse_texts(answer: str, count: int, unlike: str | None = None) -> list[str]:
-    """Read a JSON list of different texts; what a model writes around it does not matter.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or it is too short, or repeats itself or `unlike`.
-    """
+    """Read a JSON list of texts that differ, also from `unlike`; what a model writes around it does not matter."""
     start, end = answer.find("["), answer.rfind("]")
     try:
         texts = parse_json(answer[start : end + 1])

@@ -119,13 +119,7 @@ def messages(topic: str, first: list[str], second: list[str], quality: bool = Fa
 
 
 def parse_ratings(answer: str, keys: tuple[str, ...] = KEYS) -> tuple[float, ...]:
-    """Read the ratings; what a model writes around the JSON does not matter.
-
-    Raises
-    ------
-    ValueError
-        If they are missing, or not between 1 and 5.
-    """
+    """Read the ratings, from 1 to 5; what a model writes around the JSON does not matter."""
     for part in re.findall(r"\{[^{}]*\}", answer):
         try:
             ratings = json.loads(part)

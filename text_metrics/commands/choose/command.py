@@ -26,11 +26,6 @@ class ChooseCommand:
     min_quality : texts below this quality are not chosen
     one_set : all rows are one group
     encoder : how texts are embedded
-
-    Raises
-    ------
-    UsageError
-        If options are out of range or exclude each other.
     """
 
     reading: Command
@@ -73,13 +68,7 @@ class ChooseCommand:
 
 
 def parse_command(words: Sequence[str] | None = None, description: str | None = None) -> ChooseCommand:
-    """Read the command line; exits with 2 where argparse cannot read it.
-
-    Raises
-    ------
-    UsageError
-        As `ChooseCommand` does, or if a setting is invalid.
-    """
+    """Read the command line; exits with 2 where argparse cannot read it."""
     parser = make_parser(description)
     add_arguments(parser, "group", "chosen")
     parser.add_argument("--keep", type=int, metavar="K", help="choose K texts of each group")

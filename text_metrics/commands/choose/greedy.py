@@ -53,13 +53,14 @@ def choose(
             rows = local - local[:, :1] + starts[members, None]
             order = np.argsort(ranks[rows], axis=1, kind="stable")
             rows = np.take_along_axis(rows, order, axis=1)
-            picked = _choose_batch(_unit(embeddings[rows]), quality[rows], wanted)
+            picked = _choose_batch(unit_vectors(embeddings[rows]), quality[rows], wanted)
             for member, places in zip(groups[members].tolist(), np.take_along_axis(order, picked, axis=1), strict=True):
                 chosen[member] = places
     return chosen
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
+def unit_vectors(vectors: np.ndarray) -> np.ndarray:
+    """Divide vectors by their lengths, in float64."""
     vectors = vectors.astype(np.float64)
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 

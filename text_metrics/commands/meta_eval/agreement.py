@@ -138,7 +138,6 @@ def agreements(
     """
     draws = Draws(pairs.concepts[where])
     second = pairs.verdicts[where].astype(float)
-    counts = draws.sums(np.ones(len(second)))
     agreed = {name: 1 - np.abs(verdicts[where] - second) for name, verdicts in chosen.items()}
     sums = {name: draws.sums(hits) for name, hits in agreed.items()}
     balanced = {name: balanced_accuracy(hits, second, draws) for name, hits in agreed.items()}
@@ -147,7 +146,7 @@ def agreements(
     known = [name for name in rules if np.isfinite(balanced[name][0])]
     rule = max(known, key=lambda name: balanced[name][0]) if known else None
     results: dict[str, dict[str, Any]] = {}
-    for name, total in sums.items():
+    for name, hits in agreed.items():
         point, resampled = balanced[name]
         margin = None
         if rule is not None and name not in rules:
@@ -157,12 +156,12 @@ def agreements(
                 "interval": draws.interval(resampled - balanced[rule][1]),
             }
         results[name] = {
-            "accuracy": float(total.sum() / counts.sum()),
-            "interval": draws.interval(divide(draws.weights @ total, draws.weights @ counts)),
+            "accuracy": float(hits.mean()),
+            "interval": draws.interval(draws.means(hits)),
             "balanced": float(point) if np.isfinite(point) else None,
-            "balanced_interval": draws.interval(resampled) if np.isfinite(point) else None,
+            "balanced_interval": draws.interval(resampled),
             "ties": int((chosen[name][where] == 0.5).sum()),
-            "p_against_best": None if name == best else randomization_p(sums[best] - total),
+            "p_against_best": None if name == best else randomization_p(sums[best] - sums[name]),
             "margin": margin,
         }
     return results
@@ -205,12 +204,8 @@ def kappa_by_group(
 ) -> dict[str, dict[str, Any]]:
     """Mean kappa of form metrics with content metrics, of each group within itself, and of each with the judge.
 
-    A mean is left out where chance explains all agreement of a pair, which then has no kappa.
-
-    Parameters
-    ----------
-    groups : the group of each metric, "form" or "content"; others are left out
-    judge, concepts : ndarrays of shape (n,), the verdicts, and what is drawn together
+    Metrics of other groups are left out, and a mean where chance explains all agreement of a pair, which has no kappa.
+    `judge` and `concepts` are ndarrays of shape (n,): the verdicts, and what is drawn together.
     """
     names = [name for name in chosen if groups.get(name) in ("form", "content")]
     annotators = {JUDGE: judge.astype(float), **{name: chosen[name] for name in names}}
@@ -247,12 +242,8 @@ def people_agreement(people: People, rows: list[Row]) -> list[dict[str, Any]]:
     """Compare the judge, each metric and each rule with people.
 
     A person is compared with the majority of the other people, where a tie counts half: the ceiling to expect of a
-    metric.
-
-    Returns
-    -------
-    list of dict : `name`; `majority`, the share of pairs on which it chooses as most people do; `balanced`, the mean of
-    that share over the pairs of each verdict; `person`, the mean agreement with one person; an interval for each
+    metric. `majority` is the share of pairs on which a row chooses as most people do, `balanced` the mean of that share
+    over the pairs of each verdict, and `person` the mean agreement with one person.
     """
     draws = Draws(people.concepts)
     votes = people.votes.astype(float)
@@ -281,7 +272,7 @@ def people_agreement(people: People, rows: list[Row]) -> list[dict[str, Any]]:
                 "name": name,
                 **_share("majority", agreed, draws),
                 "balanced": None if np.isnan(balanced) else balanced,
-                "balanced_interval": None if np.isnan(balanced) else draws.interval(resampled),
+                "balanced_interval": draws.interval(resampled),
                 **_share("person", 1 - np.abs(verdicts[:, None] - votes).mean(axis=1), draws),
             }
         )

@@ -17,14 +17,11 @@ from text_metrics.commands.meta_eval.agreement import (
 from text_metrics.commands.meta_eval.generated_sets import ORIGINAL, POORER, Kinds, originals_above
 from text_metrics.commands.meta_eval.pairs import Pairs
 
+_QUANTILES = {"p5": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "p95": 0.95}
+
 
 def evaluate_metrics(pairs: Pairs, rows: list[Row], parity: bool) -> dict[str, Any]:
-    """Hold all metrics against the judge.
-
-    Returns
-    -------
-    dict, strictly valid JSON: `cells`, `metrics`, `rules`, `kappa`, `distributions`
-    """
+    """Hold all metrics against the judge; returns strictly valid JSON."""
     chosen = {row.name: choices(row, pairs, parity) for row in rows} | rule_choices(pairs)
     groups = dict.fromkeys(chosen, "rule") | {row.name: row.group for row in rows}
     rules = tuple(name for name, group in groups.items() if group == "rule")
@@ -88,12 +85,7 @@ def _kappa(pairs: Pairs, chosen: dict[str, np.ndarray], groups: dict[str, str]) 
 
 
 def evaluate_kinds(kinds: list[Kinds], rows: list[Row]) -> dict[str, Any]:
-    """Say how often each metric ranks the original above the poorer kinds of the same concept.
-
-    Returns
-    -------
-    dict, strictly valid JSON: `generators`, `metrics`
-    """
+    """Say how often each metric ranks the original above the poorer kinds of the same concept, as valid JSON."""
     return {
         "generators": [
             {"name": generator.name, "concepts": len(generator.numbers[ORIGINAL]), "left_out": generator.left_out}
@@ -131,14 +123,6 @@ def distributions(rows: list[Row], labels: dict[str, list[int]]) -> dict[str, di
         by_metric[row.name] = {}
         for label, members in labels.items():
             scores = row.scores[members]
-            low, lower, middle, upper, high = np.quantile(scores, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist()
-            by_metric[row.name][label] = {
-                "n": len(members),
-                "mean": float(scores.mean()),
-                "p5": low,
-                "q1": lower,
-                "median": middle,
-                "q3": upper,
-                "p95": high,
-            }
+            quantiles = zip(_QUANTILES, np.quantile(scores, list(_QUANTILES.values())).tolist(), strict=True)
+            by_metric[row.name][label] = {"n": len(members), "mean": float(scores.mean()), **dict(quantiles)}
     return by_metric

@@ -37,12 +37,7 @@ class Kinds(NamedTuple):
 
 
 def read_kinds(folder: Path, most: int, sets: Sets) -> list[Kinds]:
-    """Read a folder for each generator, with a file of JSON lines for each kind: `src` and `sentences`.
-
-    Parameters
-    ----------
-    most : how many concepts to draw of each generator
-    """
+    """Read a folder for each generator, with a file of JSON lines for each kind, and draw at most `most` concepts."""
     generators = []
     for generator in sorted(path for path in folder.iterdir() if (path / f"{ORIGINAL}.jsonl").is_file()):
         names = [ORIGINAL, *(name for name in POORER if (generator / f"{name}.jsonl").is_file())]
@@ -82,15 +77,9 @@ def originals_above(kinds: Kinds, row: Row) -> dict[str, dict[str, Any]]:
 
 
 def auc_by_kind(kinds: Kinds, ratings: list[np.ndarray]) -> dict[str, dict[str, Any]]:
-    """AUC of a rating of texts: how often a text of the original is rated above one of a bad kind.
+    """AUC of the ratings of the texts of each set: how often one of the original is above one of a bad kind.
 
-    Parameters
-    ----------
-    ratings : for each set, an ndarray of shape (number of texts,)
-
-    Returns
-    -------
-    for each bad kind `auc`, in [0, 1], 0.5 for chance, and `interval`, with the texts of a concept drawn together
+    It is in [0, 1], 0.5 for chance; for its interval, the texts of a concept are drawn together.
     """
     draws = Draws(np.arange(len(kinds.numbers[ORIGINAL])))
     areas = {}
@@ -110,14 +99,11 @@ def _wins(originals: list[np.ndarray], poorer: list[np.ndarray]) -> np.ndarray:
 
     Ties count half.
     """
-    ranked = np.sort(np.concatenate(poorer))
-    owner = np.repeat(np.arange(len(poorer)), [len(ratings) for ratings in poorer])
-    by_rank = owner[np.argsort(np.concatenate(poorer), kind="stable")]
-    one_hot = np.zeros((len(ranked) + 1, len(poorer)))
-    one_hot[np.arange(1, len(ranked) + 1), by_rank] = 1
-    below = one_hot.cumsum(axis=0)  # row k: how many of the k lowest texts are each concept's
+    texts = np.concatenate(originals)
+    starts = np.cumsum([0, *map(len, originals[:-1])])
     wins = np.empty((len(originals), len(poorer)))
-    for i, ratings in enumerate(originals):
-        left, right = np.searchsorted(ranked, ratings, "left"), np.searchsorted(ranked, ratings, "right")
-        wins[i] = (below[left] + below[right]).sum(axis=0) / 2
+    for j, ratings in enumerate(poorer):
+        ranked = np.sort(ratings)
+        below = np.searchsorted(ranked, texts, "left") + np.searchsorted(ranked, texts, "right")
+        wins[:, j] = np.add.reduceat(below, starts) / 2
     return wins

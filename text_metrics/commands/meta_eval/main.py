@@ -34,9 +34,8 @@ from text_metrics.commands.meta_eval.evaluation import (
 )
 from text_metrics.commands.meta_eval.generated_sets import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, has_people, read_pairs, read_people
-from text_metrics.commands.meta_eval.pooling import POOLINGS
 from text_metrics.commands.meta_eval.raters import rate_raters, shortness_rater
-from text_metrics.commands.meta_eval.rows import Scoring, all_rows
+from text_metrics.commands.meta_eval.rows import POOLINGS, Scoring, all_rows
 from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files
@@ -79,13 +78,7 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """Read, score and evaluate; None with --list-texts, or if nothing could be scored.
-
-    Raises
-    ------
-    ValueError
-        If a file, a model or a metric cannot be read.
-    """
+    """Read, score and evaluate; None with --list-texts, or if nothing could be scored."""
     sets = Sets()
     judged_by_people = [path for path in arguments.files if has_people(path)]
     pairs = read_pairs([path for path in arguments.files if path not in judged_by_people], sets)

@@ -18,13 +18,7 @@ INTRODUCTION = (
 
 
 def markdown(report: dict[str, Any], path: Path, folder: Path | None, claims: Claims = NO_CLAIMS) -> str:
-    """Write the report as Markdown.
-
-    Parameters
-    ----------
-    path : where it will stand, so that its links lead to the pictures
-    folder : where to write the pictures; None for none
-    """
+    """Write the report as Markdown, for `path`, with links to the pictures that are written to a folder, if any."""
     drawn = _pictures(report) if folder else {}
     introduction, training = _preface(claims)
     lines = [f"# {TITLE}", "", introduction, "", training]

@@ -89,17 +89,7 @@ def has_people(path: Path) -> bool:
 
 
 def read_pairs(paths: list[Path], sets: Sets) -> Pairs | None:
-    """Read pairs from files of JSON lines; a file named x_high or x_low belongs to the data set x.
-
-    Returns
-    -------
-    Pairs, or None if there is no file
-
-    Raises
-    ------
-    ValueError
-        If a line is not a judged pair, or no pair has a verdict.
-    """
+    """Read pairs from files of JSON lines, or None if there is none; a file x_high or x_low belongs to data set x."""
     if not paths:
         return None
     concepts: dict[Any, int] = {}
@@ -127,12 +117,7 @@ def read_pairs(paths: list[Path], sets: Sets) -> Pairs | None:
 
 
 def read_people(paths: list[Path], sets: Sets) -> People | None:
-    """Read pairs that people judged: `human_diversity`, a list of 0 and 1, of the same length for each pair.
-
-    Returns
-    -------
-    People, or None if there is no file
-    """
+    """Read pairs that people judged: `human_diversity`, a list of 0 and 1, equally long for each pair; or None."""
     if not paths:
         return None
     concepts: dict[Any, int] = {}

@@ -11,6 +11,8 @@ from text_metrics.commands.meta_eval.report import LABELS, labels_of, shown, wit
 from text_metrics.commands.shared.pages import to_svg
 
 matplotlib.rcParams.update({"svg.hashsalt": "meta-evaluation", "svg.fonttype": "none", "font.size": 9})
+# What matplotlib calls the quantiles of a box.
+_BOX = {"whislo": "p5", "q1": "q1", "med": "median", "q3": "q3", "whishi": "p95"}
 
 
 def pictures(report: dict[str, Any]) -> dict[str, str]:
@@ -126,16 +128,7 @@ def _boxes(report: dict[str, Any]) -> Figure:
     figure = Figure(figsize=(3 * width, 1.9 * height), layout="constrained")
     axes = figure.subplots(height, width, sharex=True, squeeze=False)
     for panel, (name, by_label) in zip(axes.flat, metrics, strict=False):
-        boxes = [
-            {
-                "whislo": by_label[label]["p5"],
-                "q1": by_label[label]["q1"],
-                "med": by_label[label]["median"],
-                "q3": by_label[label]["q3"],
-                "whishi": by_label[label]["p95"],
-            }
-            for label in labels
-        ]
+        boxes = [{key: by_label[label][quantile] for key, quantile in _BOX.items()} for label in labels]
         panel.bxp(boxes, showfliers=False, widths=0.6)
         panel.set_title(name, fontsize=9)
         panel.set_xticks(range(1, len(labels) + 1), [LABELS.get(label, label) for label in labels], rotation=90)

@@ -37,13 +37,7 @@ def shortness_rater(sets: list[list[str]]) -> Rater:
 
 
 def read_rater(path: Path, sets: list[list[str]]) -> Rater:
-    """Read ratings from JSON lines of `text` and `quality`, in [0, 1]; the file's name is that of the rater.
-
-    Raises
-    ------
-    ValueError
-        If a line is not a rating, or a text is not rated.
-    """
+    """Read ratings from JSON lines of `text` and `quality`, in [0, 1]; the file's name is that of the rater."""
     rated: dict[str, float] = {}
     signature = path.name
     for where, record in read_objects(path):
@@ -70,10 +64,7 @@ def _rater(name: str, rated: dict[str, float], sets: list[list[str]], signature:
 def rate_raters(raters: list[Rater], pairs: Pairs | None, kinds: list[Kinds]) -> list[dict[str, Any]]:
     """Say how well raters tell good texts from bad ones, and how they agree with the judge's ratings of quality.
 
-    Returns
-    -------
-    list of dict : `name`; `auc`, for each generator and bad kind the AUC of its texts against the original's; `judge`,
-    for each data set and part of it Spearman's correlation of a set's mean rating with the judge's rating
+    `auc` is that of each generator and bad kind, and `judge` the correlation of a set's mean rating with the judge's.
     """
     judged = {} if pairs is None else judged_sets(pairs)
     results = []

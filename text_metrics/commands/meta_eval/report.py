@@ -8,6 +8,7 @@ from text_metrics.commands.meta_eval.generated_sets import POORER
 from text_metrics.commands.meta_eval.pairs import VAGUE
 from text_metrics.commands.shared.pages import Section, Table
 
+# In the order of the picture of scores.
 LABELS = {
     "original": "original",
     "para_a": "Para-1",
@@ -17,8 +18,6 @@ LABELS = {
     "noun_shuffle": "shuffled nouns",
     "random_shuffle": "shuffled words",
 }
-# The order in the picture of scores.
-_LABEL_ORDER = ("original", "Para-1", "Para-2", "Para-3", "nonsensical", "shuffled nouns", "shuffled words")
 # The rows and kinds of the short tables, which other pages show.
 _SHORT = ("self-BLEU-3", "Chamfer", "VS-Embed-0.5", "GRUEN × VS-Embed-0.5")
 _SHORT_RULES = (FIRST_RULE, "rule: shorter set")
@@ -95,19 +94,12 @@ def _kinds_section(report: dict[str, Any], claims: Claims) -> Section:
             " / ".join(f"{100 * above[generator][kind]['share']:.0f}" for generator in names) for kind in short_kinds
         ]
         short.append([shown(rows[name]), *cells])
-    full = [
-        (
-            f"Original above {POORER[kind]}, %:",
-            [
-                ["metric", *names],
-                *(
-                    [shown(row), *(_percent(row["above"][generator][kind], "share") for generator in names)]
-                    for row in rows.values()
-                ),
-            ],
-        )
-        for kind in kinds["kinds"]
-    ]
+    full = []
+    for kind in kinds["kinds"]:
+        table = [["metric", *names]]
+        for row in rows.values():
+            table.append([shown(row), *(_percent(row["above"][generator][kind], "share") for generator in names)])
+        full.append((f"Original above {POORER[kind]}, %:", table))
     text = (
         "Sets of different quality for the same concepts: how often each metric ranks the original set above a poorer "
         f"one, in %; 50 is chance, ties count half. {_sentence(claims.kinds)}Concepts drawn of each generator: "
@@ -282,8 +274,8 @@ def labels_of(report: dict[str, Any]) -> list[str]:
     labels = dict.fromkeys(label for by_label in report.get("distributions", {}).values() for label in by_label)
 
     def place(label: str) -> tuple[int, str]:
-        shown = LABELS.get(label, label)
-        return (_LABEL_ORDER.index(shown) if shown in _LABEL_ORDER else len(_LABEL_ORDER), label)
+        known, shown = list(LABELS.values()), LABELS.get(label, label)
+        return (known.index(shown) if shown in known else len(known), label)
 
     return sorted(labels, key=place)
 
@@ -305,11 +297,9 @@ def _label_section(report: dict[str, Any]) -> Section:
 def _settings_section(report: dict[str, Any]) -> Section:
     metrics = report.get("metrics") or report.get("kinds", {}).get("metrics", [])
     rows = [["metric", "more diverse", "signature"]]
-    rows += [
-        [metric["name"], metric.get("more_diverse", ""), metric["signature"]]
-        for metric in metrics
-        if metric["signature"]
-    ]
+    for metric in metrics:
+        if metric["signature"]:
+            rows.append([metric["name"], metric.get("more_diverse", ""), metric["signature"]])
     return Section("Settings", f"Files: {', '.join(report['settings']['files'])}.", [("", rows)])
 
 

@@ -1,24 +1,29 @@
 """Score all sets by all metrics: one call of a metric for all rows that it returns."""
 
 import contextlib
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from text_metrics import load
 from text_metrics.commands.meta_eval.agreement import Row
-from text_metrics.commands.meta_eval.pooling import PooledTransformer
 from text_metrics.commands.meta_eval.raters import Rater, gruen_rater, read_rater
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_encoder import Encoded, EncoderSettings, encode
-from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_device, find_model, find_transformer
+from text_metrics.metrics._core.core_tokens import token_batches
+
+if TYPE_CHECKING:
+    import torch
 
 MIN_QUALITY = 0.5  # the middle of the range: not tuned
+POOLINGS = ("mean", "cls", "pooler")
 
 
 class Scoring(NamedTuple):
@@ -41,13 +46,7 @@ class Scoring(NamedTuple):
 
 
 def all_rows(sets: list[list[str]], scoring: Scoring) -> tuple[list[Row], list[Rater], list[str]]:
-    """Score all sets by all metrics, each text encoded once.
-
-    Returns
-    -------
-    rows, raters : what was scored and rated
-    failures : the metrics that are left out, and why
-    """
+    """Score all sets by all metrics, each text encoded once; returns also which metrics are left out, and why."""
     encoded = encode_texts([text for members in sets for text in members], scoring)
     raters = [read_rater(path, sets) for path in scoring.ratings]
     groups: list[tuple[str, Callable[[], Iterable[Row]]]] = [
@@ -85,6 +84,59 @@ def encode_texts(texts: list[str], scoring: Scoring) -> Encoded:
         progress=sys.stderr.isatty() or None,
     )
     return encode(texts, settings)
+
+
+class PooledTransformer:
+    """Embed texts by a bare transformer, by the pooling that its authors used: SimCSE's is the pooler's output.
+
+    Parameters
+    ----------
+    model : a folder, or an id on the Hugging Face Hub
+    pooling : "mean" over a text's tokens, "cls" for the first token, or "pooler" for the model's own pooled output
+    precision : torch dtype; as the model is stored if None
+    """
+
+    def __init__(self, model: str | os.PathLike[str], pooling: str, precision: str | None = None) -> None:
+        import torch
+        from transformers import AutoModel, AutoTokenizer
+
+        if pooling not in POOLINGS:
+            raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}. Got {pooling!r}.")
+        files = find_transformer(model, "model")
+        self.pooling = pooling
+        self.device = find_device(None)
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(files.path, local_files_only=True)
+        self._model: Any = AutoModel.from_pretrained(
+            files.path, local_files_only=True, dtype="auto" if precision is None else getattr(torch, precision)
+        )
+        if pooling == "pooler" and getattr(self._model, "pooler", None) is None:
+            raise ValueError(f"pooling 'pooler' needs a model with a pooler. {files.identity} has none.")
+        self._model.to(self.device).eval()
+        stored = str(self._model.dtype).removeprefix("torch.")
+        self.signed = {"model": files.identity, "pooling": pooling, "precision": stored}
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        """Embed n texts; ndarray of shape (n, d), float32."""
+        import torch
+
+        # A RoBERTa's positions start after its padding index, so that it reads fewer tokens than it has positions.
+        limit = min(self._tokenizer.model_max_length, self._model.config.max_position_embeddings - 2)
+        ids = self._tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
+        embeddings = np.empty((len(texts), self._model.config.hidden_size), dtype=np.float32)
+        for batch in token_batches(np.array([len(tokens) for tokens in ids]), self.device):
+            padded = self._tokenizer.pad({"input_ids": [ids[i] for i in batch]}, return_tensors="pt").to(self.device)
+            with torch.inference_mode():
+                output = self._model(**padded)
+            embeddings[batch] = self._pool(output, padded["attention_mask"]).float().cpu().numpy()
+        return embeddings
+
+    def _pool(self, output: Any, mask: "torch.Tensor") -> "torch.Tensor":
+        if self.pooling == "pooler":
+            return output.pooler_output
+        if self.pooling == "cls":
+            return output.last_hidden_state[:, 0]
+        weights = mask.unsqueeze(-1).to(output.last_hidden_state.dtype)
+        return (output.last_hidden_state * weights).sum(dim=1) / weights.sum(dim=1)
 
 
 def form_rows(sets: list[list[str]]) -> Iterator[Row]:
@@ -148,17 +200,16 @@ def quality_rows(sets: list[list[str]], encoded: Encoded, rater: Rater) -> Itera
         f"{rater.name} alone", np.array([ratings.mean() for ratings in rater.ratings]), 1, rater.signature, "rule"
     )
     quality = [ratings.tolist() for ratings in rater.ratings]
-    given = {"predictions": sets, "embeddings": encoded.embeddings, "quality": quality}
-    suffix = f"|quality:({rater.signature})"
-    result = load("chamfer_diversity").compute(**given)
-    signature = with_model(result, encoded) + suffix
-    yield Row(f"{rater.name} × Chamfer", column(result["quality_scores"]), 1, signature, "quality")
-    result = load("vendi_embed").compute(**given, q=0.5)
-    signature = with_model(result, encoded) + suffix
-    yield Row(f"{rater.name} × VS-Embed-0.5", column(result["quality_scores"]), 1, signature, "quality")
-    result = load("vendi_embed").compute(**given, q=0.5, min_quality=MIN_QUALITY)
-    name = f"VS-Embed-0.5 of {rater.name} ≥ {MIN_QUALITY}"
-    yield Row(name, column(result["scores"]), 1, with_model(result, encoded) + suffix, "quality")
+    above = f"VS-Embed-0.5 of {rater.name} ≥ {MIN_QUALITY}"
+    calls: list[tuple[str, str, str, dict[str, float]]] = [
+        (f"{rater.name} × Chamfer", "chamfer_diversity", "quality_scores", {}),
+        (f"{rater.name} × VS-Embed-0.5", "vendi_embed", "quality_scores", {"q": 0.5}),
+        (above, "vendi_embed", "scores", {"q": 0.5, "min_quality": MIN_QUALITY}),
+    ]
+    for name, metric, key, settings in calls:
+        result = load(metric).compute(predictions=sets, embeddings=encoded.embeddings, quality=quality, **settings)
+        signature = f"{with_model(result, encoded)}|quality:({rater.signature})"
+        yield Row(name, column(result[key]), 1, signature, "quality")
 
 
 def rule_rows(sets: list[list[str]]) -> Iterator[Row]:

@@ -1,17 +1,13 @@
 """`text-metrics probe annotators`: how many people's answers a question needs."""
 
 import argparse
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from text_metrics.commands.probe.files import read_references
-from text_metrics.commands.probe.output import add_outputs, check_report, write_outputs
-from text_metrics.commands.probe.pictures import draw_annotators
-from text_metrics.commands.probe.report import add_pipeline, parse_pipeline
+from text_metrics.commands.probe.output import add_report, check_report, write_outputs
 from text_metrics.commands.probe.scoring import Scorer
-from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics.probeval.probeval_pipeline import gold_side, model_side
 from text_metrics.metrics.probeval.probeval_sampling import divergences as scores_of
@@ -46,17 +42,9 @@ class Testing(NamedTuple):
 
 
 def tilt(p: np.ndarray, direction: np.ndarray, divergence: float) -> np.ndarray:
-    """Find the distribution p exp(t · direction), normalized, t > 0, with KL(p ‖ q) equal to a divergence.
+    """Find the distribution p exp(t · direction), normalized, t > 0, with KL(p ‖ q) equal to a divergence in nats.
 
-    Parameters
-    ----------
-    p : ndarray of shape (k,), all > 0, k >= 2
-    direction : ndarray of shape (k,), not constant
-    divergence : > 0, in nats
-
-    Returns
-    -------
-    ndarray of shape (k,)
+    All are ndarrays of shape (k,), k >= 2; p is positive and the direction not constant.
     """
 
     def moved(t: float) -> np.ndarray:
@@ -76,11 +64,8 @@ def second_kind(p: np.ndarray, q: np.ndarray, m: int, testing: Testing, rng: np.
     """Estimate the type II error of the most powerful test of p against q by m answers.
 
     By the lemma of Neyman and Pearson, that test rejects p if the likelihood ratio q/p is above a threshold, and at the
-    threshold with a probability that makes the type I error equal to alpha.
-
-    Returns
-    -------
-    float in [0, 1], the probability that answers of q are taken for answers of p
+    threshold with a probability that makes the type I error equal to alpha. The type II error, in [0, 1], is the
+    probability that answers of q are taken for answers of p.
     """
     ratio = np.log(q) - np.log(p)
     # Rounded, so that equal counts tie whatever their order of summation.
@@ -143,29 +128,25 @@ def divergences(scorer: Scorer, debias: bool, m: int, draws: int, rng: np.random
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "annotators", "how many people's answers a question needs", DESCRIPTION)
-    parser.add_argument("targets", type=Path, help="questions with people's answers")
+    parser = add_report(commands, "annotators", "how many people's answers a question needs", DESCRIPTION, run)
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, metavar="M", help="numbers of people")
     parser.add_argument("--divergences", nargs="+", type=float, default=DIVERGENCES, metavar="NATS")
     parser.add_argument("--alpha", type=float, default=Testing().alpha, help="type I error of the test")
     parser.add_argument("--error", type=float, default=0.05, help="type II error to reach")
     parser.add_argument("--draws", type=int, default=200, help="samples of people for each size")
     parser.add_argument("--seed", type=int, default=0)
-    add_pipeline(parser)
-    add_outputs(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
-    for name, low, high in (("alpha", 0, 1), ("error", 0, 1)):
-        if not low < getattr(arguments, name) < high:
+    for name in ("alpha", "error"):
+        if not 0 < getattr(arguments, name) < 1:
             raise ValueError(f"--{name} must be between 0 and 1. Got {getattr(arguments, name)}.")
     if min(arguments.sizes) < 1 or min(arguments.divergences) <= 0 or arguments.draws < 2:
         raise ValueError("--sizes must be at least 1, --divergences above 0 and --draws at least 2.")
-    check_report(arguments, [arguments.targets])
-    result = measure(Scorer(read_references(arguments.targets), {}, parse_pipeline(arguments.setting)), arguments)
-    write_outputs(arguments, "probe annotators", "\n".join(lines(result)) + "\n", result, draw_annotators)
+    pipeline = check_report(arguments, [arguments.targets])
+    result = measure(Scorer(read_references(arguments.targets), {}, pipeline), arguments)
+    write_outputs(arguments, "annotators", "\n".join(lines(result)) + "\n", result)
     return 0
 
 

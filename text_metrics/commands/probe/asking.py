@@ -9,7 +9,7 @@ from typing import Any
 
 from text_metrics.commands.probe.cleaning import clean
 from text_metrics.commands.probe.files import messages, read_questions, read_shots
-from text_metrics.commands.probe.local import Sampler, Sampling, check
+from text_metrics.commands.probe.local import Sampler, Sampling
 from text_metrics.commands.shared.chat import Chat, Journal, Request, add_arguments, journal_files
 from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.files import write_jsonl
@@ -63,7 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
     outcome = None
     if arguments.local:
         sampling = Sampling(arguments.temperature, arguments.max_tokens, arguments.batch_size, arguments.seed)
-        check(sampling)
         sampler = Sampler(arguments.model, sampling)
         with Journal(path) as journal:
             raw_answers = sampler.ask(questions, shots, arguments.samples, journal)
@@ -85,11 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         raw_answers = [[answer for answer in answers if answer is not None] for answers in by_question]
         model = arguments.model
     whole = [[_UNPAIRED.sub("\ufffd", answer) for answer in answers] for answers in raw_answers]
-    n_replaced = sum(
-        answer != encodable
-        for pair in zip(raw_answers, whole, strict=True)
-        for answer, encodable in zip(*pair, strict=True)
-    )
+    n_replaced = sum(_UNPAIRED.search(answer) is not None for answers in raw_answers for answer in answers)
     if n_replaced:
         print(
             f"{arguments.answers}: in {n_replaced} answers, unpaired surrogates are replaced by U+FFFD; {path} has "

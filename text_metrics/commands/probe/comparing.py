@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,13 +99,10 @@ def describe_second(
 ) -> dict[str, Any]:
     """Find out whether a second sample of people's answers is, in fact, the first.
 
-    Answers are paired with equal gold answers, each one once. A new sample repeats some answers and misses
-    others, even if it is drawn from the gold answers themselves; the same answers do not.
-
-    Returns
-    -------
-    dict with "overlap", the share of answers with a partner, "expected", the mean share in samples drawn from the gold
-    answers with replacement, and "same", whether it is above that of all 200 such samples
+    Answers are paired with equal gold answers, each one once. A new sample repeats some answers and misses others, even
+    if it is drawn from the gold answers themselves; the same answers do not. "overlap" is the share of answers with a
+    partner, "expected" the mean share in samples drawn from the gold answers with replacement, and "same" is whether it
+    is above that of all 200 such samples.
     """
     gold = {str(row["id"]): Counter[str]() for row in references}
     for row in references:
@@ -171,7 +169,7 @@ def against_people(
         names = list(sums[title])
         if not len(table):
             continue
-        table_rows.append({"name": title, **difference(table[:, 0], table[:, 1], how.level, ("own", "people"))})
+        table_rows.append({"name": title, **difference(table, how.level, ("own", "people"))})
         table_rows[-1]["by_slot"] = {
             slot: table[[scorer.slots[name] == slot for name in names]].mean(axis=0).tolist()
             for slot in sorted({scorer.slots[name] for name in names} - {""})
@@ -187,25 +185,21 @@ def _counts(scorer: Scorer, name: str, answers: Mapping[str, int], once: bool) -
 def pairs(scorer: Scorer, files: Answers, how: Comparing) -> list[dict[str, Any]]:
     """Compare all pairs of files over the questions of both, the larger sample drawn down to the smaller."""
     rng = np.random.default_rng(how.seed)
-    titles = list(files)
     comparisons: list[dict[str, Any]] = []
-    for i, first in enumerate(titles):
-        for second in titles[i + 1 :]:
-            names = [name for name in files[first] if name in files[second] and name in scorer.questions]
-            if not names:
-                continue
-            table = np.zeros((len(names), 2))
-            for row, name in enumerate(names):
-                both = [scorer.counts(name, files[title][name]) for title in (first, second)]
-                size = int(min(counts.sum() for counts in both))
-                for column, counts in enumerate(both):
-                    # All answers are always the same draw.
-                    times = 1 if counts.sum() <= size else how.rounds
-                    drawn = [scorer.score(scorer.matched(name), draw(counts, size, rng)).score for _ in range(times)]
-                    table[row, column] = np.mean(drawn)
-            comparisons.append(
-                {"a": first, "b": second, **difference(table[:, 0], table[:, 1], how.level, ("a_mean", "b_mean"))}
-            )
+    for first, second in combinations(files, 2):
+        names = [name for name in files[first] if name in files[second] and name in scorer.questions]
+        if not names:
+            continue
+        table = np.zeros((len(names), 2))
+        for row, name in enumerate(names):
+            both = [scorer.counts(name, files[title][name]) for title in (first, second)]
+            size = int(min(counts.sum() for counts in both))
+            for column, counts in enumerate(both):
+                # All answers are always the same draw.
+                times = 1 if counts.sum() <= size else how.rounds
+                drawn = [scorer.score(scorer.matched(name), draw(counts, size, rng)).score for _ in range(times)]
+                table[row, column] = np.mean(drawn)
+        comparisons.append({"a": first, "b": second, **difference(table, how.level, ("a_mean", "b_mean"))})
     if comparisons:
         from scipy.stats import false_discovery_control
 
@@ -215,8 +209,9 @@ def pairs(scorer: Scorer, files: Answers, how: Comparing) -> list[dict[str, Any]
     return comparisons
 
 
-def difference(first: np.ndarray, second: np.ndarray, level: float, names: tuple[str, str]) -> dict[str, Any]:
-    """Test the mean difference of paired scores of questions, ndarrays of shape (n,)."""
+def difference(table: np.ndarray, level: float, names: tuple[str, str]) -> dict[str, Any]:
+    """Test the mean difference of the paired scores of n questions, an ndarray of shape (n, 2)."""
+    first, second = table.T
     differences = first - second
     return {
         "n": len(differences),

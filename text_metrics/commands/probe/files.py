@@ -44,13 +44,7 @@ def is_released(record: Mapping[str, Any]) -> bool:
 
 
 def read_references(path: Path) -> list[dict[str, Any]]:
-    """Read people's answers as references of probeval: released files, or a reference on each line.
-
-    Raises
-    ------
-    ValueError
-        If a line is neither, a reference has no id, or an id appears twice.
-    """
+    """Read people's answers as references of probeval: released files, or a reference with an id on each line."""
     records = list(read_objects(path))
     for where, record in records:
         if not is_released(record) and not (record.get("id") and "answers" in record):
@@ -59,13 +53,7 @@ def read_references(path: Path) -> list[dict[str, Any]]:
 
 
 def parse_references(records: Iterable[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Convert released records or references of probeval, each with its place, to canonical references.
-
-    Raises
-    ------
-    ValueError
-        If a record is neither, or an id appears twice.
-    """
+    """Convert released records or references of probeval, each with its place, to canonical references."""
     references: list[dict[str, Any]] = []
     ids: set[str] = set()
     for where, record in records:
@@ -83,13 +71,7 @@ def parse_references(records: Iterable[tuple[str, dict[str, Any]]]) -> list[dict
 
 
 def read_questions(path: Path) -> list[Asked]:
-    """Read questions: `id`, `question` and perhaps `sentence` on each line, or released files.
-
-    Raises
-    ------
-    ValueError
-        If a line has no id or no question, or an id appears twice.
-    """
+    """Read questions: `id`, `question` and perhaps `sentence` on each line, or released files."""
     questions: dict[str, Asked] = {}
     for where, record in read_objects(path):
         if is_released(record):
@@ -119,13 +101,7 @@ def read_shots(path: Path) -> list[Shot]:
 
 
 def read_counts(path: Path) -> dict[str, Counter[str]]:
-    """Read a model's answers, in any released format or as `ask` writes them: question id to counts of answers.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, or answers are no strings with counts.
-    """
+    """Read a model's answers, in any released format or as `ask` writes them: question id to counts of answers."""
     released = read_json_or_lines(path)
     try:
         answers_of = read_answers(released)
@@ -166,7 +142,7 @@ def _pair(answer: Any) -> tuple[Any, Any]:
 
 def messages(question: Asked, shots: list[Shot]) -> list[dict[str, str]]:
     """Write the messages for a chat model: the instructions, the examples with their answers, and the question."""
-    return example_turns(INSTRUCTIONS, [(shot.question, shot.answer) for shot in shots], question.text())
+    return example_turns(INSTRUCTIONS, shots, question.text())
 
 
 def completion(question: Asked, shots: list[Shot]) -> str:

@@ -29,25 +29,15 @@ class Sampling(NamedTuple):
     seed: int = 0
 
 
-def check(sampling: Sampling) -> None:
-    """Raise a ValueError that names the option if a setting is out of range."""
-    if sampling.temperature <= 0:
-        raise ValueError(f"--temperature must be above 0 with --local. Got {sampling.temperature}.")
-    for name in ("max_tokens", "batch_size"):
-        if getattr(sampling, name) < 1:
-            raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {getattr(sampling, name)}.")
-
-
 class Sampler:
-    """A causal language model that answers questions, on a GPU in bfloat16 where there is one.
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be found.
-    """
+    """A causal language model that answers questions, on a GPU in bfloat16 where there is one."""
 
     def __init__(self, model: str, sampling: Sampling) -> None:
+        if sampling.temperature <= 0:
+            raise ValueError(f"--temperature must be above 0 with --local. Got {sampling.temperature}.")
+        for name in ("max_tokens", "batch_size"):
+            if getattr(sampling, name) < 1:
+                raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Got {getattr(sampling, name)}.")
         import torch
 
         dtype = "bfloat16" if torch.cuda.is_available() else "float32"
@@ -56,13 +46,9 @@ class Sampler:
         self.identity = self._loaded.identity
 
     def ask(self, questions: list[Asked], shots: list[Shot], samples: int, journal: Journal) -> list[list[str]]:
-        """Sample answers to each question, and keep them in the journal as they come.
+        """Sample raw answers to each question that the journal does not hold, and keep them there as they come.
 
-        Answers that the journal holds are not sampled again. After an interruption, the answers so far are returned.
-
-        Returns
-        -------
-        list of n lists of at most `samples` raw answers
+        After an interruption, the answers so far are returned.
         """
         prompts = [self._encode(question, shots) for question in questions]
         keys = [

@@ -12,28 +12,14 @@ import numpy as np
 
 from text_metrics.commands.probe.comparing import PEOPLE, RULES, Comparing, against_people, describe_second, pairs, rows
 from text_metrics.commands.probe.files import clean_counts, read_counts, read_references
-from text_metrics.commands.probe.output import add_outputs, check_report, write_outputs
-from text_metrics.commands.probe.pictures import draw_report
+from text_metrics.commands.probe.output import add_report, check_report, write_outputs
 from text_metrics.commands.probe.scoring import Scorer
 from text_metrics.commands.probe.tables import html, markdown
-from text_metrics.commands.shared.command import add_command, drawn
+from text_metrics.commands.shared.command import drawn
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.settings import ENCODER, add_confidence, add_settings, check_names, parse_settings
+from text_metrics.commands.shared.settings import add_confidence
 from text_metrics.metrics._core.core_results import confidence_level
 from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings
-
-# The settings of the pipeline; the commands draw answers down themselves.
-PIPELINE = (
-    "clustering",
-    "matcher",
-    "threshold",
-    "linkage",
-    "distance",
-    "seed",
-    "smoothing",
-    "debias",
-    "parity",
-)
 
 DESCRIPTION = """\
 Score the answers of models, and of people, to the same questions.
@@ -51,36 +37,15 @@ others is wrong.
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "report", "score the answers of models beside people's", DESCRIPTION)
-    parser.add_argument("targets", type=Path, help="questions with people's answers")
+    parser = add_report(commands, "report", "score the answers of models beside people's", DESCRIPTION, run)
     parser.add_argument("answers", nargs="+", metavar="[NAME=]FILE", help="a model's answers")
     parser.add_argument("--people", type=Path, metavar="FILE", help="a second sample of people's answers")
     parser.add_argument("--raw", action="store_true", help="do not clean the answers")
     parser.add_argument("--rounds", type=int, default=Comparing().rounds, help="random draws, averaged")
     parser.add_argument("--seed", type=int, default=Comparing().seed)
     add_confidence(parser)
-    add_pipeline(parser)
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report as Markdown")
     parser.add_argument("--html", type=drawn, metavar="FILE", help="write a page with the picture")
-    add_outputs(parser)
-    parser.set_defaults(run=run)
-
-
-def add_pipeline(parser: argparse.ArgumentParser) -> None:
-    """Add the option that sets the pipeline of probeval."""
-    add_settings(
-        parser,
-        "a setting of probeval: clustering, matcher, threshold, smoothing, debias, ..., model, device, cache_dir",
-    )
-
-
-def parse_pipeline(pairs: list[str]) -> ProbevalSettings:
-    """Read the settings of probeval; raises a ValueError for one that it does not have."""
-    given = parse_settings(pairs)
-    check_names(given, [*PIPELINE, *ENCODER], "this command")
-    if given.get("matcher") == "human":
-        raise ValueError("matcher='human' needs people's labels of each answer, which the report does not take.")
-    return ProbevalSettings(**given)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -91,18 +56,18 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--rounds must be at least 1. Got {arguments.rounds}.")
     paths = _paths(arguments.answers)
     reads = [arguments.targets, arguments.people, *paths.values()]
-    check_report(arguments, reads, arguments.markdown, arguments.html)
+    pipeline = check_report(arguments, reads, arguments.markdown, arguments.html)
     references = read_references(arguments.targets)
     files = {name: read_counts(path) for name, path in paths.items()}
     people = read_counts(arguments.people) if arguments.people else None
     how = Comparing(level, arguments.rounds, arguments.seed, not arguments.raw)
-    report = make_report(references, files, people, parse_pipeline(arguments.setting), how)
+    report = make_report(references, files, people, pipeline, how)
     text = markdown(report)
-    write_outputs(arguments, "probe report", text, report, draw_report)
+    write_outputs(arguments, "report", text, report)
     if arguments.markdown:
         write_text(arguments.markdown, f"# Models beside people\n\n{text}")
     if arguments.html:
-        write_text(arguments.html, html(report, draw_report(report)))
+        write_text(arguments.html, html(report))
     for row in report["rows"]:
         for kind, names in row.get("skipped", {}).items():
             if names:
@@ -119,13 +84,7 @@ def make_report(
     pipeline: ProbevalSettings,
     how: Comparing,
 ) -> dict[str, Any]:
-    """Compute all numbers of the report, as strictly valid JSON.
-
-    Parameters
-    ----------
-    files : the answers of each model: name to question id to counts
-    people : a second sample of people's answers, or None
-    """
+    """Compute all numbers of the report, as strictly valid JSON; `people` is a second sample of people's answers."""
     given = {**files, PEOPLE: people} if people is not None else dict(files)
     everyone = {
         name: _answered(name, clean_counts(answers) if how.clean else answers) for name, answers in given.items()

@@ -37,11 +37,6 @@ class Scorer:
     references : people's answers, as probeval takes them, all with ids
     files : answers by whom they are from: name to question id to counts; questions without a reference are ignored
     settings : the pipeline, and how texts are embedded
-
-    Raises
-    ------
-    TypeError, ValueError
-        If references or settings are invalid.
     """
 
     def __init__(
@@ -105,12 +100,9 @@ def draw(counts: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def halve(question: Question, rng: np.random.Generator) -> tuple[Question, dict[str, int]]:
-    """Split people's answers at random.
+    """Split people's answers at random: the question with half of its gold answers, and the counts of the others.
 
-    Returns
-    -------
-    gold : the question with one half of its gold answers; clusters without any are gone
-    rest : the counts of the other half
+    Clusters without a gold answer are gone.
     """
     cells = question.gold_counts.astype(np.int64)
     drawn = rng.multivariate_hypergeometric(cells.ravel(), (int(cells.sum()) + 1) // 2).reshape(cells.shape)

@@ -2,17 +2,14 @@
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from text_metrics.commands.probe.files import read_references
-from text_metrics.commands.probe.output import add_outputs, check_report, write_outputs
-from text_metrics.commands.probe.pictures import draw_sensitivity
-from text_metrics.commands.probe.report import add_pipeline, parse_pipeline
+from text_metrics.commands.probe.output import add_report, check_report, write_outputs
 from text_metrics.commands.probe.scoring import Scorer
-from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.pages import markdown_table
 from text_metrics.metrics.probeval.probeval_pipeline import Clusters
 from text_metrics.metrics.probeval.probeval_protoqa import ranked_scores
@@ -44,25 +41,16 @@ def swap(shares: np.ndarray, rank: int) -> np.ndarray:
     return swapped
 
 
-def to_wrong(shares: np.ndarray, share: float) -> np.ndarray:
-    """Move a share of all answers to `wrong`."""
+def move(shares: np.ndarray, share: float, places: slice) -> np.ndarray:
+    """Move a share of all answers to some places, in equal parts."""
     moved = (1 - share) * shares
-    moved[-1] += share
+    moved[places] += share / len(moved[places])
     return moved
 
 
-def to_uniform(shares: np.ndarray, share: float) -> np.ndarray:
-    """Mix with the uniform distribution over clusters."""
-    moved = (1 - share) * shares
-    moved[:-1] += share / (len(shares) - 1)
-    return moved
-
-
-def to_first(shares: np.ndarray, share: float) -> np.ndarray:
-    """Move a share of all answers to the most common cluster."""
-    moved = (1 - share) * shares
-    moved[0] += share
-    return moved
+to_first = partial(move, places=slice(1))
+to_uniform = partial(move, places=slice(-1))
+to_wrong = partial(move, places=slice(-1, None))
 
 
 class Change(NamedTuple):
@@ -90,12 +78,7 @@ CHANGES = [
 
 
 def respond(scorer: Scorer, clusters: Clusters, shares: np.ndarray) -> dict[str, float]:
-    """Score answers with given shares of the clusters, in order of size, and of `wrong`.
-
-    Returns
-    -------
-    dict from a score's name to its value
-    """
+    """Score answers with given shares of the clusters, in order of size, and of `wrong`: values by name."""
     counts = clusters.counts.sum(axis=0)
     order = np.argsort(-counts, kind="stable")
     ordered = Clusters([clusters.labels[i] for i in order], clusters.counts[:, order])
@@ -140,18 +123,14 @@ def _people(clusters: Clusters) -> np.ndarray:
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
-    parser = add_command(commands, "sensitivity", "how scores respond as answers move away from people's", DESCRIPTION)
-    parser.add_argument("targets", type=Path, help="questions with people's answers")
-    add_pipeline(parser)
-    add_outputs(parser)
-    parser.set_defaults(run=run)
+    add_report(commands, "sensitivity", "how scores respond as answers move away from people's", DESCRIPTION, run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
-    check_report(arguments, [arguments.targets])
-    result = measure(Scorer(read_references(arguments.targets), {}, parse_pipeline(arguments.setting)))
-    write_outputs(arguments, "probe sensitivity", "\n".join(lines(result)) + "\n", result, draw_sensitivity)
+    pipeline = check_report(arguments, [arguments.targets])
+    result = measure(Scorer(read_references(arguments.targets), {}, pipeline))
+    write_outputs(arguments, "sensitivity", "\n".join(lines(result)) + "\n", result)
     return 0
 
 

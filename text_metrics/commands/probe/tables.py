@@ -78,7 +78,6 @@ def _rows(report: dict[str, Any]) -> Table:
     table = [["answers of", "questions", "answers to each", "KL", "coverage", "wrong", "entropy"]]
     for row in report["rows"]:
         low, high = row["n_answers"]
-        wrong = "–" if row["wrong_rate"] is None else f"{100 * row['wrong_rate']:.0f} %"
         table.append(
             [
                 row["name"],
@@ -86,7 +85,7 @@ def _rows(report: dict[str, Any]) -> Table:
                 str(low) if low == high else f"{low}–{high}",
                 f"{row['probeval']:.3f}{_interval(row['interval'])}",
                 f"{100 * row['coverage']:.0f} %",
-                wrong,
+                "–" if row["wrong_rate"] is None else f"{100 * row['wrong_rate']:.0f} %",
                 f"{row['entropy']:.2f} ({row['gold_entropy']:.2f})",
             ]
         )
@@ -98,18 +97,17 @@ def _interval(interval: list[float] | None) -> str:
 
 
 def _against(rows: list[dict[str, Any]]) -> Table:
-    table = [["answers of", "KL", "KL of people", "difference", "p"]]
-    for row in rows:
-        table.append(
-            [
-                row["name"],
-                f"{row['own']:.3f}",
-                f"{row['people']:.3f}",
-                f"{row['difference']:+.3f}{_interval(row['interval'])}",
-                f"{row['p']:.4f}",
-            ]
-        )
-    return table
+    table = [
+        [
+            row["name"],
+            f"{row['own']:.3f}",
+            f"{row['people']:.3f}",
+            f"{row['difference']:+.3f}{_interval(row['interval'])}",
+            f"{row['p']:.4f}",
+        ]
+        for row in rows
+    ]
+    return [["answers of", "KL", "KL of people", "difference", "p"], *table]
 
 
 def _slots(report: dict[str, Any]) -> Table:
@@ -144,7 +142,10 @@ def markdown(report: dict[str, Any]) -> str:
     return "\n".join([*lines, f"`{report['signature']}`"]) + "\n"
 
 
-def html(report: dict[str, Any], picture: str) -> str:
+def html(report: dict[str, Any]) -> str:
     """Write the report as a page with its picture inside."""
+    # matplotlib is an extra.
+    from text_metrics.commands.probe.pictures import draw_report
+
     signature = f"<code>{markup.escape(report['signature'])}</code>"
-    return html_page(TITLE, [signature], html_picture(TITLE, picture) + html_sections(sections(report)))
+    return html_page(TITLE, [signature], html_picture(TITLE, draw_report(report)) + html_sections(sections(report)))

@@ -4,13 +4,12 @@ import copy
 import hashlib
 import json
 import math
-import os
 import re
 from typing import NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.causal import CausalModel, example_turns, load_causal
+from text_metrics.commands.shared.causal import CausalModel, example_turns
 from text_metrics.metrics._core.core_encoder import progress_bar
 from text_metrics.metrics._core.core_tokens import token_batches
 
@@ -52,20 +51,10 @@ SENSE = Question(
 
 
 class AskedModel:
-    """A causal language model that is asked a question about texts; what precedes the text is computed once.
+    """A causal language model that is asked a question about texts; what precedes the text is computed once."""
 
-    Parameters
-    ----------
-    model : a folder, a GGUF file, a folder with one GGUF file, an id on the Hugging Face Hub, or a loaded model
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be found, or two answers begin with the same token.
-    """
-
-    def __init__(self, model: str | os.PathLike[str] | CausalModel, question: Question) -> None:
-        self.identity, self._device, self._tokenizer, self._model = load_causal(model)
+    def __init__(self, model: CausalModel, question: Question) -> None:
+        self.identity, self._device, self._tokenizer, self._model = model
         self.ask(question)
 
     def ask(self, question: Question) -> None:
@@ -112,9 +101,7 @@ class AskedModel:
 
         last = torch.tensor([len(tokens) - 1 for tokens in ids])
         # Padding is at the end, which a causal model does not look at.
-        padded = torch.zeros((len(ids), int(last.max()) + 1), dtype=torch.long)
-        for row, tokens in enumerate(ids):
-            padded[row, : len(tokens)] = torch.tensor(tokens)
+        padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(tokens) for tokens in ids], batch_first=True)
         columns, column = torch.unique(last, return_inverse=True)
         with torch.inference_mode():
             cache = copy.deepcopy(self._cache)
@@ -136,15 +123,8 @@ class Rated(NamedTuple):
 def read_answer(question: Question, answer: str, top: dict[str, float] | None) -> Rated:
     """Rate a text by the expected value of the answer to a question.
 
-    Parameters
-    ----------
-    top : log-probabilities of the most probable first tokens; without one of the possible answers among them, the
-        rating is the value of the answer itself
-
-    Raises
-    ------
-    ValueError
-        If the answer does not begin with one of the possible answers either.
+    `top` holds log-probabilities of the most probable first tokens; without one of the possible answers among them, the
+    rating is the value of the answer itself, which must begin with one of them.
     """
     shares = {token: math.exp(value) for token, value in (top or {}).items() if token in question.values}
     total = sum(shares.values())

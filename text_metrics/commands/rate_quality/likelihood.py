@@ -1,11 +1,10 @@
 """Log-probabilities of texts by a causal language model, and ratings in [0, 1] from them, corrected for length."""
 
-import os
 from typing import NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.causal import CausalModel, load_causal
+from text_metrics.commands.shared.causal import CausalModel
 from text_metrics.metrics._core.core_encoder import progress_bar
 from text_metrics.metrics._core.core_tokens import token_batches
 
@@ -26,19 +25,11 @@ class Likelihood(NamedTuple):
 class LanguageModel:
     """A causal language model.
 
-    Parameters
-    ----------
-    model : a folder, a GGUF file, a folder with one GGUF file, an id on the Hugging Face Hub, or a loaded model
-    start : the token before each text; the model's token for the beginning of a text, or else for its end, if None
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be found, or has no such token.
+    `start` is the token before each text; by default the model's for the beginning of a text, or else for its end.
     """
 
-    def __init__(self, model: str | os.PathLike[str] | CausalModel, start: str | None = None) -> None:
-        self.identity, self.device, self._tokenizer, self._model = load_causal(model)
+    def __init__(self, model: CausalModel, start: str | None = None) -> None:
+        self.identity, self.device, self._tokenizer, self._model = model
         self.start = start or self._tokenizer.bos_token or self._tokenizer.eos_token
         vocabulary = self._tokenizer.get_vocab()
         if self.start not in vocabulary:
@@ -60,13 +51,10 @@ class LanguageModel:
     def _score_batch(self, encoded: list[list[int]]) -> np.ndarray:
         import torch
 
-        width = max(1, *(len(tokens) for tokens in encoded))
-        ids = torch.full((len(encoded), width + 1), self._start)
+        tokens = [torch.tensor(ids, dtype=torch.long) for ids in encoded]
         # The loss leaves these labels out. Padding is at the end, which a causal model does not look at.
-        labels = torch.full((len(encoded), width), -100)
-        for row, tokens in enumerate(encoded):
-            ids[row, 1 : 1 + len(tokens)] = torch.tensor(tokens, dtype=torch.long)
-            labels[row, : len(tokens)] = torch.tensor(tokens, dtype=torch.long)
+        labels = torch.nn.utils.rnn.pad_sequence(tokens, batch_first=True, padding_value=-100)
+        ids = torch.nn.functional.pad(labels.masked_fill(labels < 0, self._start), (1, 0), value=self._start)
         with torch.inference_mode():
             logits = self._model(ids.to(self.device)).logits[:, :-1].float()
             losses = torch.nn.functional.cross_entropy(
@@ -80,11 +68,6 @@ class Reference:
 
     A text of n tokens has a log-probability of about intercept + slope · n, with a deviation that grows as √n. The
     rating of a text is the share of reference texts that deviate further downwards.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 20 texts, or all are of one length.
     """
 
     def __init__(self, likelihood: Likelihood) -> None:

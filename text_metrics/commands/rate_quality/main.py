@@ -35,7 +35,7 @@ from text_metrics.commands.shared.chat import Chat, Request, add_arguments, jour
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_jsonl, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs, module_files
-from text_metrics.metrics._core.core_results import VERSION
+from text_metrics.metrics._core.core_results import signature
 
 
 def read_lines(path: Path) -> list[str]:
@@ -49,15 +49,15 @@ def read_lines(path: Path) -> list[str]:
     return texts
 
 
-def _signed_dtype(arguments: argparse.Namespace) -> str:
-    return "" if arguments.dtype == DTYPES[0] else f"|dtype:{arguments.dtype}"
+def _signed_dtype(arguments: argparse.Namespace) -> dict[str, str]:
+    return {} if arguments.dtype == DTYPES[0] else {"dtype": arguments.dtype}
 
 
 def _ask(texts: list[str], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     model = AskedModel(load_causal(arguments.model, arguments.dtype), SENSE)
-    signature = f"rate_quality|model:{model.identity}{_signed_dtype(arguments)}|ask:{SENSE.digest()}|version:{VERSION}"
+    signed = signature("rate_quality", model=model.identity, **_signed_dtype(arguments), ask=SENSE.digest())
     for text, rating in zip(texts, model.rate(texts, sys.stderr.isatty() or None), strict=True):
-        yield {"text": text, "quality": float(rating), "signature": signature}
+        yield {"text": text, "quality": float(rating), "signature": signed}
 
 
 def _ask_service(texts: list[str], arguments: argparse.Namespace) -> tuple[dict[str, dict[str, Any]], int]:
@@ -67,15 +67,13 @@ def _ask_service(texts: list[str], arguments: argparse.Namespace) -> tuple[dict[
     requests = [Request(f"the text {text!r:.60}", SENSE.messages(text), parse, top=TOP) for text in asked]
     with Chat(arguments, arguments.rated) as chat:
         outcome = chat.ask(requests)
-    signature = (
-        f"rate_quality|service:{arguments.model}|temperature:{arguments.temperature}|ask:{SENSE.digest()}"
-        f"|version:{VERSION}"
-    )
+    decisive = {"service": arguments.model, "temperature": arguments.temperature}
+    signed = signature("rate_quality", **decisive, ask=SENSE.digest())
     rated: dict[str, Rated | None] = dict(zip(asked, outcome.values, strict=True))
     # A text without tokens is rated 0, as by a model on this machine.
     rated |= {text: Rated(0.0, True) for text in texts if not text}
     lines = {
-        text: {"text": text, "quality": answer.quality, "signature": signature}
+        text: {"text": text, "quality": answer.quality, "signature": signed}
         for text, answer in rated.items()
         if answer is not None
     }
@@ -96,12 +94,10 @@ def _weigh(texts: list[str], arguments: argparse.Namespace) -> Iterator[dict[str
     likelihood = model.score(texts, sys.stderr.isatty() or None)
     ratings = Reference(model.score(known)).rate(likelihood) if known else per_token(likelihood)
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:8] if known else "none"
-    signature = (
-        f"rate_quality|model:{likelihood.identity}{_signed_dtype(arguments)}|start:{model.start}|reference:{digest}"
-        f"|version:{VERSION}"
-    )
+    decisive = {"model": likelihood.identity, **_signed_dtype(arguments), "start": model.start, "reference": digest}
+    signed = signature("rate_quality", **decisive)
     for text, rating, total in zip(texts, ratings, likelihood.total, strict=True):
-        yield {"text": text, "quality": float(rating), "log_probability": float(total), "signature": signature}
+        yield {"text": text, "quality": float(rating), "log_probability": float(total), "signature": signed}
 
 
 @command

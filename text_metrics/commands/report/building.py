@@ -25,18 +25,13 @@ SHOWN = 5
 
 
 def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
-    """Compute the dict that `report.json` holds.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a setting is invalid.
-    """
+    """Compute the dict that `report.json` holds; raises a TypeError or a ValueError for an invalid setting."""
     encoder = Encoder.of(command)
     encoder.check()
     prompts = inputs.prompts
     texts = prompts.texts()
-    sample = draw(prompts.ids, texts, inputs.people_texts)
+    sets_of_people = inputs.people.sets if inputs.people else {}
+    sample = draw(prompts.ids, texts, {prompt: members.texts for prompt, members in sets_of_people.items()})
     of_people = [] if sample is None else [sample.people, sample.others or []]
     with warnings.catch_warnings():
         # The caveats count the same texts by system.
@@ -86,13 +81,7 @@ def _tell(encoder: Encoder, message: str) -> None:
 
 
 def collapse(prompts: Prompts, metric: dict[str, Any], embedded: Embedded, with_texts: bool) -> dict[str, Any]:
-    """Find the prompts of least diversity of each system, and those on which systems differ most.
-
-    Parameters
-    ----------
-    metric : the entry of `metrics` of the Vendi scores
-    with_texts : whether to show the texts
-    """
+    """Find the prompts of least diversity of each system, and those on which systems differ most, by one metric."""
     ids, sets = prompts.ids, prompts.texts()
     scores = np.array([value["scores"] for value in metric["values"]])
     least = [

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 from text_metrics.commands.report.command import GRUEN, ReportCommand
@@ -18,14 +19,7 @@ FEW_PROMPTS = 20
 def find_caveats(
     command: ReportCommand, inputs: Inputs, report: dict[str, Any], quality: Quality | None, reaches: Sequence[Reach]
 ) -> list[dict[str, Any]]:
-    """Return the entries of `caveats`.
-
-    Parameters
-    ----------
-    report : without caveats and sentences
-    quality : of the texts, if it was measured
-    reaches : what the encoder does not read of each system
-    """
+    """Return the entries of `caveats` for a report that lacks only these and its sentences."""
     prompts, texts = inputs.prompts, inputs.prompts.by_system()
     caveats = Caveats(report["systems"])
     _add_reading(caveats, inputs)
@@ -53,11 +47,8 @@ class Caveats:
     def add_counts(self, kind: str, counts: Sequence[tuple[int, int]], what: str, effect: str) -> None:
         """Add a caveat about the systems of which some texts are of a kind.
 
-        Parameters
-        ----------
-        counts : for each system the number of such texts and of all
-        what : the predicate of the texts, such as "are empty"
-        effect : what follows, a clause
+        `counts` has for each system the number of such texts and of all; `what` is their predicate, such as "are
+        empty", and `effect` a clause, what follows from it.
         """
         some = [(name, *pair) for name, pair in zip(self.names, counts, strict=True) if pair[0]]
         if some:
@@ -102,11 +93,10 @@ def _add_lengths(caveats: Caveats, texts: Sequence[list[str]]) -> None:
     """Add systems whose lengths differ enough to explain other differences, and empty texts."""
     lengths = [word_counts([members]) for members in texts]
     apart = []
-    for i, first in enumerate(lengths):
-        for j in range(i + 1, len(lengths)):
-            size = standardized(first, lengths[j])
-            if size is None or abs(size) >= LENGTHS_APART:
-                apart.append((math.inf if size is None else abs(size), i, j))
+    for i, j in combinations(range(len(lengths)), 2):
+        size = standardized(lengths[i], lengths[j])
+        if size is None or abs(size) >= LENGTHS_APART:
+            apart.append((math.inf if size is None else abs(size), i, j))
     if apart:
         size, i, j = max(apart, key=lambda entry: entry[0])
         far = f", {size:.1f} standard deviations apart" if math.isfinite(size) else ""

@@ -35,11 +35,6 @@ class ReportCommand:
     quality : "gruen" or "none"; None with `quality_key`, which is `--column quality`
     settings : of the encoder, and `same` of the classes
     texts : whether the report shows texts
-
-    Raises
-    ------
-    UsageError
-        If options are out of range or exclude each other.
     """
 
     files: tuple[NamedFile, ...]
@@ -60,11 +55,10 @@ class ReportCommand:
 
     def __post_init__(self) -> None:
         """Check what can be checked without the files."""
-        try:
+        with as_usage(TypeError, prefix="--"):
             confidence_level(self.confidence)
+        with as_usage():
             check_names(self.settings, _SETTINGS, "the report")
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"--{error}" if str(error).startswith("confidence") else str(error)) from None
         if self.system_key is not None:
             if len(self.files) > 1:
                 raise UsageError(f"--system-key is for one file that holds all systems. Got {len(self.files)} files.")
@@ -102,13 +96,7 @@ class ReportCommand:
 
 
 def parse_command(words: Sequence[str] | None = None, description: str | None = None) -> ReportCommand:
-    """Read the command line; exits with 2 where argparse cannot read it.
-
-    Raises
-    ------
-    UsageError
-        As `ReportCommand` does, or if a setting is not NAME=VALUE.
-    """
+    """Read the command line; exits with 2 where argparse cannot read it."""
     parser = make_parser(description)
     parser.add_argument(
         "files",

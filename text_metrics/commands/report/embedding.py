@@ -20,14 +20,7 @@ _TEXTS_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Encoder:
-    """The encoder of a report.
-
-    Parameters
-    ----------
-    settings : as metrics take them, with a cache that they share
-    classes : settings of the classes of texts that say the same
-    quiet : whether to show no progress
-    """
+    """The encoder of a report: its settings as metrics take them, and those of classes of texts that say the same."""
 
     settings: dict[str, Any]
     classes: dict[str, Any]
@@ -70,10 +63,7 @@ class Embedded(NamedTuple):
 
 
 def embed(texts: Iterable[str], encoder: Encoder) -> Embedded:
-    """Embed each different text once, in parts that the cache keeps.
-
-    The order of the texts does not matter: they are sorted by length and content.
-    """
+    """Embed each different text once, in parts that the cache keeps; the order of the texts does not matter."""
     unique = sorted(set(texts), key=lambda text: (len(text), text))
     settings = encoder.read()
     parts = []

@@ -62,10 +62,7 @@ class Row(NamedTuple):
 
 
 def pictures(report: Report) -> list[Picture]:
-    """Draw the report, in the order of its sections.
-
-    Each picture is drawn from the numbers of the report alone, so that it is the same for the same report.
-    """
+    """Draw the report from its numbers alone, in the order of its sections."""
     return [
         *_scores(report, "diversity"),
         *_plane(report),
@@ -298,15 +295,11 @@ def _people(report: Report) -> list[Picture]:
     people = report["people"]
     if people is None:
         return []
+    names: dict[int | None, str] = {None: PEOPLE, **dict(enumerate(report["systems"]))}
     drawn = []
     for key, (title, caption, arrow) in _MEASURES.items():
         rows = [
-            Row(
-                PEOPLE if row["system"] is None else report["systems"][row["system"]],
-                row["system"],
-                row[key]["value"],
-                row[key]["interval"],
-            )
+            Row(names[row["system"]], row["system"], row[key]["value"], row[key]["interval"])
             for row in people["rows"]
             if row[key]["value"] is not None
         ]

@@ -19,13 +19,7 @@ _START = r"""% Compile this file alone, or \input it in a document with \usepack
 """
 _SPECIAL = {
     "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
+    **{char: f"\\{char}" for char in "{}$&#%_"},
     "^": r"\^{}",
     "~": r"\~{}",
     "<": r"\textless{}",

@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -37,12 +37,7 @@ def shuffled(texts: Sequence[str], prompt: str) -> list[str]:
 def equal_numbers(ids: Sequence[str], sets: Sequence[Sequence[list[str]]]) -> list[list[list[str]]]:
     """Draw for each prompt as many texts of each side as the smallest side has, at most `MOST_TEXTS`.
 
-    A set that has no more is returned as it is.
-
-    Parameters
-    ----------
-    ids : list of p prompts
-    sets : for each side, such as a system, the texts of each prompt
+    `sets` holds for each side, such as a system, the texts of each prompt. A set that has no more is returned as it is.
     """
     counts = [min(MOST_TEXTS, *map(len, sides)) for sides in zip(*sets, strict=True)]
     return [
@@ -65,13 +60,7 @@ Sets = Sequence[Sequence[list[str]]]
 def likeness(
     ids: Sequence[str], sets: Sets, embedded: Embedded, encoder: Encoder, level: float
 ) -> dict[str, Any] | None:
-    """Compare the systems; None for one system.
-
-    Parameters
-    ----------
-    ids : list of p prompts
-    sets : for each system the texts of each prompt
-    """
+    """Compare the systems by the texts of each of their prompts; None for one system."""
     if len(sets) < 2:
         return None
     return {
@@ -103,15 +92,14 @@ def mean_cosines(sums: Sequence[np.ndarray], sizes: np.ndarray, level: float) ->
     n = len(sums)
     same: list[list[dict[str, Any]]] = [[{}] * n for _ in range(n)]
     different: list[list[dict[str, Any]]] = [[{}] * n for _ in range(n)]
-    for i in range(n):
-        for j in range(i, n):
-            products = np.einsum("pd,pd->p", means[i], means[j])
-            within = products
-            if i == j:
-                counts = sizes[i]
-                within = (np.einsum("pd,pd->p", sums[i], sums[i]) - counts) / (counts * (counts - 1))
-            same[i][j] = same[j][i] = _cell(mean_estimate(np.clip(within, -1, 1)), level)
-            different[i][j] = different[j][i] = _cell(_across_prompts(means[i], means[j], products), level)
+    for i, j in combinations_with_replacement(range(n), 2):
+        products = np.einsum("pd,pd->p", means[i], means[j])
+        within = products
+        if i == j:
+            counts = sizes[i]
+            within = (np.einsum("pd,pd->p", sums[i], sums[i]) - counts) / (counts * (counts - 1))
+        same[i][j] = same[j][i] = _cell(mean_estimate(np.clip(within, -1, 1)), level)
+        different[i][j] = different[j][i] = _cell(_across_prompts(means[i], means[j], products), level)
     return {"same_prompt": same, "other_prompts": different}
 
 
@@ -154,12 +142,7 @@ def partitions(sets: Sets, encoder: Encoder, level: float) -> dict[str, Any]:
 
 
 def partition(sets: Sets, encoder: Encoder, level: float, permutations: int = PERMUTATIONS) -> dict[str, Any]:
-    """Divide the diversity of the texts of each prompt into that within and between systems, by `vendi_embed`.
-
-    Parameters
-    ----------
-    sets : for each group, such as a system, the texts of each prompt
-    """
+    """Divide the diversity of the texts of each prompt into that within and between groups, such as systems."""
     by_prompt = list(zip(*sets, strict=True))
     result = load_metric("vendi_embed").compute(
         predictions=[[text for texts in groups for text in texts] for groups in by_prompt],

@@ -30,18 +30,9 @@ QUESTIONS = {
 
 
 def write_pages(report: Report, folder: Path, texts: bool) -> None:
-    """Write `index.html`, `table.md`, `table.tex` and `figures/*.svg` into a folder.
+    """Write `index.html`, `table.md`, `table.tex` and `figures/*.svg` into a folder, which is made if it is missing.
 
-    Parameters
-    ----------
-    report : as in `report.json`, with its sentences; nothing else is read
-    folder : where to write; it is made if it does not exist
-    texts : whether the page holds texts of the systems
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written; it names the file.
+    Nothing is read but the report, as in `report.json`; `texts` says whether the page holds texts of the systems.
     """
     drawn = pictures(report)
     (folder / "figures").mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 from tqdm import tqdm
 
 from text_metrics.commands.report.embedding import Embedded, Encoder
@@ -35,22 +36,12 @@ class Sample(NamedTuple):
     others: list[list[str]] | None
     systems: list[list[list[str]]]
 
-    @property
-    def counts(self) -> np.ndarray:
-        """The number of texts of each prompt on each side."""
-        return np.array([len(texts) for texts in self.people])
-
 
 def draw(ids: Sequence[str], sets: Sequence[Sequence[list[str]]], people: dict[str, list[str]]) -> Sample | None:
     """Draw equal numbers of texts for each prompt; None if people and systems share no prompt.
 
-    Texts are drawn by a digest of their content, so the order of the files does not matter.
-
-    Parameters
-    ----------
-    ids : list of p prompts
-    sets : for each system the texts of each prompt
-    people : the texts of people by prompt
+    Texts are drawn by a digest of their content, so the order of the files does not matter. `sets` holds for each
+    system the texts of each prompt.
     """
     shared = [p for p, prompt in enumerate(ids) if prompt in people]
     halves = any(len(people[ids[p]]) > 1 for p in shared)
@@ -73,7 +64,7 @@ def draw(ids: Sequence[str], sets: Sequence[Sequence[list[str]]], people: dict[s
 
 def compare_with_people(sample: Sample, embedded: Embedded, encoder: Encoder, level: float) -> dict[str, Any]:
     """Compare each system, and other people, with people."""
-    counts = sample.counts
+    counts = np.array([len(texts) for texts in sample.people])
     n = int(counts.sum())
     # No more than a text has neighbours on its own prompt, where there are few.
     k = min(max(1, min(NEIGHBOURS, int(np.median(counts)) - 1)), n - 1)
@@ -125,16 +116,15 @@ def standardized(first: np.ndarray, second: np.ndarray) -> float | None:
     return None if difference else 0.0
 
 
-def _blocks(rows: int, columns: int) -> Iterator[slice]:
-    step = max(1, _BLOCK_ENTRIES // columns)
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
+def _blocks(n: int) -> Iterator[slice]:
+    """Divide the rows of a matrix of similarities (n, n)."""
+    return gen_batches(n, max(1, _BLOCK_ENTRIES // n))
 
 
 def nearest_cosines(vectors: np.ndarray, k: int) -> np.ndarray:
     """Return the k-th largest cosine of each of n unit vectors (n, d) with the others: (n,)."""
     nearest = np.empty(len(vectors))
-    for part in _blocks(len(vectors), len(vectors)):
+    for part in _blocks(len(vectors)):
         cosines = vectors[part] @ vectors.T
         rows = np.arange(part.start, part.stop)
         cosines[rows - part.start, rows] = -np.inf
@@ -168,7 +158,7 @@ def overlap(
     n = len(people)
     near_people = np.zeros(n)
     near_side, covered = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-    for part in _blocks(n, n):
+    for part in _blocks(n):
         cosines = side[part] @ people.T
         in_people = cosines >= reach - _ROUNDING
         near_people[part] = in_people.sum(axis=1)
@@ -220,7 +210,7 @@ def distance(people: np.ndarray, side: np.ndarray, counts: np.ndarray, level: fl
     starts = np.cumsum(sizes) - sizes
     signs = _permuted_signs(counts)
     forms = np.empty_like(signs)
-    for part in _blocks(2 * n, 2 * n):
+    for part in _blocks(2 * n):
         forms[part] = signs[part] * (kernel(both[part] @ both.T) @ signs)
     of_prompts = np.add.reduceat(forms, starts, axis=0)
     within, unbiased = _same_prompt(both, signs, starts, sizes)

@@ -5,6 +5,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,14 +103,7 @@ def count_words(text: str) -> int:
 
 
 class Scorer:
-    """Scores the sets of all systems by one call of each metric.
-
-    Parameters
-    ----------
-    prompts : the sets
-    encoder : of the metrics of embeddings
-    command : for the level of the intervals, the settings and the source of quality
-    """
+    """Scores the sets of all systems by one call of each metric."""
 
     def __init__(self, prompts: Prompts, encoder: Encoder, command: ReportCommand) -> None:
         self._prompts, self._encoder, self._command = prompts, encoder, command
@@ -164,12 +158,7 @@ class Scorer:
         return rows
 
     def describe(self, metric: Metric, scores: Sequence[float] | np.ndarray, signed: str) -> dict[str, Any]:
-        """Return the entry of `metrics`: the values of each system and the tests of all pairs.
-
-        Parameters
-        ----------
-        scores : of all sets, system after system
-        """
+        """Return the entry of `metrics` for the scores of all sets, system after system: values, and tests of pairs."""
         by_system = np.asarray(scores, dtype=np.float64).reshape(len(self._prompts.sets), -1)
         level = self._command.confidence
         values = []
@@ -194,13 +183,8 @@ class Scorer:
 
 
 def compare_all(scores: np.ndarray, level: float) -> list[dict[str, Any]]:
-    """Test the mean paired difference between all pairs of systems, with Holm's adjustment.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (systems, prompts)
-    """
-    pairs = [(i, j) for i in range(len(scores)) for j in range(i + 1, len(scores))]
+    """Test the mean paired difference of scores (systems, prompts) of all pairs of systems, with Holm's adjustment."""
+    pairs = list(combinations(range(len(scores)), 2))
     tests = [mean_test(mean_estimate(scores[i] - scores[j]), level) for i, j in pairs]
     adjusted = holm([test["p"] for test in tests])
     return [

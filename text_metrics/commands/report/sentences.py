@@ -22,16 +22,7 @@ Report = dict[str, Any]
 
 
 def sentences(report: Report) -> dict[str, str]:
-    """Answer the question of each section from the numbers of the report.
-
-    Parameters
-    ----------
-    report : as in `report.json`, without its sentences
-
-    Returns
-    -------
-    dict : `diversity`, `quality`, `likeness`, `people`, `collapse` and `caveats`, each plain text
-    """
+    """Answer in plain text the question of each section of a report, of which its sentences are not read."""
     return {
         "diversity": _diversity(report),
         "quality": _quality(report),

@@ -73,14 +73,7 @@ class _Part(NamedTuple):
 
 
 def read_systems(command: ReportCommand) -> tuple[list[System], list[BadRow], list[str]]:
-    """Read all systems; returns them, the rows that are set aside, and notes on the order of rows.
-
-    Raises
-    ------
-    UsageError
-        If a file cannot be read or holds no good row, if there are too many systems, or if rows that are paired by
-        their order are not in the same order.
-    """
+    """Read all systems; returns them, the rows that are set aside, and notes on the order of rows."""
     paths = [file.path for file in command.files] + ([command.people] if command.people else [])
     if command.split is not None and not any(path.is_dir() for path in paths):
         raise UsageError("--split is for a folder of `datasets`.")
@@ -111,50 +104,37 @@ def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[li
         system = file.name if columns.system is None else read_key(row.values, columns.system)
         n_rows[system or ""] += 1
         try:
-            quality = _check_row(row, unit, columns, prompt, system)
+            part = _read_part(row, unit, columns, prompt, system)
         except ValueError as error:
             raw = row.raw if row.values is None else show_values(row.values)
             bad.append(BadRow(file.path, system, row.number, str(error), raw))
             if system is not None and prompt is not None:
                 incomplete.setdefault((system, prompt), bad[-1])
             continue
-        assert system is not None
-        assert prompt is not None
-        assert row.values is not None
         if columns.id is None and unit.is_single:
             raise UsageError(
                 f"{file.path}, row {row.number}: {columns.text!r} is one text: pass --id-key, so that the rows with "
                 "one value make a set."
             )
-        parts.append(_Part(system, prompt, unit.texts, quality, row.number, row.values))
-    good = [part for part in parts if (part.system, part.prompt) not in incomplete]
-    bad += [
-        BadRow(
-            file.path,
-            part.system,
-            part.number,
-            f"is set aside with its set, because of row {cause.number}: {cause.error}",
-            show_values(part.values),
-        )
-        for part in parts
-        if (cause := incomplete.get((part.system, part.prompt))) is not None
-    ]
+        parts.append(part)
+    good = []
+    for part in parts:
+        cause = incomplete.get((part.system, part.prompt))
+        if cause is None:
+            good.append(part)
+        else:
+            why = f"is set aside with its set, because of row {cause.number}: {cause.error}"
+            bad.append(BadRow(file.path, part.system, part.number, why, show_values(part.values)))
     if not good:
         raise UsageError(
             f"{file.path}: no row can be used: {bad[0].error}" if bad else f"{file.path} has no row that can be used."
         )
     bad.sort(key=lambda row: row.number)
     names = [name for name in n_rows if name] if columns.system else [file.name]
-    systems = [
-        System(
-            name,
-            file.path,
-            _gather(part for part in good if part.system == name),
-            n_rows[name],
-            sum(row.system == name for row in bad),
-        )
-        for name in names
-    ]
+    systems = []
+    for name in names:
+        sets = _gather([part for part in good if part.system == name])
+        systems.append(System(name, file.path, sets, n_rows[name], sum(row.system == name for row in bad)))
     return systems, bad, rows
 
 
@@ -186,29 +166,31 @@ def _parse_cells(values: dict[str, Any], columns: Columns) -> dict[str, Any]:
     return parsed
 
 
-def _check_row(row: Row, unit: Unit, columns: Columns, prompt: str | None, system: str | None) -> list[float] | None:
-    """Read the quality of the texts of a row; raises a ValueError that says what is wrong with the row."""
+def _read_part(row: Row, unit: Unit, columns: Columns, prompt: str | None, system: str | None) -> _Part:
+    """Read what a row adds to a set; raises a ValueError that says what is wrong with the row."""
     if row.error or row.values is None:
         raise ValueError(row.error)
-    for key, value in ((columns.id, prompt), (columns.system, system)):
-        # A system has a name.
-        if value is None or (value == "" and key == columns.system):
-            raise ValueError(f"has no {key!r}")
-    if columns.quality is None:
-        return None
-    given = row.values.get(columns.quality)
+    if prompt is None:
+        raise ValueError(f"has no {columns.id!r}")
+    if not system:
+        raise ValueError(f"has no {columns.system!r}")
+    quality = None if columns.quality is None else _read_quality(row.values, columns.quality, len(unit.texts))
+    return _Part(system, prompt, unit.texts, quality, row.number, row.values)
+
+
+def _read_quality(values: dict[str, Any], name: str, n_texts: int) -> list[float]:
+    given = values.get(name)
     if given is None:
-        raise ValueError(f"has no {columns.quality!r}")
+        raise ValueError(f"has no {name!r}")
     numbers = given if isinstance(given, list) else [given]
-    if len(numbers) != len(unit.texts):
-        expected = f"must have a number for each of the {len(unit.texts)} texts"
-        raise ValueError(f"{columns.quality!r} {expected}. Got {len(numbers)}")
+    if len(numbers) != n_texts:
+        raise ValueError(f"{name!r} must have a number for each of the {n_texts} texts. Got {len(numbers)}")
     try:
         quality = [to_float(number) for number in numbers]
     except TypeError:
-        raise ValueError(f"{columns.quality!r} must be a number for each text. Got {describe(given)}") from None
+        raise ValueError(f"{name!r} must be a number for each text. Got {describe(given)}") from None
     if not np.isfinite(quality).all():
-        raise ValueError(f"{columns.quality!r} must be finite. Got {describe(given)}")
+        raise ValueError(f"{name!r} must be finite. Got {describe(given)}")
     return quality
 
 
@@ -278,13 +260,7 @@ class Prompts(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What a report is made from.
-
-    people : None where there are none
-    bad : the rows of all files that are set aside
-    notes : on the order of rows
-    prompts : those that are compared
-    """
+    """What a report is made from; `bad` are the rows of all files that are set aside, `notes` on the order of rows."""
 
     systems: list[System]
     people: System | None
@@ -292,20 +268,9 @@ class Inputs(NamedTuple):
     notes: list[str]
     prompts: Prompts
 
-    @property
-    def people_texts(self) -> dict[str, list[str]]:
-        """The texts of people by prompt."""
-        return {prompt: members.texts for prompt, members in self.people.sets.items()} if self.people else {}
-
 
 def read_inputs(command: ReportCommand) -> Inputs:
-    """Read all files, and pair the systems.
-
-    Raises
-    ------
-    UsageError
-        As `read_systems` and `pair` do.
-    """
+    """Read all files, and pair the systems."""
     systems, bad, notes = read_systems(command)
     people = None
     if command.people is not None:
@@ -316,13 +281,7 @@ def read_inputs(command: ReportCommand) -> Inputs:
 
 
 def pair(systems: Sequence[System]) -> Prompts:
-    """Pair the sets of all systems by the prompt.
-
-    Raises
-    ------
-    UsageError
-        If no prompt has two texts of each system.
-    """
+    """Pair the sets of all systems by the prompt; raises a UsageError if no prompt has two texts of each system."""
     every = sorted({prompt for system in systems for prompt in system.sets})
     large = [
         {prompt for prompt, members in system.sets.items() if len(members.texts) >= SMALLEST_SET} for system in systems
@@ -347,7 +306,7 @@ def pair(systems: Sequence[System]) -> Prompts:
 def describe_source(system: System) -> dict[str, Any]:
     """Return the entry of `sources`: what was read of a system."""
     sizes = [len(members.texts) for members in system.sets.values()]
-    middle = float(np.median(sizes)) if sizes else 0.0
+    middle = float(np.median(sizes))
     return {
         "system": system.name,
         "file": str(system.file),
@@ -355,7 +314,7 @@ def describe_source(system: System) -> dict[str, Any]:
         "n_bad": system.n_bad,
         "n_prompts": len(sizes),
         "n_texts": sum(sizes),
-        "set_sizes": [min(sizes), int(middle) if middle.is_integer() else middle, max(sizes)] if sizes else None,
+        "set_sizes": [min(sizes), int(middle) if middle.is_integer() else middle, max(sizes)],
     }
 
 

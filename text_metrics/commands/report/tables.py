@@ -223,12 +223,12 @@ def sources_table(report: Report) -> Table:
     """Return what was read from each file."""
     rows = [
         [
-            _named(report, source["system"]),
+            _system(report, i),
             Cell(source["file"], words=True),
             *(Cell(integer(source[key])) for key in ("n_rows", "n_bad", "n_prompts", "n_texts")),
             Cell(" / ".join(f"{size:g}" for size in source["set_sizes"])),
         ]
-        for source in report["sources"]
+        for i, source in enumerate(report["sources"])
     ]
     titles = ("System", "File", "Rows", "Bad rows", "Prompts", "Texts")
     heads = [*map(Head, titles), Head("Texts of a prompt", "least / median / most")]
@@ -239,7 +239,7 @@ def missing_table(report: Report) -> Table | None:
     """Return how many prompts each system lacks, with examples; None if none is missing."""
     rows = [
         [
-            _named(report, row["system"]),
+            _system(report, report["systems"].index(row["system"])),
             Cell(integer(row["n"])),
             Cell("; ".join(row["examples"]) + ("; …" if row["n"] > len(row["examples"]) else ""), words=True),
         ]
@@ -331,8 +331,3 @@ def _estimates(values: Iterable[tuple[float | None, Sequence[float] | None]], le
 
 def _system(report: Report, i: int) -> Cell:
     return Cell(report["systems"][i], system=i)
-
-
-def _named(report: Report, label: str) -> Cell:
-    """Return the cell of a system, or of people, by its name."""
-    return Cell(label, system=report["systems"].index(label) if label in report["systems"] else None)

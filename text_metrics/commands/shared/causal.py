@@ -24,22 +24,14 @@ class CausalModel(NamedTuple):
     model: Any
 
 
-def load_causal(model: str | os.PathLike[str] | CausalModel, dtype: str = "float32") -> CausalModel:
+def load_causal(model: str | os.PathLike[str], dtype: str = "float32") -> CausalModel:
     """Load a causal language model, on a GPU where there is one.
 
     Parameters
     ----------
-    model : a folder, a GGUF file, a folder with one GGUF file, an id on the Hugging Face Hub, or a loaded model, which
-        is returned
+    model : a folder, a GGUF file, a folder with one GGUF file, or an id on the Hugging Face Hub
     dtype : name of a torch dtype
-
-    Raises
-    ------
-    ValueError
-        If the model cannot be found.
     """
-    if isinstance(model, CausalModel):
-        return model
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     files, gguf = _find(model)

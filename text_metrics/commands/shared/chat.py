@@ -104,13 +104,7 @@ class Journal:
                 file.truncate(whole)
 
     def add(self, record: dict[str, Any]) -> None:
-        """Append an answer, and write it to disk before returning.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; the error names the file, which then contains no part of the answer.
-        """
+        """Append an answer, and write it to disk before returning; after an OSError, the file has no part of it."""
         line = _to_line(record)
         with self._guard, named_writing(self.path):
             end = os.fstat(self._file.fileno()).st_size
@@ -173,11 +167,6 @@ class Chat:
     ----------
     arguments : those of `add_arguments`
     output : the file that the answers are made into
-
-    Raises
-    ------
-    ValueError
-        If a setting is out of range, or there is no key of $OPENAI_API_KEY, which a local server may not need.
     """
 
     def __init__(self, arguments: argparse.Namespace, output: Path) -> None:
@@ -265,15 +254,7 @@ class Chat:
         return hashlib.sha256(json.dumps(decisive, ensure_ascii=False).encode()).hexdigest()[:32]
 
     def _answer(self, request: Request, key: str) -> Any:
-        """Get one answer that can be parsed.
-
-        Raises
-        ------
-        ValueError
-            If there is none after all attempts, or the endpoint rejects this request.
-        _EndpointError
-            If the endpoint cannot be reached.
-        """
+        """Get one answer that can be parsed; raises a ValueError if there is none after all attempts."""
         problem = ""
         for attempt in range(self._settings.attempts):
             known = self._journal.answers.get(key, [])

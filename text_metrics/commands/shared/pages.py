@@ -62,13 +62,7 @@ def html_table(table: Table) -> str:
 def html_sections(
     sections: Iterable[Section], pictures: Mapping[str, str] | None = None, notes: Callable[[Table], str] = lambda _: ""
 ) -> str:
-    """Format parts of a report as HTML.
-
-    Parameters
-    ----------
-    pictures : SVG by the name of a picture; a section without one has none
-    notes : what stands below a table, if anything
-    """
+    """Format parts of a report as HTML, with pictures by name, as SVG, and what `notes` says below each table."""
     parts = []
     for section in sections:
         parts.append(f"<h2>{markup.escape(section.title)}</h2><p>{markup.escape(section.text)}</p>")
@@ -87,10 +81,7 @@ def html_picture(title: str, svg: str) -> str:
 
 
 def html_page(title: str, introduction: Sequence[str], body: str, style: str = _STYLE) -> str:
-    """Format a page with a title, some paragraphs and a body of HTML; it runs no script and loads no other file.
-
-    `style` is the CSS of the page.
-    """
+    """Format a page with a title, some paragraphs and a body of HTML; it runs no script and loads no other file."""
     opening = "".join(f"<p>{paragraph}</p>" for paragraph in introduction)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'

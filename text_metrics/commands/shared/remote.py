@@ -17,15 +17,13 @@ class Remote(type(Path())):  # type: ignore[misc]
         # A path has no double slash.
         return str(super().__str__()).replace(":/", "://", 1)
 
-    def _found(self) -> tuple[Any, str]:
+    @contextmanager
+    def _found(self) -> Iterator[tuple[Any, str]]:
+        """Yield the file system and the name there; errors of the file system name the URL."""
         import fsspec
 
-        return fsspec.core.url_to_fs(str(self))
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
         try:
-            yield
+            yield fsspec.core.url_to_fs(str(self))
         except FileNotFoundError:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self)) from None
         except Exception as error:  # Each file system has its own, such as those of missing credentials.
@@ -33,8 +31,7 @@ class Remote(type(Path())):  # type: ignore[misc]
 
     def stat(self, **_: Any) -> os.stat_result:
         """Return the type, size and time of change; the time is 0 if the file system has none."""
-        with self._named():
-            files, name = self._found()
+        with self._found() as (files, name):
             information = files.info(name)
             try:
                 modified = files.modified(name).timestamp()
@@ -58,14 +55,12 @@ class Remote(type(Path())):  # type: ignore[misc]
 
     def open(self, *_: Any, **__: Any) -> Any:
         """Open the file to read bytes."""
-        with self._named():
-            files, name = self._found()
+        with self._found() as (files, name):
             return files.open(name, "rb")
 
     def read_range(self, begin: int, end: int) -> bytes:
         """Read the bytes from `begin` to `end`."""
-        with self._named():
-            files, name = self._found()
+        with self._found() as (files, name):
             return files.cat_file(name, start=begin, end=end)
 
     def resolve(self, strict: bool = False) -> "Remote":
