@@ -162,6 +162,29 @@ def test_a_model_must_have_two_classes(load, classifier, tmp_path):
         compute(load, TEXTS[-2:], same=f"pairs:{names['short']}", same_rule="noveltybench-2026")
 
 
+def test_a_roberta_reads_less_than_its_positions(load, classifier, tmp_path):
+    from transformers import RobertaConfig, RobertaForSequenceClassification
+
+    _, tokenizer, _ = classifier
+    # As in RoBERTa, positions start after that of padding.
+    config = RobertaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=40,
+        pad_token_id=1,
+        type_vocab_size=2,
+    )
+    name = str(tmp_path / "roberta")
+    RobertaForSequenceClassification(config).save_pretrained(name)
+    tokenizer.save_pretrained(name)
+    with pytest.warns(UserWarning, match="1 of 1 pairs of texts are longer than the 38 tokens that the model of same"):
+        result = compute(load, [LONG, LONG + "face"], same=f"pairs:{name}")
+    assert result["vendi_embed"] in (1, 2)
+
+
 def test_a_released_row_of_noveltybench(load):
     """The first row of evaluation/2026-08-19_novamine-ai-vs/nb-curated/scores.jsonl, at commit 3fb60cd."""
     partition, generation_scores = [0, 0, 1, 2, 3, 4, 5, 3, 6, 7], [10, 0, 4, 2, 9, 9, 8, 0, 6, 2]

@@ -138,7 +138,7 @@ class BertBackbone:
         with self._sop.lock:
             tokenizer = self._sop.tokenizer
             frame = _frame(tokenizer, 2)
-            limit = _limit(self._sop) - frame.size()
+            limit = self._sop.limit() - frame.size()
             first = _tokenize(tokenizer, [pair[0] for pair in pairs])
             second = _tokenize(tokenizer, [pair[1] for pair in pairs])
             cut = 0
@@ -231,7 +231,7 @@ class BertBackbone:
         """Tokenize sentences, long ones in windows; returns the token ids, weight and sentence of each window."""
         tokenizer = loaded.tokenizer
         frame = _frame(tokenizer, 1)
-        limit = _limit(loaded) - frame.size()
+        limit = loaded.limit() - frame.size()
         tokens = _tokenize(tokenizer, sentences)
         if self._parity:
             limit = min(limit, parity_tokens - frame.size())
@@ -303,18 +303,6 @@ def _continued(tokenizer: Any, ids: list[int]) -> list[bool]:
     if any(name.startswith(("\u2581", "\u0120")) for name in names):
         return [not name.startswith(("\u2581", "\u0120")) for name in names]
     return [False] * len(ids)
-
-
-def _limit(loaded: LoadedHead) -> int:
-    """Return the most tokens that a model reads, special tokens included."""
-    positions = getattr(loaded.model.config, "max_position_embeddings", None) or loaded.tokenizer.model_max_length
-    base = getattr(loaded.model, loaded.model.base_model_prefix, loaded.model)
-    embeddings = getattr(getattr(base, "embeddings", None), "position_embeddings", None)
-    padding = getattr(embeddings, "padding_idx", None)
-    # RoBERTa's positions start after its padding index.
-    if padding is not None:
-        positions -= padding + 1
-    return int(min(positions, loaded.tokenizer.model_max_length))
 
 
 def _acceptable_label(config: Any, parity: bool) -> int:

@@ -247,6 +247,16 @@ class LoadedHead(NamedTuple):
     precision: str
     lock: FairLock
 
+    def limit(self) -> int:
+        """Return the most tokens that the model reads, special tokens included; above 10^20 if it has no limit."""
+        limit = self.tokenizer.model_max_length
+        positions = getattr(self.model.config, "max_position_embeddings", None) or limit
+        base = getattr(self.model, self.model.base_model_prefix, self.model)
+        embeddings = getattr(getattr(base, "embeddings", None), "position_embeddings", None)
+        padding = getattr(embeddings, "padding_idx", None)
+        # RoBERTa's positions start after its padding index.
+        return int(min(limit, positions if padding is None else positions - padding - 1))
+
 
 def load_head(
     model: Any, parameter: str, auto_class: str, kind: str, precision: str | None, device: str | None

@@ -11,9 +11,6 @@ from .core_encoder import EncoderSettings, progress_bar
 from .core_models import LoadedHead, load_head
 from .core_tokens import token_batches
 
-# A tokenizer without a limit reports a number far above any real one.
-_NO_LIMIT = 10**6
-
 
 class PairRule(NamedTuple):
     """When a classifier with two classes, different and same, makes two texts the same.
@@ -114,12 +111,6 @@ def _load(name: str, settings: EncoderSettings) -> tuple[LoadedHead, list[str]]:
     return loaded, [str(label).lower() for _, label in sorted(loaded.model.config.id2label.items())]
 
 
-def _limit(loaded: LoadedHead) -> int | None:
-    """Return how many tokens of a pair a model reads; None if unknown."""
-    limit = loaded.tokenizer.model_max_length
-    return limit if limit <= _NO_LIMIT else getattr(loaded.model.config, "max_position_embeddings", None)
-
-
 def _logits(
     pairs: list[tuple[str, str]], loaded: LoadedHead, settings: EncoderSettings, n_tokens: int | None = None
 ) -> np.ndarray:
@@ -146,10 +137,10 @@ def _logits(
 
 def _tokenize(pairs: list[tuple[str, str]], loaded: LoadedHead) -> tuple[Any, np.ndarray]:
     """Tokenize pairs, cut to what the model reads; returns the number of tokens of each, too."""
-    limit, (left, right) = _limit(loaded), map(list, zip(*pairs, strict=True))
+    limit, (left, right) = loaded.limit(), map(list, zip(*pairs, strict=True))
     encoded = loaded.tokenizer(left, right, truncation=False, padding=False, verbose=False)
     lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(pairs))
-    if limit is None or lengths.max() <= limit:
+    if lengths.max() <= limit:
         return encoded, lengths
     warnings.warn(
         f"{(lengths > limit).sum()} of {len(pairs)} pairs of texts are longer than the {limit} tokens "
@@ -164,7 +155,7 @@ def _tokenize_each(
     pairs: list[tuple[str, str]], loaded: LoadedHead, n_tokens: int
 ) -> tuple[dict[str, list[list[int]]], np.ndarray]:
     """Tokenize pairs as [CLS] left [SEP] right [SEP], of at most `n_tokens` of each text."""
-    tokenizer, limit = loaded.tokenizer, _limit(loaded)
+    tokenizer, limit = loaded.tokenizer, loaded.limit()
     start, end = tokenizer.cls_token_id, tokenizer.sep_token_id
     if start is None or end is None:
         raise ValueError("same_rule needs a model whose tokenizer has the special tokens [CLS] and [SEP].")
@@ -180,7 +171,7 @@ def _tokenize_each(
     read = dict(zip(texts, [row[:n_tokens] for row in ids], strict=True))
     rows = [[start, *read[left], end, *read[right], end] for left, right in pairs]
     longest = max(map(len, rows))
-    if limit is not None and longest > limit:
+    if longest > limit:
         raise ValueError(
             f"same_rule reads {n_tokens} tokens of each text, but the model of same at most {limit} of a pair. "
             f"Got a pair of {longest}."
