@@ -3,23 +3,31 @@
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import text_metrics
 from text_metrics import FOLDER, METRICS
 
-# Of each command, the module in `text_metrics.commands` whose `main` runs it, and its purpose.
+
+class Command(NamedTuple):
+    """A command: the module in `text_metrics.commands` whose `main` runs it, and its purpose."""
+
+    module: str
+    purpose: str
+
+
 COMMANDS = {
-    "demo": ("demo", "score two sets of sentences by the metrics of diversity"),
-    "score": ("score.main", "score a file of texts, of any size"),
-    "report": ("report.main", "compare many systems in one report: diversity, quality, likeness, collapse"),
-    "compare": ("compare", "compare two systems"),
-    "choose": ("choose.main", "choose a diverse subset of texts"),
-    "probe": ("probe.main", "ask a model questions, and compare its answers with people's"),
-    "cluster-answers": ("cluster_answers", "cluster answers to questions by a chat model, for probeval"),
-    "meta-eval": ("meta_eval.main", "evaluate metrics of diversity on pairs of sets"),
-    "judge-diversity": ("judge_diversity", "have a chat model rate the diversity of pairs of sets"),
-    "candidate-sets": ("candidate_sets", "make pairs of sets, with paraphrases and nonsense"),
-    "rate-quality": ("rate_quality.main", "rate texts by a language model"),
+    "demo": Command("demo", "score two sets of sentences by the metrics of diversity"),
+    "score": Command("score.main", "score a file of texts, of any size"),
+    "report": Command("report.main", "compare many systems in one report: diversity, quality, likeness, collapse"),
+    "compare": Command("compare", "compare two systems"),
+    "choose": Command("choose.main", "choose a diverse subset of texts"),
+    "probe": Command("probe.main", "ask a model questions, and compare its answers with people's"),
+    "cluster-answers": Command("cluster_answers", "cluster answers to questions by a chat model, for probeval"),
+    "meta-eval": Command("meta_eval.main", "evaluate metrics of diversity on pairs of sets"),
+    "judge-diversity": Command("judge_diversity", "have a chat model rate the diversity of pairs of sets"),
+    "candidate-sets": Command("candidate_sets", "make pairs of sets, with paraphrases and nonsense"),
+    "rate-quality": Command("rate_quality.main", "rate texts by a language model"),
 }
 
 
@@ -40,12 +48,11 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"text-metrics: there is no command {name!r}{hint} The commands are:\n{_listed()}", file=sys.stderr)
         return 2
     sys.argv = [f"text-metrics {name}", *options]
-    module, _ = COMMANDS[name]
-    return importlib.import_module(f"text_metrics.commands.{module}").main()
+    return importlib.import_module(f"text_metrics.commands.{COMMANDS[name].module}").main()
 
 
 def _listed() -> str:
-    return "\n".join(f"  {name:<16} {purpose}" for name, (_, purpose) in COMMANDS.items())
+    return "\n".join(f"  {name:<16} {command.purpose}" for name, command in COMMANDS.items())
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from .core_results import (
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
 from .core_similarity import parse_similarity
+from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 

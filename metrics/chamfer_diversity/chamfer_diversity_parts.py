@@ -7,8 +7,8 @@ import numpy as np
 
 from .core_distances import mean_pairwise_from_sum, unit_sum
 from .core_encoder import embed_part
-from .core_metric import Arrays, SetParts
 from .core_models import matrix_device
+from .core_statistics import Arrays, SetParts
 
 
 class ChamferParts(SetParts):

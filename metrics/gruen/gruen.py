@@ -17,6 +17,7 @@ from .core_numbers import parse_number as parse_number
 from .core_results import TEXTS, ItemResult, ScoreSummary, confidence_settings, parse_confidence_by, signature
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
+from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors as load_vectors

@@ -27,6 +27,7 @@ from .core_results import (
 )
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings
+from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors as load_vectors

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .core_metric import Arrays, SetParts
+from .core_statistics import Arrays, SetParts
 from .probeval_pipeline import reached, score_sides, summarize
 from .probeval_sampling import sides
 

@@ -13,6 +13,7 @@ from .core_rarefaction import DRAWN, large_enough
 from .core_results import SETS, confidence_settings, format_sizes, parse_confidence_by, signature, spread
 from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
+from .core_statistics import SetParts as SetParts
 from .core_trainer import TrainerMetric as TrainerMetric
 from .self_bleu_parts import SelfBleuParts
 from .self_bleu_rarefied import rarefied_columns as rarefied_columns

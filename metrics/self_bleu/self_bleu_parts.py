@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_metric import Arrays, SetParts
 from .core_ngrams import BleuStatistics, bleu, closest_other_lengths, number_tokens, run_starts
 from .core_rarefaction import to_key
+from .core_statistics import Arrays, SetParts
 from .self_bleu_scores import adjusted_distinct
 from .self_bleu_tokenizers import tokenize
 

@@ -35,6 +35,7 @@ from .core_secular import eigenvalues_without as eigenvalues_without
 from .core_settings import Settings
 from .core_similarity import parse_similarity
 from .core_spectra import parse_orders as parse_orders
+from .core_statistics import SetParts as SetParts
 from .core_tokens import token_batches as token_batches
 from .core_trainer import TrainerMetric as TrainerMetric
 from .vendi_embed_classes import make_classes as make_classes

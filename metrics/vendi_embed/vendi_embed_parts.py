@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from .core_encoder import embed_part
-from .core_metric import Arrays, SetParts
 from .core_models import matrix_device
 from .core_results import format_order
 from .core_spectra import gram_sums, row_error, vendi_from_sums
+from .core_statistics import Arrays, SetParts
 
 
 class VendiParts(SetParts):

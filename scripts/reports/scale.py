@@ -114,6 +114,8 @@ def measure_job(words: list[str]) -> tuple[int, Spent]:
     process.join()
     if code:
         raise RuntimeError(f"the command ended with code {code}: {' '.join(words)}")
+    if not n_texts:
+        raise ValueError("--texts: all are in the first batch, which is not timed. Pass more.")
     clock, spent = np.array(totals).T
     before, after = np.interp([start[0], end[0]], clock, spent).tolist()
     return n_texts, Spent(end[0] - start[0], end[1] - start[1], after - before)

@@ -239,7 +239,7 @@ def missing_table(report: Report) -> Table | None:
     """Return how many prompts each system lacks, with examples; None if none is missing."""
     rows = [
         [
-            _system(report, report["systems"].index(row["system"])),
+            _named(report, row["system"]),
             Cell(integer(row["n"])),
             Cell("; ".join(row["examples"]) + ("; …" if row["n"] > len(row["examples"]) else ""), words=True),
         ]
@@ -331,3 +331,7 @@ def _estimates(values: Iterable[tuple[float | None, Sequence[float] | None]], le
 
 def _system(report: Report, i: int) -> Cell:
     return Cell(report["systems"][i], system=i)
+
+
+def _named(report: Report, label: str) -> Cell:
+    return Cell(label, system=report["systems"].index(label) if label in report["systems"] else None)

@@ -16,8 +16,8 @@ from text_metrics.commands.jobs.store import State, Store
 from text_metrics.commands.score.out_of_core import PASSES, Place, StoredArrays
 from text_metrics.commands.score.scoring import Scorer, open_metric, score_batch
 from text_metrics.commands.shared.files import written_whole
-from text_metrics.metrics._core.core_metric import Arrays
 from text_metrics.metrics._core.core_results import TEXTS, MergedResult, merge_signatures
+from text_metrics.metrics._core.core_statistics import Arrays
 
 
 def open_parts(job: Job) -> Callable[[Any], Iterator[Batch]]:

@@ -15,8 +15,8 @@ from tqdm import tqdm
 
 from text_metrics.commands.jobs.batches import Engine
 from text_metrics.commands.shared.files import named_writing, write_text
-from text_metrics.metrics._core.core_metric import Arrays
 from text_metrics.metrics._core.core_models import matrix_device
+from text_metrics.metrics._core.core_statistics import Arrays
 from text_metrics.metrics.self_bleu.self_bleu_parts import CountSums, merge_counts, merge_lengths, sum_counts
 
 # Rows of n-gram tables, 24 bytes each, that are held before they are written, and merged at a time at the end.
