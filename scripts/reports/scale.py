@@ -3,7 +3,7 @@
     python -m scripts.reports.scale score                             one process, and 1, 2 and 4 workers
     python -m scripts.reports.scale read                              the steps of reading, and their share of a job
     python -m scripts.reports.scale score --write docs/scale.md       put the table between its markers, too
-    python -m scripts.reports.scale score --texts 2000 --workers 1    check that it runs
+    python -m scripts.reports.scale score --texts 20000 --workers 1   check that it runs
 
 The metric is self_bleu with its defaults, the texts are captions. All times count from the first batch that is saved
 to the end of the command: they contain the writing of --out, but not the start of Ray and of the workers. Processor
