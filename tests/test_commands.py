@@ -119,6 +119,7 @@ COMMANDS = {
         *("cluster-answers", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
     "training.calibrate_clusters": lambda path: ("training.calibrate_clusters", "--targets", path, "--folds", "0"),
+    "reports.benchmark": lambda path: ("reports.benchmark", "--from-json", path, "--out", "page"),
 }
 # A line of three, and what is wrong with the second.
 BROKEN = {
@@ -142,7 +143,7 @@ def assert_one_sentence(code, shown, name):
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("fault", BROKEN)
 def test_a_broken_line_is_named(run, command, fault):
-    path = Path("data.json" if "predictions" in command else "data.jsonl")
+    path = Path("data.json" if "predictions" in command or command == "reports.benchmark" else "data.jsonl")
     path.write_bytes(BROKEN[fault] * 2)
     code, shown = run(*COMMANDS[command](path))
     assert_one_sentence(code, shown, "original.jsonl" if "kinds" in command else path.name)
@@ -219,6 +220,7 @@ WRONG = {
         [{"annotated_prediction_data": {"q1": {"dog": {"cluster": "c", "count": "1"}}}}],
         [{"annotated_prediction_data": {"q1": {"dog": {"cluster": "c", "count": 10**12}}}}],
     ],
+    "reports.benchmark": [[[]], [{"cases": 1}], [{"cases": [{}]}]],
     "score": [[7], [{"texts": 1}]],
     "choose": [[7], [{"text": 1}]],
 }
@@ -325,7 +327,7 @@ def test_every_command_that_reads_files_of_the_user_is_here():
     """A new command is added to the tables above, or to these, which read only files of the repository."""
     own = {
         "demo",
-        *(f"reports.{name}" for name in ("benchmark", "toy_policy", "intervals", "evidence", "systems", "scale")),
+        *(f"reports.{name}" for name in ("toy_policy", "intervals", "evidence", "systems", "scale")),
         *OWN_TOOLS,
     }
     own.add("training.choose_question")

@@ -250,6 +250,8 @@ DERIVED = [
     (["rate-quality", "--model", "m"], "out.jsonl", "out.jsonl.tmp"),
     (["rate-quality", "--ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["meta-eval", "--pictures"], "pictures", "pictures/kappa.svg"),
+    (["reports.benchmark", "--out"], "pages", "pages/docs/benchmarks/time.svg"),
+    (["reports.benchmark", "--out"], "pages", "pages/BENCHMARKS.md"),
 ]
 
 
@@ -263,6 +265,8 @@ def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, outp
         words = [*words, "--out", output]
     elif words[0] == "meta-eval":
         words = [*words, output, "--markdown", "m.md", data]
+    elif words[0] == "reports.benchmark":
+        words = [*words, output, "--from-json", data]
     else:
         words = [*words, data, output]
     before = contents()
@@ -297,7 +301,8 @@ def test_every_option_that_is_a_path_is_in_the_tables():
         ("reports.intervals", "--write"),
         ("reports.scale", "--write"),
         ("reports.languages", "--write"),
-        ("reports.benchmark", "--out"),  # reads nothing
+        ("reports.benchmark", "--out"),  # a folder; see DERIVED
+        ("reports.benchmark", "--from-json"),
         ("tooling.push_space", "--build"),
         ("tooling.fill_evidence", "--root"),
         ("training.calibrate_clusters", "--targets"),

@@ -413,7 +413,7 @@ def spread(values: list, scored: np.ndarray) -> list:
 def rows_of(columns: Mapping[str, Sequence[Any]], kept: np.ndarray | None = None) -> list[Any]:
     """Turn columns of equal length into rows: dicts from the names of the columns to a value of each.
 
-    kept : ndarray of bool, the rows of which the others are None
+    kept : ndarray of bool; a row is None where it is False
     """
     rows: list[Any] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return rows if kept is None else [row if is_kept else None for row, is_kept in zip(rows, kept, strict=True)]

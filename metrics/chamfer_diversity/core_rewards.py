@@ -166,9 +166,10 @@ class RewardFunction:
         sets = {} if self.set_size is None else {"set_size": self.set_size, finer: True}
         with one_thread():
             result = self._metric._compute(predictions=texts, **sets, **self._settings)
-        name = getattr(self._quality, "__name__", type(self._quality).__name__)
-        rated = "" if self._quality is None else f"|quality:custom({name})"
-        self.signature = f"{result['signature']}|reward:{self._reward}{rated}"
+        self.signature = f"{result['signature']}|reward:{self._reward}"
+        if self._quality is not None:
+            name = getattr(self._quality, "__name__", type(self._quality).__name__)
+            self.signature += f"|quality:custom({name})"
         if self.set_size is None:
             return result["scores"]
         values: list[float | None]

@@ -129,7 +129,7 @@ class BertBackbone:
         return SentenceScores(likelihood, acceptability, loss)
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Rescale as the paper's code does, which has no upper bound; without parity the bound is 1."""
+        """Rescale those of n sentences as the paper's code does: (n,), at least 0; without parity, at most 1."""
         scaled = np.maximum(0.0, (likelihood + acceptability) * _SCALE + _SHIFT)
         return scaled if self._parity else np.minimum(scaled, 1.0)
 

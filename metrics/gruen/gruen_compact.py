@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional
 
 from .core_encoder import EncoderSettings
-from .core_models import DEFAULT_MODEL, FairLock, find_device, find_model, load_once, quiet_loading
+from .core_models import DEFAULT_MODEL, FairLock, file_digest, find_device, find_model, load_once, quiet_loading
 from .gruen_backbone import SentenceScores, combine_windows, pad, run_batches, windows
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
@@ -113,7 +113,7 @@ class CompactBackbone:
     Raises
     ------
     ValueError
-        If the default encoder is not the published one, or cannot be found.
+        If the file has another digest, or the default encoder is not the published one, or cannot be found.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class CompactBackbone:
         self._settings, self._device = settings, find_device(settings.device)
         precision = settings.precision or "float32"
         key = ("gruen compact", sha256, self._device, precision)
-        self._loaded = load_once(key, lambda: _read(weights, precision, self._device))
+        self._loaded = load_once(key, lambda: _read(weights, sha256, precision, self._device))
         self.identity = {"backbone": f"compact@{sha256[:8]}", "precision": precision}
 
     def score_sentences(self, sentences: list[str]) -> SentenceScores:
@@ -160,7 +160,7 @@ class CompactBackbone:
         return SentenceScores(likelihood, acceptability, loss, marked)
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
-        """Average them with the weights of the paper's formula: one eighth for likelihood."""
+        """Average those of n sentences, (n,), in [0, 1], by the weights of the paper: one eighth for likelihood."""
         return _LIKELIHOOD_SHARE * likelihood + (1 - _LIKELIHOOD_SHARE) * acceptability
 
     def _windows(self, sentences: list[str]) -> tuple[list[list[int]], np.ndarray, list[list[tuple[int, int]]]]:
@@ -226,10 +226,12 @@ def _logistic(values: np.ndarray, slope: float, intercept: float) -> np.ndarray:
     return expit(slope * values + intercept)
 
 
-def _read(weights: Path, precision: str, device: str) -> Loaded:
+def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
     from safetensors import safe_open
     from transformers import AutoTokenizer, BertModel
 
+    if file_digest(weights) != sha256:
+        raise ValueError(f"{weights} does not have the SHA-256 {sha256}: get the metric again, weights and all.")
     base = find_model(DEFAULT_MODEL)
     # The checkpoint has a pooling layer, of which a warning says that it is not used.
     with quiet_loading("backbone", base.path, "the encoder of backbone='compact'"):

@@ -29,6 +29,8 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 _DEVICE_TYPES = ("cpu", "cuda", "mps")
 _HUB_TIMEOUT_SECONDS = 5
 _LONGEST_NAME = 1000
+# A tokenizer without a limit reports a number far above any real one.
+_NO_LIMIT = 10**6
 # Files that torch does not read.
 _UNUSED_FILES = (
     "onnx/*",
@@ -249,13 +251,15 @@ class LoadedHead(NamedTuple):
 
     def limit(self) -> int:
         """Return the most tokens that the model reads, special tokens included; above 10^20 if it has no limit."""
-        limit = self.tokenizer.model_max_length
-        positions = getattr(self.model.config, "max_position_embeddings", None) or limit
+        limit = int(self.tokenizer.model_max_length)
         base = getattr(self.model, self.model.base_model_prefix, self.model)
-        embeddings = getattr(getattr(base, "embeddings", None), "position_embeddings", None)
-        padding = getattr(embeddings, "padding_idx", None)
-        # RoBERTa's positions start after its padding index.
-        return int(min(limit, positions if padding is None else positions - padding - 1))
+        table = getattr(getattr(base, "embeddings", None), "position_embeddings", None)
+        if table is not None:
+            # RoBERTa's positions start after its padding index.
+            return min(limit, table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1))
+        # Without such a table, a model may read more than it says.
+        positions = getattr(self.model.config, "max_position_embeddings", None) or 0
+        return limit if limit < _NO_LIMIT or positions < 1 else positions
 
 
 def load_head(
@@ -445,10 +449,10 @@ def _folder_digest(folder: Path) -> str:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file, computed again only if it has changed."""
-    state = path.stat()
+    state, registry = path.stat(), model_registry()
     key = (path.resolve(), state.st_mtime_ns, state.st_size)
-    identities = model_registry().identities
-    if key not in identities:
-        with path.open("rb") as file:
-            identities[key] = hashlib.file_digest(file, "sha256").hexdigest()
-    return identities[key]
+    with registry.lock:
+        if key not in registry.identities:
+            with path.open("rb") as file:
+                registry.identities[key] = hashlib.file_digest(file, "sha256").hexdigest()
+        return registry.identities[key]

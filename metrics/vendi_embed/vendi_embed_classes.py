@@ -91,8 +91,8 @@ def _judge_pairs(
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Ask the caller's function, or a classifier of pairs, which items of a set are the same.
 
-    Returns pairs of items, ndarray of shape (e, 2), in which equal texts are without asking, and the entries of a
-    signature.
+    Returns pairs of items, ndarray of shape (e, 2), and the entries of a signature. Equal texts are paired without
+    asking.
     """
     pairs = all_pairs(items.sizes)
     apart = np.diff(ranks[items.first[pairs]])

@@ -154,7 +154,7 @@ class FunctionKernel(MatrixKernel):
     def of_sets(self) -> Kernel:
         """Call the function on each set once."""
         kernels = kernels_from_function(self._function, self._vectors, self.sizes)
-        return KnownKernel(self.sizes, self.device, Similarities(kernels, self.sizes).kernels)
+        return KnownKernel.of(Similarities(kernels, self.sizes), self.device)
 
 
 class KnownKernel(MatrixKernel):
@@ -166,6 +166,13 @@ class KnownKernel(MatrixKernel):
     def __init__(self, sizes: np.ndarray, device: str, kernels: Callable[[], Kernels]) -> None:
         super().__init__(sizes, device)
         self._kernels = kernels
+
+    @classmethod
+    def of(cls, similarities: Similarities, device: str) -> "KnownKernel":
+        """Make the kernel of similarities that are in memory."""
+        kernel = cls(similarities.sizes, device, similarities.kernels)
+        kernel.similarities = similarities
+        return kernel
 
     @cached_property
     def similarities(self) -> Similarities:
@@ -265,7 +272,7 @@ def make_kernel(
         return FunctionKernel(sets.sizes, device, vectors, kernel), {"kernel": format_callable(kernel), **signed}
     if kernel == "embedding":
         if similarities is not None:
-            return KnownKernel(sets.sizes, device, similarities.repaired().kernels), similarities.signed()
+            return KnownKernel.of(similarities.repaired(), device), similarities.signed()
         vectors, signed = embed_sets(sets, settings.embeddings, settings)
         error = row_error(signed.get("precision"))
         return EmbeddingKernel(sets.sizes, device, vectors, error), {"kernel": "embedding", **signed}

@@ -84,11 +84,9 @@ def likelihood_weights(log_probs: Any, sets: TextSets) -> tuple[np.ndarray, dict
     """
     rows = flatten(log_probs, sets, "log_probs", "log-probability")
     of_tokens = np.ndim(rows[0]) > 0
-    one, several = (
-        "a finite log-probability, at most 0",
-        "a list of finite log-probabilities, at most 0, one for each token",
-    )
-    expected = several if of_tokens else one
+    expected = "a finite log-probability, at most 0"
+    if of_tokens:
+        expected = "a list of finite log-probabilities, at most 0, one for each token"
     values = np.empty(len(rows))
     for i, row in enumerate(rows):
         try:

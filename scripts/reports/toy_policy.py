@@ -201,6 +201,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.command == "train":
         run_training(arguments.plot)
+    elif arguments.plot:
+        parser.error("--plot is for train.")
     else:
         run_timing()
 

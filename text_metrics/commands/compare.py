@@ -304,6 +304,8 @@ def main() -> int:
         raise ValueError("--column confidence_by: pass --group-key.")
     groups = None if arguments.group_key is None else read_groups(rows, partners, arguments.group_key)
     given, other_given = read_columns(rows, items, columns), read_columns(partners, other_items, columns)
+    # The metric needs the memory.
+    del rows, partners
     units = parse_confidence_by(groups, len(names), "item")
     shared = settings if references is None else {**settings, "references": references}
     scores, signature = score(metric, items, {**shared, **given}, arguments.a, name)

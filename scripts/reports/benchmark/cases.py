@@ -308,23 +308,44 @@ CASES = {
         Values(1e-9),
         warm_up=40,
     ),
-}
-for _ending, _format, _peer, _ratio in (
-    (".jsonl", "JSON Lines", Peer("`json.loads` of each line", "json", implementations.read_json_lines), 1),
-    (".csv", "CSV", Peer("`csv.DictReader`", "csv", implementations.read_csv), None),
-    (".parquet", "Parquet", Peer("pyarrow, `to_pylist` of each batch", "pyarrow", implementations.read_parquet), None),
-):
-    CASES[f"read_{_ending[1:]}"] = _rows = Case(
-        f"Rows of n captions in {_format}",
-        partial(inputs.file_of_captions, ending=_ending),
+    "read_jsonl": Case(
+        "Rows of n captions in JSON Lines",
+        partial(inputs.file_of_captions, ending=".jsonl"),
         implementations.read_file,
-        _peer,
-        (Size(20_000), Size(200_000, ratio=_ratio)),
+        Peer("`json.loads` of each line", "json", implementations.read_json_lines),
+        (Size(20_000), Size(200_000, ratio=1)),
         Values(0),
-    )
-    if _format != "CSV":
-        CASES[f"read_{_ending[1:]}_units"] = _rows._replace(
-            title="The same in batches of units, as `text-metrics score` reads them",
-            ours=implementations.read_units,
-            sizes=(Size(20_000), Size(200_000)),
-        )
+    ),
+    "read_jsonl_units": Case(
+        "The same in batches of units, as `text-metrics score` reads them",
+        partial(inputs.file_of_captions, ending=".jsonl"),
+        implementations.read_units,
+        Peer("`json.loads` of each line", "json", implementations.read_json_lines),
+        (Size(20_000), Size(200_000)),
+        Values(0),
+    ),
+    "read_csv": Case(
+        "Rows of n captions in CSV",
+        partial(inputs.file_of_captions, ending=".csv"),
+        implementations.read_file,
+        Peer("`csv.DictReader`", "csv", implementations.read_csv),
+        (Size(20_000), Size(200_000)),
+        Values(0),
+    ),
+    "read_parquet": Case(
+        "Rows of n captions in Parquet",
+        partial(inputs.file_of_captions, ending=".parquet"),
+        implementations.read_file,
+        Peer("pyarrow, `to_pylist` of each batch", "pyarrow", implementations.read_parquet),
+        (Size(20_000), Size(200_000)),
+        Values(0),
+    ),
+    "read_parquet_units": Case(
+        "The same in batches of units, as `text-metrics score` reads them",
+        partial(inputs.file_of_captions, ending=".parquet"),
+        implementations.read_units,
+        Peer("pyarrow, `to_pylist` of each batch", "pyarrow", implementations.read_parquet),
+        (Size(20_000), Size(200_000)),
+        Values(0),
+    ),
+}

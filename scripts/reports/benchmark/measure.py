@@ -109,7 +109,10 @@ def worker(name: str, side: str, n: int) -> Iterator[Connection]:
 
 
 def measure(name: str, n: int, sides: list[str], budget: float) -> list[Measurement]:
-    """Measure the sides in turns for about `budget` seconds; an EOFError is that a process ended early."""
+    """Measure the sides in turns for about `budget` seconds.
+
+    Raises an ImportError if a package is missing, and an EOFError if a process ends early.
+    """
     with ExitStack() as stack:
         workers = [stack.enter_context(worker(name, side, n)) for side in sides]
         lacks = [pipe.recv() for pipe in workers]
