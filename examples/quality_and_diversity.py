@@ -3,7 +3,7 @@
 python examples/quality_and_diversity.py
 """
 
-from text_metrics import load
+from text_metrics import contributions, load
 
 TEXTS = [
     "The dog runs across the park. It chases a red ball.",
@@ -13,9 +13,10 @@ TEXTS = [
 ]
 
 quality = load("gruen").compute(predictions=TEXTS)["scores"]
-result = load("vendi_embed").compute(predictions=[TEXTS], quality=[quality], contributions=True)
+result = load("vendi_embed").compute(predictions=[TEXTS], quality=[quality])
+added = contributions("vendi_embed", [TEXTS])[0]
 
 print("quality  contribution  text")
-for text, grade, contribution in zip(TEXTS, quality, result["contributions"][0], strict=True):
+for text, grade, contribution in zip(TEXTS, quality, added, strict=True):
     print(f"{grade:>7.2f} {contribution:>13.2f}  {text}")
 print(f"{result['vendi_embed']:.2f} different texts; {result['quality_vendi_embed']:.2f}, times their mean quality")

@@ -17,12 +17,9 @@ ROWS = [
 with tempfile.TemporaryDirectory() as folder:
     data, out = Path(folder, "generations.jsonl"), Path(folder, "scored.jsonl")
     data.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    # In a shell: text-metrics score generations.jsonl --metric vendi_embed --text-key generations ...
-    words = f"score {data} --metric vendi_embed --text-key generations --column quality=reward --out {out} --quiet"
-    settings = "--setting kernel=classes --setting q=0 --setting patience=0.8 --setting contributions=true"
-    if code := main([*words.split(), *settings.split()]):
+    # In a shell: text-metrics score generations.jsonl --metric semantic_entropy --text-key generations ...
+    words = f"score {data} --metric semantic_entropy --text-key generations --column quality=reward --out {out} --quiet"
+    if code := main([*words.split(), "--setting", "patience=0.8"]):
         raise SystemExit(code)
     for row in map(json.loads, out.read_text().splitlines()):
-        print(f"{row['prompt']:14} {row['vendi_embed']:.0f} classes, utility {row['utility_scores']:.2f}")
-        for text, contribution in zip(row["generations"], row["contributions"], strict=True):
-            print(f"    {text:8} adds {contribution:.0f}")
+        print(f"{row['prompt']:14} {row['n_classes_scores']:.0f} meanings, utility {row['utility_scores']:.2f}")

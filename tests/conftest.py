@@ -138,18 +138,10 @@ def rng():
 @pytest.fixture
 def set_block_rows(monkeypatch):
     """Return a function that sets how many rows the core holds at a time."""
-    from text_metrics.metrics._core import (
-        core_classes,
-        core_contributions,
-        core_distances,
-        core_leave_one_out,
-        core_spectra,
-    )
-
-    modules = (core_classes, core_contributions, core_distances, core_leave_one_out, core_spectra)
+    from text_metrics.metrics._core import core_distances, core_spectra
 
     def set_rows(n):
-        for module in modules:
+        for module in (core_distances, core_spectra):
             monkeypatch.setattr(module, "BLOCK_ROWS", n)
 
     return set_rows

@@ -3,10 +3,10 @@
 import json
 import os
 
-import evaluate
 import torch
 
-from tests.trainer_run import METRICS, build_causal, build_tokenizer
+import text_metrics
+from tests.trainer_run import build_causal, build_tokenizer
 
 PROMPTS = ["what sleeps in the house", "what runs on the sea", "what do you boil tea with"]
 TEXTS = [
@@ -34,7 +34,7 @@ def rate_by_length(completions, **columns):
 def make_reward(name, settings):
     if "quality" in settings:
         settings = {**settings, "quality": rate_by_length}
-    return evaluate.load(str(METRICS / name)).for_rewards(**settings)
+    return text_metrics.for_rewards(text_metrics.load(name), **settings)
 
 
 def train(folder, name, settings, n_generations, per_process, steps=2, prompts=PROMPTS * 2, n_evaluated=None):

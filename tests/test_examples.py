@@ -11,7 +11,8 @@ from tests.conftest import ROOT
 PRINTED = {
     "compare_samples": "model B             3.50/4                  0.61         0.00",
     "quality_and_diversity": "2.52 different texts; 1.55, times their mean quality",
-    "score_a_file": "Name a pet.    2 classes, utility 0.54",
+    "score_a_file": "Name a pet.    2 meanings, utility 0.54",
+    "calibrate_classes": "same=0.83: balanced accuracy 0.850",
 }
 
 

@@ -14,25 +14,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scripts.reports import choice as measure_choice
-from scripts.reports import gruen as validate_gruen
-from scripts.reports.encoders.__main__ import read_judged
 from scripts.reports.probeval import pools
-from scripts.training import calibrate_classes
-from scripts.training.gruen.corpus import read_cola
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.candidate_sets import candidate_sets
 from text_metrics.commands.jobs.options import UsageError
-from text_metrics.commands.meta_eval.generated_sets import read_kinds
+from text_metrics.commands.meta_eval.kinds import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
-from text_metrics.commands.meta_eval.raters import read_rater
+from text_metrics.commands.meta_eval.rows import read_rater
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import main as rate_quality
 from text_metrics.commands.report.command import NamedFile, ReportCommand
 from text_metrics.commands.report.systems import read_systems
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
+from text_metrics.commands.shared.files import read_objects
 from text_metrics.metrics.probeval.probeval_released import from_released
 
 # Cases of each reader, and of text-metrics score, in the test suite.
@@ -69,9 +65,6 @@ MODEL = [{"id": f"q{i}", "answers": ["a dog", {"text": "cat", "count": 2}]} for 
 QUESTIONS = [{"id": "q0", "question": "Name a pet."}, {"id": 1, "question": "Who?", "sentence": "Somebody sings."}]
 SHOTS = [{"question": "Name a bird.", "answer": "owl", "sentence": "A bird sings."}] * 2
 JOURNAL = [{"key": "k", "answer": "a", "tokens": [1, 2]}, {"key": "k", "answer": None, "tokens": [0, 0]}]
-COLA = b"x\t1\t\tGood one.\nx\t0\t*\tBad one.\n"
-RATINGS = b'sys_ref,naturalness,quality\na b,1,2\n"c, d",3,4.5\n'
-HOTELS = [{"system_output": "a", "scores": {"naturalness": 1, "overall": 2}}] * 2
 
 
 def whole(value):
@@ -113,29 +106,13 @@ def cluster_answers_of(path):
     return cluster_answers.read(people, path)
 
 
-def read_hotels(path):
-    beside(path, "bagel_human_ratings.csv", RATINGS.decode())
-    return validate_gruen.read_ratings(path.parent)
-
-
-def read_bagel(path):
-    beside(path, "sfhot_human_ratings.json", HOTELS)
-    return validate_gruen.read_ratings(path.parent)
-
-
 def read_generator(path):
     return read_kinds(path.parent.parent, 2, Sets())
 
 
-def read_groups(path):
-    for name in ("para_a", "para_b", "para_c"):
-        shutil.copyfile(path, path.with_name(f"{name}.jsonl"))
-    return measure_choice.read_groups(path.parent)
-
-
 def make_sets(path):
     rng = np.random.default_rng(0)
-    return [candidate_sets(record, where, rng, None) for where, record in calibrate_classes.read_objects(path)]
+    return [candidate_sets(record, where, rng, None) for where, record in read_objects(path)]
 
 
 def compare_with_itself(path):
@@ -169,13 +146,6 @@ READERS = {
         *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
         lambda path: pools.read(targets_beside(path), path),
     ),
-    "calibrate_classes": (
-        "targets.jsonl",
-        lines(TARGETS),
-        lambda path: list(calibrate_classes.answer_pairs(path)),
-    ),
-    "compare_encoders": ("judged.jsonl", lines(PAIRS), read_judged),
-    "measure_choice": ("original.jsonl", lines(SENTENCES), read_groups),
     "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_files.read_questions),
     "probe, shots": ("shots.jsonl", lines(SHOTS), probe_files.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
@@ -188,9 +158,6 @@ READERS = {
     "cluster_answers": ("people.jsonl", lines(PEOPLE), lambda path: cluster_answers.read(path, None)),
     "cluster_answers, targets": ("targets.jsonl", lines(TARGETS), lambda path: cluster_answers.read(path, None)),
     "cluster_answers, answers": ("model.jsonl", lines(MODEL), cluster_answers_of),
-    "CoLA": ("cola.tsv", raw(COLA), read_cola),
-    "validate_gruen, CSV": ("bagel_human_ratings.csv", raw(RATINGS), read_bagel),
-    "validate_gruen, JSON": ("sfhot_human_ratings.json", whole_or_bytes(HOTELS), read_hotels),
     "from_cfc": (
         *("targets.jsonl", lines(TARGETS)),
         lambda path: from_released(str(path), {"q0": ["dog", "cat"], "q1": ["dog"]}),

@@ -375,24 +375,6 @@ def test_references_of_a_set_that_differ_or_are_missing(tmp_path):
     assert errors[5] == "has no 'people'"
 
 
-def test_one_set_is_one_question(tmp_path, capsys):
-    rows = [{"text": text, "people": PEOPLE[0]} for text in ("a dog", "rain", "a cat", "a cat")]
-    rows[0] = {"text": None, "people": PEOPLE[0]}
-    rows[1]["people"] = None
-    data = write_jsonl(tmp_path / "data.jsonl", rows)
-    words = probeval_words(data, "--one-set", "--out", tmp_path / "out.json")
-    assert score.main(words) == score.EXIT_BAD_ROWS
-    summary = json.loads((tmp_path / "out.json").read_text())
-    assert (summary["n_texts"], summary["n_bad"]) == (3, 1)
-    rows[3]["people"] = PEOPLE[1]
-    write_jsonl(data, rows)
-    assert score.main([*words, "--restart"]) == score.EXIT_USAGE
-    assert "'people' of row 4 is not that of the rows before" in capsys.readouterr().err
-    write_jsonl(data, [{"text": "a dog"}])
-    assert score.main([*words, "--restart"]) == score.EXIT_USAGE
-    assert "has no row with 'people'" in capsys.readouterr().err
-
-
 # Any order of good, bad, blank and keyless rows.
 
 

@@ -17,9 +17,8 @@ from tests import preloaded
 from tests.conftest import METRICS
 from tests.references import gruen as reference
 from text_metrics.metrics._core.core_encoder import EncoderSettings
-from text_metrics.metrics.gruen import gruen_redundancy, gruen_text
+from text_metrics.metrics.gruen import gruen_text
 from text_metrics.metrics.gruen.gruen import WEIGHTS_SHA256
-from text_metrics.metrics.gruen.gruen_bert import BertBackbone, BertSettings, _frame
 from text_metrics.metrics.gruen.gruen_compact import CompactBackbone
 
 GRUEN = METRICS / "gruen"
@@ -78,17 +77,6 @@ def test_sentences_score_as_one_by_one(load, gruen_models, one_by_one):
         assert details["grammaticality"] == pytest.approx(np.clip(sum(means) / 8 + 0.5, 0, 1))
 
 
-def test_pseudo_likelihood_masks_each_token(gruen_models, one_by_one):
-    sentences = ["the cat sat on a mat.", "a dog", "the doctor told me the news."]
-    bert = BertSettings(likelihood="pseudo", **paths(without_sop(gruen_models)))
-    scored, in_pairs = (
-        BertBackbone(("grammaticality",), bert, EncoderSettings(batch_size=batch_size)).score_sentences(sentences)
-        for batch_size in (None, 2)
-    )
-    assert scored.loss == pytest.approx([one_by_one.pseudo_loss(sentence) for sentence in sentences], abs=1e-5)
-    assert in_pairs.loss == pytest.approx(scored.loss, abs=1e-5)
-
-
 def test_order_is_alberts(load, gruen_models):
     import torch
     from transformers import AlbertForPreTraining, AutoTokenizer
@@ -131,35 +119,12 @@ def test_long_sentences_are_read_in_windows(load, gruen_models, one_by_one):
     assert result["scores"][0] != result["scores"][1]
 
 
-def test_long_pairs_are_read_at_their_seam(load, gruen_models):
+def test_long_pairs_are_cut_with_a_warning(load, gruen_models):
     long = "the cat sat on a mat and " * 30
     settings = {"components": ["coherence"], "backbone": "bert", "sop_model": gruen_models["sop_model"]}
-    with pytest.warns(UserWarning, match=r"2 of 2 pairs of sentences are longer than sop_model reads"):
-        result = load("gruen").compute(
-            predictions=[f"{long} so. {long} so.", f"dogs bark and {long} so. {long} so."], details=True, **settings
-        )
-    first, second = (details["order"][0]["probability"] for details in result["details"])
-    assert first == pytest.approx(second, abs=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["roberta", "no-specials"])
-def test_other_tokenizers_get_their_own_special_tokens(kind, tmp_path):
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
-    raw = Tokenizer(models.WordLevel({"<s>": 0, "</s>": 1, "<unk>": 2, "a": 3, "b": 4}, unk_token="<unk>"))
-    raw.pre_tokenizer = pre_tokenizers.Whitespace()
-    if kind == "roberta":
-        raw.post_processor = processors.TemplateProcessing(
-            single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
-        )
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
-    assert _frame(tokenizer, 1).fill([3, 4]) == tokenizer("a b")["input_ids"]
-    encoded = tokenizer("a b", "b", return_token_type_ids=True)
-    if kind == "roberta":
-        pair = _frame(tokenizer, 2)
-        assert pair.fill([3, 4], [4]) == encoded["input_ids"]
-        assert pair.fill_types([3, 4], [4]) == encoded["token_type_ids"]
+    with pytest.warns(UserWarning, match=r"1 of 1 pairs of sentences are longer than sop_model reads"):
+        result = load("gruen").compute(predictions=[f"{long} so. {long} so."], **settings)
+    assert -0.1 <= result["coherence"] <= 0
 
 
 def test_a_model_without_the_head_is_refused(load, gruen_models):
@@ -238,9 +203,7 @@ def test_models_are_loaded_once(load, gruen_models, monkeypatch):
     "change",
     [
         {"components": ["grammaticality", "coherence"]},
-        {"likelihood": "pseudo"},
         {"focus_threshold": 0.6},
-        {"precision": "bfloat16"},
         {"model": "tiny_model"},
         {"lm_model": "other"},
         {"cola_model": "other"},
@@ -291,7 +254,7 @@ def test_parity_is_the_original(load, gruen_models, one_by_one, punkt):
 def test_parity_cuts_long_sentences_as_the_original_does(load, tmp_path, gruen_models, one_by_one, punkt):
     sentence = "the cat sat on a mat and " * 12
     settings = {**without_sop(gruen_models), "parity": True, "components": ["grammaticality"]}
-    with pytest.warns(UserWarning, match=r"1 of 1 different sentences are longer than the .* tokens that the original"):
+    with pytest.warns(UserWarning, match=r"1 of 1 different sentences are longer than the original"):
         result = load("gruen").compute(predictions=[sentence], details=True, **settings)
     acceptability = result["details"][0]["sentences"][0]["acceptability"]
     assert acceptability == pytest.approx(one_by_one.acceptability(sentence), abs=1e-4)
@@ -315,12 +278,6 @@ def test_parity_without_punkt_says_how_to_get_it(load, monkeypatch, tmp_path):
         LookupError, match="parity=True splits sentences with NLTK's Punkt, whose data is not installed"
     ):
         load("gruen").compute(predictions=TEXTS, parity=True, components=["non_redundancy"])
-
-
-def test_parity_needs_no_model_for_redundancy(load, punkt):
-    result = load("gruen").compute(predictions=TEXTS, parity=True, components=["non_redundancy"])
-    assert result["non_redundancy"] == pytest.approx(-0.1)
-    assert gruen_redundancy.find_redundancy(["a b", "c d"]).n_flags() == 0
 
 
 # The weights of the compact backbone.
@@ -391,14 +348,13 @@ def lost_weights(tmp_path, monkeypatch):
 def test_lost_and_changed_weights_are_an_error_that_says_what_to_do(lost_weights):
     metric, original, script = lost_weights
     copy = Path(script).with_name(WEIGHTS)
-    assert metric.compute(predictions=TEXTS)["gruen"] > 0
     # Corrupted beside the code: it is copied again from the original.
     copy.write_bytes(b"something else")
     assert metric.compute(predictions=TEXTS)["gruen"] > 0
     original.write_bytes(b"something else")
     assert metric.compute(predictions=TEXTS)["gruen"] > 0
     copy.unlink()
-    with pytest.raises(ValueError, match=rf"{WEIGHTS}, which are missing: .* is another file \(SHA-256 [0-9a-f]+, exp"):
+    with pytest.raises(ValueError, match=rf"{WEIGHTS}, which are missing: .* is another file"):
         metric.compute(predictions=TEXTS)
     original.unlink()
     with pytest.raises(ValueError, match=r"no folder and no Space is known .* or pass backbone='bert'"):
@@ -412,11 +368,14 @@ def test_the_loss_of_a_token_is_near_the_cross_entropy_over_the_vocabulary(examp
     model, tokenizer, _, _ = judge._loaded
     sentences = sorted({text for each in examples for text in each["texts"]})
     estimated = judge.score_sentences(sentences).loss
-    exact = []
+    words, exact = model.bert.embeddings.word_embeddings.weight, []
     for sentence in sentences:
         ids = tokenizer(sentence, return_tensors="pt")
         with torch.inference_mode():
-            predicted = model.vocabulary_logits(model.hidden(ids["input_ids"], ids["attention_mask"]))
+            rows = model.norm(
+                torch.nn.functional.gelu(model.transform(model.hidden(ids["input_ids"], ids["attention_mask"])))
+            )
+            predicted = torch.nn.functional.linear(rows, words, model.vocabulary_bias)
         exact.append(torch.nn.functional.cross_entropy(predicted[0, 1:-1], ids["input_ids"][0, 1:-1]).item())
     # So the estimate ranks sentences nearly as the exact loss does.
     assert np.std(estimated - exact) < 0.25 * np.std(exact)
@@ -450,25 +409,12 @@ def test_the_compact_backbone_scores_a_sentence_the_same_alone_and_in_company():
     assert expected.suspects[2]
 
 
-@pytest.mark.parametrize(("precision", "near"), [("float32", 0), ("bfloat16", 0.03), ("float16", 0.003)])
-def test_the_compact_backbone_in_each_precision(precision, near):
-    exact, rounded = compact().score_sentences(SENTENCES), compact(precision=precision)
-    found = rounded.score_sentences(SENTENCES)
-    assert rounded.identity["precision"] == precision
-    np.testing.assert_allclose(found.acceptability, exact.acceptability, atol=near)
-    assert (np.abs(found.loss - exact.loss).max() > 1e-4) == (precision != "float32")
-
-
 def test_a_component_that_the_backbone_lacks_is_an_error(load):
     judge = load("gruen").compute(predictions=TEXTS)
     if judge["coherence"] is None:
-        with pytest.raises(ValueError, match="components has 'coherence', which backbone='compact' does not give"):
+        with pytest.raises(ValueError, match="components has 'coherence', which backbone='compact' does not score"):
             load("gruen").compute(predictions=TEXTS, components=["coherence"])
 
 
 def without_sop(models):
     return {name: value for name, value in models.items() if name != "sop_model"}
-
-
-def paths(models):
-    return {name: value for name, value in models.items() if name != "backbone"}

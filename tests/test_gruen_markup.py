@@ -58,14 +58,14 @@ SENTENCES = [
 
 
 def sentences_of(text, markup="auto"):
-    return gruen_text.read_texts([text], parity=False, markup=markup)[0].sentences
+    return gruen_text.split([text], parity=False, markup=markup).by_text[0]
 
 
 @pytest.mark.parametrize("markup", ["auto", "markdown"])
 def test_markdown_becomes_sentences(markup):
-    (found,) = gruen_text.read_texts([ANSWER], parity=False, markup=markup)
-    assert found.sentences == SENTENCES
-    assert found.n_code == 1
+    found = gruen_text.split([ANSWER], parity=False, markup=markup)
+    assert found.by_text == [SENTENCES]
+    assert found.n_code == [1]
 
 
 def test_plain_text_keeps_its_marks():
@@ -161,11 +161,6 @@ def test_markup_is_a_setting(load):
         load("gruen").compute(predictions=[ANSWER], markup="html")
 
 
-def test_the_original_reads_no_markup(load):
-    with pytest.raises(ValueError, match=r"markup has no effect with parity=True: leave it out\. Got 'plain'"):
-        load("gruen").compute(predictions=["One. Two."], parity=True, components=["non_redundancy"], markup="plain")
-
-
 def test_a_list_is_not_redundant_for_its_form(load):
     items = "\n".join(f"- **{name}** is a good place to eat" for name in ("Anna's Kitchen", "The Lion", "Sea View"))
     plain = load("gruen").compute(predictions=[f"Three tips:\n\n{items}"], components=["non_redundancy"], details=True)
@@ -176,11 +171,3 @@ def test_a_list_is_not_redundant_for_its_form(load):
 def test_what_may_be_markdown_is_found_within_lines(text):
     across_lines = re.compile(r"[#*_`~>|\[+-]|^\s*\d+[.)]|^=+\s*$", re.MULTILINE)
     assert bool(gruen_markup._MARKS.search(text)) == bool(across_lines.search(text))
-
-
-@pytest.mark.parametrize("blank", ["\n", " \n", "=a\n"])
-def test_many_lines_are_read_in_linear_time(blank):
-    # In quadratic time, nine minutes.
-    text = blank * 200_000
-    assert gruen_markup.read_blocks(f"{text}One.\nTwo.").texts[-2:] == ["One.", "Two."]
-    assert gruen_markup.read_blocks("a broken line \n" * 100_000).texts == [" ".join(["a broken line"] * 100_000)]

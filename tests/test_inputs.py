@@ -104,8 +104,8 @@ def test_singletons_alone_have_no_score(load, name, settings):
         ([0.5, None], TypeError, r"quality \(text 1\) must be a number\. Got None"),
         ([0.5, "1"], TypeError, r"quality \(text 1\) must be a number\. Got str '1'"),
         ([0.5, 10**400], ValueError, r"quality \(text 1\) must be in \[0, 1\]\. Got int 1000"),
-        (0.5, TypeError, r"quality must be one number for each text, shaped like predictions\. Got float 0\.5"),
-        ([[0.5, 0.5]], ValueError, r"quality must have one number for each of the 2 texts\. Got 1"),
+        (0.5, TypeError, r"quality must be one number for each text, .* Got float 0\.5"),
+        ([[0.5]], ValueError, r"quality\[0\] must have 2 numbers"),
     ],
 )
 def test_quality(load, name, quality, error, message):
@@ -116,14 +116,14 @@ def test_quality(load, name, quality, error, message):
 @pytest.mark.parametrize(
     ("quality", "error", "message"),
     [
-        ([0.5] * 4, ValueError, r"quality must have one list for each of the 2 sets\. Got 4"),
-        ([0.5] * 2, TypeError, r"quality\[0\] must be one number for each text of its set\. Got float 0\.5"),
+        ([0.5] * 2, ValueError, r"quality must have one number for each of the 4 texts\. Got 2"),
         ([[0.5, 0.5]], ValueError, r"quality must have one list for each of the 2 sets\. Got 1"),
         ([[0.5, 0.5], [0.5]], ValueError, r"quality\[1\] must have 2 numbers, one for each text of set 1\. Got 1"),
         ([[0.5, 0.5], [0.5, 7]], ValueError, r"quality \(set 1, text 1\) must be in \[0, 1\]\. Got int 7"),
+        ([[0.5, 0.5], 0.5], ValueError, r"quality must have one number for each of the 4 texts\. Got 2"),
     ],
 )
-def test_quality_is_shaped_like_nested_predictions(load, quality, error, message):
+def test_quality_of_nested_predictions(load, quality, error, message):
     with pytest.raises(error, match=message):
         load("vendi_embed").compute(predictions=[GOOD, GOOD], quality=quality)
 
@@ -132,13 +132,9 @@ def test_quality_is_shaped_like_nested_predictions(load, quality, error, message
     ("weights", "error", "message"),
     [
         ([[0.5, 0.5], [0.5, 0.4]], ValueError, r"weights must sum to 1 .* Those of set 1 sum to 0\.9"),
-        ([[0.5, 0.5], [1.5, -0.5]], ValueError, r"weights \(set 1, text 0\) must be in \[0, 1\]\. Got float 1\.5"),
-        (
-            [[0.5, 0.5], [1.0, -0.0001]],
-            ValueError,
-            r"weights \(set 1, text 1\) must be in \[0, 1\]\. Got float -0\.0001",
-        ),
-        ([[0.5, 0.5], [math.nan, 1.0]], ValueError, r"weights \(set 1, text 0\) must be in \[0, 1\]\. Got float nan"),
+        ([[0.5, 0.5], [4, 5]], ValueError, r"weights must sum to 1 .* Those of set 1 sum to 9\. .* quality="),
+        ([[0.5, 0.5], [1.5, -0.5]], ValueError, r"weights \(set 1, text 1\) must be .* Got float -0\.5"),
+        ([[0.5, 0.5], [math.nan, 1.0]], ValueError, r"weights \(set 1, text 0\) must be .* Got float nan"),
         ([[0.5, 0.5]], ValueError, r"weights must have one list for each of the 2 sets\. Got 1"),
     ],
 )
@@ -199,25 +195,16 @@ def test_orders(load, q, error, message):
 @pytest.mark.parametrize(
     ("name", "settings", "error", "message"),
     [
-        ("vendi_embed", {"kernel": "rbf"}, ValueError, r"kernel must be 'embedding', .* or a callable\. Got str"),
-        ("vendi_embed", {"kernel": None}, ValueError, r"kernel must be 'embedding', .* or a callable\. Got None"),
-        ("vendi_embed", {"kernel": np.eye(2)}, ValueError, r"kernel must be .* or a callable\. Got nd"),
-        ("vendi_embed", {"kernel": "ngram", "embeddings": np.eye(2)}, ValueError, "embeddings are given, but kernel="),
-        ("vendi_embed", {"precision": "int3"}, ValueError, r"precision must be one of 'float32', .* Got str 'int3'"),
+        ("vendi_embed", {"kernel": "rbf"}, ValueError, r"kernel must be one of 'embedding', 'ngram'\. Got str 'rbf'"),
+        ("vendi_embed", {"kernel": np.eye(2)}, ValueError, r"kernel must be one of .*\. Got ndarray"),
+        ("vendi_embed", {"kernel": "ngram", "embeddings": np.eye(2)}, ValueError, "embeddings and kernel='ngram'"),
+        ("vendi_embed", {"kernel": "ngram", "similarity": np.eye(2)}, ValueError, "similarity and kernel='ngram'"),
         ("vendi_embed", {"batch_size": 0}, ValueError, r"batch_size must be at least 1\. Got 0"),
         ("vendi_embed", {"device": "abacus"}, ValueError, r"device must be a torch device: .* Got str 'abacus'"),
         ("vendi_embed", {"device": "meta"}, ValueError, r"device must be a torch device: .* Got str 'meta'"),
         ("vendi_embed", {"device": "cuda:99"}, ValueError, r"device 'cuda:99' is not available on this machine"),
         ("vendi_embed", {"kernel": "ngram", "device": "abacus"}, ValueError, "device must be a torch device"),
-        ("vendi_embed", {"kernel": "ngram", "model": "x"}, ValueError, "model has no effect where kernel='ngram'"),
-        (
-            "vendi_embed",
-            {"embeddings": np.eye(2), "model": "x"},
-            ValueError,
-            "model has no effect where embeddings are",
-        ),
-        ("chamfer_diversity", {"embeddings": np.eye(2), "precision": "float32"}, ValueError, "precision has no effect"),
-        ("vendi_embed", {"model": 3}, TypeError, r"model must be the name of a model .* Got int 3"),
+        ("vendi_embed", {"model": 3}, TypeError, r"model must be the name of a model .* \.encode\. Got int 3"),
         ("vendi_embed", {"model": ""}, TypeError, r"model must be the name of a model .* Got str ''"),
         ("vendi_embed", {"model": "./nowhere"}, ValueError, r"model must be a folder .* Got './nowhere'"),
         ("self_bleu", {"max_order": 0}, ValueError, r"max_order must be at least 1\. Got 0"),

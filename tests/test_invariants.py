@@ -16,8 +16,6 @@ SETTINGS = [
     ("vendi_embed", {"q": 0.01}),
     ("vendi_embed", {"kernel": "ngram"}),
     ("vendi_embed", {"kernel": "ngram", "q": 0}),
-    ("vendi_embed", {"kernel": "classes", "same": 0.95}),
-    ("vendi_embed", {"kernel": "classes", "same": 0.95, "q": 0}),
     ("chamfer_diversity", {}),
     ("self_bleu", {"max_order": 2}),
     ("self_bleu", {"max_order": 2, "aggregate": "corpus"}),
@@ -62,12 +60,11 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 1e-6), ("bfloat16", 2e-3)])
-def test_texts_that_are_read_alike_are_one_in_any_company_and_batch(load, precision, tolerance):
-    metric, orders = load("vendi_embed"), [0, 0.01, 1]
+def test_texts_that_are_read_alike_are_one_in_any_company_and_batch(load):
+    metric, orders, tolerance = load("vendi_embed"), [0, 0.01, 1], 1e-6
 
     def score(sets, **settings):
-        rows = metric.compute(predictions=sets, q=orders, precision=precision, details=True, **settings)["details"]
+        rows = metric.compute(predictions=sets, q=orders, details=True, **settings)["details"]
         return np.array([list(row["by_order"].values()) for row in rows])
 
     others = [[f"Text {i} is about {i % 7} things" + " and more" * (i % 5) for i in range(60)]]
@@ -157,21 +154,7 @@ def numbers(result):
 VECTORS = np.random.default_rng(0).standard_normal((12, 6))
 FLAT = ["a b c", "a b d", "d e f g", "a, b"] * 3
 WEIGHTS = [0.1, 0.2, 0.3, 0.4]
-GROUPS = ["x", "x", "y", "y"] * 3
 QUALITY = {"set_size": 4, "quality": [0.9, 0.3, 0.6, 0.1] * 3}
-CLASSES = {**QUALITY, "kernel": "classes", "classes": [1, 1, 2, 3] * 3}
-
-
-def same_length(left, right):
-    return [abs(len(a) - len(b)) < 2 for a, b in zip(left, right, strict=True)]
-
-
-def in_a_chain(left, right):
-    """Relate all but "a b d" and "d e f g", which are both the same as the first text."""
-    return ["a b d" not in (a, b) or "d e f g" not in (a, b) for a, b in zip(left, right, strict=True)]
-
-
-CHAIN = {"set_size": 4, "kernel": "classes", "same": in_a_chain}
 
 
 @pytest.mark.parametrize(
@@ -181,11 +164,9 @@ CHAIN = {"set_size": 4, "kernel": "classes", "same": in_a_chain}
         ("vendi_embed", {}, {"q": 1.0000001}),
         ("vendi_embed", {"q": [1, 2]}, {"q": [1, 3]}),
         ("vendi_embed", {}, {"kernel": "ngram"}),
-        ("vendi_embed", {}, {"kernel": np.corrcoef}),
         ("vendi_embed", {}, {"embeddings": VECTORS}),
         ("vendi_embed", {}, {"model": "tiny_model"}),
         ("vendi_embed", {"model": "tiny_model"}, {"model": "other_tiny_model"}),
-        ("vendi_embed", {}, {"precision": "bfloat16"}),
         ("vendi_embed", {"set_size": 4}, {"set_size": 6}),
         ("vendi_embed", {"set_size": 4}, {"set_size": 4, "weights": WEIGHTS * 3}),
         ("vendi_embed", {"set_size": 4}, {"set_size": 4, "confidence": 0.9}),
@@ -197,30 +178,10 @@ CHAIN = {"set_size": 4, "kernel": "classes", "same": in_a_chain}
             )
             for name in SET_METRICS
         ),
-        ("vendi_embed", QUALITY, {**QUALITY, "min_quality": 0.5}),
-        ("vendi_embed", {**QUALITY, "min_quality": 0.5}, {**QUALITY, "min_quality": 0.25}),
-        ("vendi_embed", {"set_size": 4}, {"set_size": 4, "rarefy": 2}),
-        ("vendi_embed", {"set_size": 4, "rarefy": 2}, {"set_size": 4, "rarefy": 3}),
-        ("vendi_embed", {}, {"kernel": "classes"}),
-        ("vendi_embed", {"kernel": "classes"}, {"kernel": "classes", "same": 0.5}),
-        ("vendi_embed", {"kernel": "classes", "same": 0.99}, {"kernel": "classes", "same": same_length}),
-        ("vendi_embed", {"kernel": "classes", "same": 0.5}, {"kernel": "classes", "classes": list(range(12))}),
-        ("vendi_embed", {"kernel": "classes", "same": 0.5}, {"kernel": "classes", "same": 0.5, "model": "tiny_model"}),
-        ("vendi_embed", CHAIN, {**CHAIN, "grouping": "greedy"}),
-        ("vendi_embed", {**CLASSES, "patience": 0.5}, {**CLASSES, "patience": 0.8}),
-        ("vendi_embed", CLASSES, {**CLASSES, "log_probs": [-i for i in range(12)]}),
-        ("vendi_embed", {"set_size": 4}, {"set_size": 4, "groups": GROUPS}),
-        ("vendi_embed", {"set_size": 4, "groups": GROUPS}, {"set_size": 4, "groups": GROUPS, "permutations": 99}),
-        ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "rarefy": 2}),
-        ("chamfer_diversity", {"set_size": 4, "rarefy": 2}, {"set_size": 4, "rarefy": 3}),
-        ("self_bleu", {"set_size": 4, "max_order": 2}, {"set_size": 4, "max_order": 2, "rarefy": 2}),
-        ("self_bleu", {"set_size": 4, "rarefy": 2}, {"set_size": 4, "rarefy": 3}),
-        ("chamfer_diversity", QUALITY, {**QUALITY, "min_quality": 0.5}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "confidence": 0.9}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 6}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "embeddings": VECTORS}),
         ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "model": "tiny_model"}),
-        ("chamfer_diversity", {"set_size": 4}, {"set_size": 4, "precision": "bfloat16"}),
         ("self_bleu", {"set_size": 4}, {"set_size": 6}),
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "confidence": 0.9}),
         ("self_bleu", {"set_size": 4}, {"set_size": 4, "max_order": 3}),
@@ -248,11 +209,9 @@ def test_a_setting_that_cannot_change_the_number_is_not_signed(load, name):
     settings = [{"details": True}]
     if name != "self_bleu":
         settings += [
-            {"contributions": True},
             {"batch_size": 2},
             {"device": "cpu"},
             {"progress": False},
-            {"precision": "float32"},
             {"model": "sentence-transformers/all-MiniLM-L6-v2"},
             {"quality": [[1.0] * len(members) for members in SETS]},
         ]

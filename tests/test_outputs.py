@@ -1,6 +1,5 @@
 """What commands write: never what they read, and named where it cannot be written."""
 
-import ast
 import base64
 import csv
 import json
@@ -14,12 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import preloaded
-from tests.commands import command_of, run_command
+from tests.commands import run_command
 from tests.conftest import ROOT
 from tests.files import read_jsonl, small_files
 from text_metrics import __main__ as cli
-from text_metrics.commands.meta_eval import pages
-from text_metrics.commands.meta_eval import report as meta_report
 from text_metrics.commands.shared.outputs import check_outputs
 
 LINE = {
@@ -53,7 +50,6 @@ REPORT = [
 VALIDATE = [
     *("reports.probeval", "--targets", "data.jsonl", "--predictions", "other.jsonl", "--model", "model.gguf"),
 ]
-TRAINING = ["training.train_gruen_compact", "--text", "folder", "--cola", "folder2", "--teacher", "model.gguf"]
 # What is read, and each output with the words that come before it.
 COMMANDS = {
     "score": (["data.jsonl"], [*SCORE, "--out"]),
@@ -67,7 +63,7 @@ COMMANDS = {
     },
     **{
         f"meta-eval {option}": ([*LINES[:3], "folder", MODEL], [*META_EVAL, option])
-        for option in ("--markdown", "--json", "--html", "--pictures", "--cache", "--list-texts")
+        for option in ("--out", "--cache-dir", "--list-texts")
     },
     "candidate-sets pairs": (["data.jsonl"], ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl"]),
     "candidate-sets generate": (["data.jsonl"], ["candidate-sets", "generate", *CHAT, "data.jsonl"]),
@@ -103,21 +99,6 @@ COMMANDS = {
         f"reports.probeval {option}": (["data.jsonl", "other.jsonl", "model.gguf"], [*VALIDATE, option])
         for option in ("--report", "--scatter")
     },
-    "reports.gruen": (
-        ["folder", "folder2"],
-        ["reports.gruen", "--text", "folder", "--gruen", "folder2", "--report"],
-    ),
-    **{
-        f"training.train_gruen_compact {option}": (["folder", "folder2", "model.gguf"], [*TRAINING, option])
-        for option in ("--out", "--checkpoints")
-    },
-    "training.calibrate_gruen": (
-        ["data/text", "model.gguf"],
-        ["training.calibrate_gruen", "--model", "model.gguf", "--card"],
-    ),
-    "reports.sense": (["data", "model.gguf"], ["reports.sense", "--model", "model.gguf", "--ratings"]),
-    "reports.long_texts": (["data/text"], ["reports.long_texts", "--write"]),
-    "reports.encoders": (["data"], ["reports.encoders", "time", "--write"]),
 }
 # Two outputs of one command, without what is read.
 PAIRS_OF_OUTPUTS = {
@@ -125,15 +106,13 @@ PAIRS_OF_OUTPUTS = {
     "score, summary": [*EMBED, "--out", "{0}", "--setting", "cache_dir={1}.summary.json"],
     "report": [*MANY, "--out", "{0}", "--cache-dir", "{1}"],
     "compare": [*COMPARE, "--json", "{0}", "--plot", "{1}"],
-    "meta-eval": [*META_EVAL, "--markdown", "{0}", "--html", "{1}"],
-    "meta-eval, pictures": [*META_EVAL, "--json", "{0}/kappa.svg", "--pictures", "{1}"],
+    "meta-eval": [*META_EVAL, "--out", "{0}", "--cache-dir", "{1}"],
     "cluster-answers": ["cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}"],
     "cluster-answers, journal": [
         *("cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
     ],
     "probe report": [*REPORT, "--markdown", "{0}", "--write", "{1}"],
     "reports.probeval": [*VALIDATE, "--report", "{0}", "--scatter", "{1}"],
-    "training.train_gruen_compact": [*TRAINING[:-2], "--out", "{0}", "--checkpoints", "{1}"],
     "a temporary name": [*COMPARE, "--json", "{0}", "--plot", "{1}.tmp"],
 }
 
@@ -249,40 +228,18 @@ DERIVED = [
     (["probe", "ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["rate-quality", "--model", "m"], "out.jsonl", "out.jsonl.tmp"),
     (["rate-quality", "--ask", *CHAT], "out.jsonl", "out.jsonl.journal"),
-    (["meta-eval", "--pictures"], "pictures", "pictures/kappa.svg"),
-    (["reports.benchmark", "--out"], "pages", "pages/docs/benchmarks/time.svg"),
-    (["reports.benchmark", "--out"], "pages", "pages/BENCHMARKS.md"),
 ]
 
 
 @pytest.mark.parametrize(("words", "output", "data"), DERIVED)
 def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, output, data):
     Path(data).parent.mkdir(parents=True, exist_ok=True)
-    source = "data.json" if data.endswith(".json") else "data.jsonl"
-    Path(source).rename(data)
+    Path("data.jsonl").rename(data)
     words = [data if word == "data.jsonl" else word for word in words]
-    if words[0] in ("score", "choose"):
-        words = [*words, "--out", output]
-    elif words[0] == "meta-eval":
-        words = [*words, output, "--markdown", "m.md", data]
-    elif words[0] == "reports.benchmark":
-        words = [*words, output, "--from-json", data]
-    else:
-        words = [*words, data, output]
+    words = [*words, "--out", output] if words[0] in ("score", "choose") else [*words, data, output]
     before = contents()
     assert_refused(*run(*words))
     assert contents() == before
-
-
-def test_the_pictures_of_the_report_are_known():
-    """Those that a section of the report names are those that the guard of the outputs knows."""
-    source = Path(meta_report.__file__).read_text(encoding="utf-8")
-    named = [node.args[3:4] for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and is_section(node)]
-    assert {own[0].value for own in named if own} - {""} <= set(pages.PICTURES)
-
-
-def is_section(call):
-    return isinstance(call.func, ast.Name) and call.func.id == "Section"
 
 
 def test_outputs_that_harm_nothing_are_no_error(tmp_path, monkeypatch):
@@ -294,44 +251,6 @@ def test_outputs_that_harm_nothing_are_no_error(tmp_path, monkeypatch):
     check_outputs(["data.jsonl", null], [Path("data.jsonl.out"), null], [Path("data.jsonl.parts")])
 
 
-def test_every_option_that_is_a_path_is_in_the_tables():
-    """A new option is added to the commands above, or here: what is read, and has no output beside it."""
-    only_read = {
-        ("reports.toy_policy", "--plot"),  # reads nothing
-        ("reports.intervals", "--write"),
-        ("reports.scale", "--write"),
-        ("reports.languages", "--write"),
-        ("reports.benchmark", "--out"),  # a folder; see DERIVED
-        ("reports.benchmark", "--from-json"),
-        ("tooling.push_space", "--build"),
-        ("tooling.fill_evidence", "--root"),
-        ("training.calibrate_clusters", "--targets"),
-    }
-    tested = {(words[0], option) for _, words in COMMANDS.values() for option in options_of(words)}
-    found = set()
-    for path in sorted([*(ROOT / "scripts").rglob("*.py"), *(ROOT / "text_metrics/commands").rglob("*.py")]):
-        owner = command_of(path)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if is_path_option(node) and isinstance(node.args[0], ast.Constant):
-                # The options of commands on the rows of a file.
-                owners = ("score", "choose") if owner == "jobs" else (owner,)
-                found |= {(name, node.args[0].value) for name in owners}
-    named = {(owner, option) for owner, option in found if option.startswith("--")}
-    assert len(named) > 30
-    assert named - only_read - tested == set()
-
-
-def options_of(words):
-    return [word for word in words if word.startswith("--")]
-
-
-def is_path_option(node):
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"):
-        return False
-    kinds = [word.value.id for word in node.keywords if word.arg == "type" and isinstance(word.value, ast.Name)]
-    return kinds in (["Path"], ["parse_output"], ["drawn"], ["kind"])
-
-
 # Disks that are full.
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat"]
@@ -339,19 +258,9 @@ GUARDED = {
     "score, Parquet": ([*SCORE, "--out", "out.parquet"], "out.parquet"),
     "score, JSON lines": ([*SCORE, "--out", "out.jsonl"], "out.jsonl"),
     "score, CSV": ([*SCORE, "--out", "out.csv"], "out.csv"),
-    "score, one set": ([*SCORE, "--one-set", "--out", "out.json"], "out.json"),
-    "score, pairs of blocks": (
-        ["chamfer_diversity" if word == "self_bleu" else word for word in [*SCORE, "--one-set", "--out", "out.json"]],
-        "out.json",
-    ),
     "choose": ([*CHOOSE, "--out", "out.parquet"], "out.parquet"),
     "compare": ([*COMPARE[:4], "self_bleu", "--text-key", "texts", "--json", "out.json"], "out.json"),
     "compare, plot": ([*COMPARE[:4], "self_bleu", "--text-key", "texts", "--plot", "out.svg"], "out.svg"),
-    "meta-eval": (["meta-eval", "data.jsonl", "--no-gruen", "--json", "out.json"], "out.json"),
-    "meta-eval, pictures": (
-        ["meta-eval", "data.jsonl", "--no-gruen", "--markdown", "out.md", "--pictures", "pictures"],
-        "pictures/agreement.svg",
-    ),
     "meta-eval, texts": (["meta-eval", "data.jsonl", "--list-texts", "out.jsonl"], "out.jsonl"),
     "candidate-sets": (["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "out.jsonl"], "out.jsonl"),
     **{

@@ -439,7 +439,7 @@ def test_rows_are_what_the_metric_computes(report, references, files, load):
         assert row["interval"] == pytest.approx(expected["confidence_interval"], abs=1e-6)
         assert list(row["scores"].values()) == pytest.approx(expected["scores"], abs=1e-6)
         assert (row["coverage"], row["wrong_rate"]) == pytest.approx((expected["coverage"], expected["wrong_rate"]))
-        entropies = expected["semantic_entropy"]
+        entropies = expected["distribution_entropy"]
         assert (row["entropy"], row["gold_entropy"]) == pytest.approx((entropies["model"], entropies["gold"]))
         assert row["skipped"] == expected["skipped"]
         assert row["n_answers"] == [min(expected["n_answers"]), max(expected["n_answers"])]

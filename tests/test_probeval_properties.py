@@ -18,7 +18,6 @@ PIPELINES = [
     {"clustering": "human", "matcher": "soft", "debias": True},
     {"clustering": "soft"},
     {"clustering": "soft", "debias": True},
-    {"clustering": "soft", "matcher": "soft_wordnet"},
     {"clustering": "soft", "rarefy": 1},
     {"clustering": "hac", "matcher": "soft"},
     {"clustering": "hac", "linkage": "ward", "parity": True},

@@ -13,8 +13,8 @@ import pytest
 from scipy.optimize import brentq
 
 from tests.fuzzing import TIMES
-from tests.test_fuzz_metrics import Letters
 from tests.test_probeval import TARGETS, own_cfc, probeval, unclustered  # noqa: F401
+from text_metrics.metrics._core.core_results import mean_estimate
 from text_metrics.metrics.probeval.probeval_sampling import (
     Side,
     content_seed,
@@ -191,34 +191,6 @@ def test_debias_may_fall_below_zero(probeval):  # noqa: F811
     assert -0.5 < equal < 0
 
 
-@pytest.mark.parametrize(
-    "settings", [{"clustering": "soft"}, {"clustering": "hac"}, {"clustering": "hac", "debias": True}]
-)
-def test_parts_of_one_question_keep_their_size(probeval, rng, settings):  # noqa: F811
-    """The statistics of many different answers are as large as those of few, and give the score of all."""
-    words = ("kettle", "pot", "hot water", "tea", "big", "old")
-    said = [" ".join(rng.choice(words, rng.integers(1, 4))) + f" {i}" * int(rng.integers(2)) for i in range(300)]
-    people = [{"text": text, "count": n} for text, n in PEOPLE.items()]
-    settings = {**settings, "model": Letters()}
-    parts = probeval.parts(probeval, settings, people)
-    parts.check()
-    merged, sizes = {}, []
-    for start in range(0, len(said), 50):
-        own = parts.part(said[start : start + 50])
-        merged = parts.merge([merged, own] if merged else [own])
-        sizes.append(sum(array.nbytes for array in merged.values()))
-    assert max(sizes) <= 1000
-    assert max(sizes) <= sizes[0] * (2 if "debias" in settings else 1)
-    expected = probeval.compute(predictions=[said], references=[people], **settings)
-    assert len(set(said)) > 150
-    found = parts.score(merged, len(said))
-    assert found.keys() == expected.keys()
-    for name in ("probeval", "coverage", "wrong_rate", "n_clusters", "n_answers"):
-        assert found[name] == pytest.approx(expected[name], abs=1e-6)
-    assert found["signature"] == expected["signature"]
-    assert found["semantic_entropy"] == pytest.approx(expected["semantic_entropy"], abs=1e-6)
-
-
 @pytest.mark.parametrize("clustering", ["human", "soft", "hac", "none"])
 def test_details_hold_what_the_score_is_computed_from(probeval, own_cfc, clustering):  # noqa: F811
     for debias in (False, True):
@@ -231,3 +203,19 @@ def test_details_hold_what_the_score_is_computed_from(probeval, own_cfc, cluster
             for side, name in ((gold, "gold_distribution"), (model, "model_distribution")):
                 shares = side.distributions(side.times[None])[0].tolist()
                 assert dict(zip(labels, shares, strict=True)) == pytest.approx(detail[name], abs=1e-12)
+
+
+def test_only_debias_lets_an_interval_fall_below_zero(probeval):  # noqa: F811
+    """One range for what is passed at once and what is added before."""
+    given = [{"kettle": 8, "pot": 5, "cup": 2}, {"kettle": 9, "pot": 4, "cup": 3}, {"kettle": 4, "pot": 9, "cup": 2}]
+    inputs = {"predictions": given, "references": [PEOPLE] * 3}
+    for debias in (False, True):
+        settings = {"clustering": "none", "matcher": "wordnet", "debias": debias, "confidence": 0.95}
+        result = probeval.compute(**inputs, **settings)
+        low, high = result["confidence_interval"]
+        assert low < result["probeval"] < high
+        assert low < 0 if debias else low == 0
+        expected = mean_estimate(np.array(result["scores"])).interval(0.95)
+        assert [low, high] == (expected if debias else [0, expected[1]])
+        probeval.add_batch(**inputs)
+        assert probeval.compute(**settings)["confidence_interval"] == [low, high]

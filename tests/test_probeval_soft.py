@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from scripts.reports.probeval.pools import read as read_pools
-from scripts.training import calibrate_clusters
-from tests.test_probeval import PREDICTIONS, TARGETS, own_cfc, probeval, wordnet  # noqa: F401
+from tests.test_probeval import TARGETS, own_cfc, probeval  # noqa: F401
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval import probeval_soft
 from text_metrics.metrics.probeval.probeval_pipeline import reached
@@ -175,9 +174,7 @@ def test_order_and_batches_change_nothing(probeval, own_cfc):  # noqa: F811
 def test_soft_matching_goes_with_people_s_clusters_but_not_the_reverse(probeval, own_cfc):  # noqa: F811
     result = probeval.compute(**own_cfc, matcher="soft")
     assert "clustering:human|matcher:soft" in result["signature"]
-    with pytest.raises(
-        ValueError, match=r"clustering='soft' goes with matcher='soft' or 'soft_wordnet'.* Got 'cosine'"
-    ):
+    with pytest.raises(ValueError, match="clustering='soft' goes with matcher='soft'"):
         probeval.compute(**own_cfc, clustering="soft", matcher="cosine")
 
 
@@ -203,34 +200,6 @@ def test_wrong_by_degrees_is_between_a_match_and_none(probeval):  # noqa: F811
     assert 0 < middle["wrong_rate"] < 0.5 < high["wrong_rate"] == 1
     # It hits a cluster if at most half of it is wrong.
     assert low["coverage"] == middle["coverage"] > high["coverage"] == 0
-
-
-def test_wordnet_finds_synonyms_that_the_cosine_misses(probeval, wordnet):  # noqa: F811
-    people = [counted({"sofa": 30, "armchair": 10, "floor": 8, "bed": 5})]
-    given = [["settee"] * 30 + ["floors"] * 8]
-    plain, by_wordnet = (
-        probeval.compute(predictions=given, references=people, matcher=matcher) for matcher in ("soft", "soft_wordnet")
-    )
-    assert by_wordnet["probeval"] < plain["probeval"]
-    assert by_wordnet["wrong_rate"] < plain["wrong_rate"]
-    assert "|clustering:soft|matcher:soft_wordnet|threshold:0.475|" in by_wordnet["signature"]
-    assert "|wordnet:3.0|" in by_wordnet["signature"]
-    assert "wordnet" not in plain["signature"]
-
-
-def test_calibration_finds_weights_that_rank_pairs(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["calibrate_clusters.py", "--targets", str(TARGETS), "--folds", "0"])
-    assert calibrate_clusters.main() == 0
-    printed = capsys.readouterr().out
-    assert "Regression((" in printed
-    assert "Pairs with the same content words that are in one cluster: 100.0% of 3; of all pairs: 21.9%." in printed
-
-
-def test_clusters_of_people_keep_variants_together():
-    features = np.zeros((4, len(probeval_soft.FEATURES)))
-    features[:3, probeval_soft.FEATURES.index("shared words")] = 1
-    pairs = calibrate_clusters.Pairs(features, np.array([True, True, False, False]), np.ones(4))
-    assert "in one cluster: 66.7% of 3; of all pairs: 50.0%." in calibrate_clusters.variants_together([pairs])
 
 
 def test_unlabelled_answers_have_the_labels_of_equal_gold_answers(tmp_path):

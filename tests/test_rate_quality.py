@@ -174,9 +174,10 @@ def test_a_service_rates_as_a_local_model_with_its_probabilities(run, tiny_langu
         assert (body["logprobs"], body["top_logprobs"]) == (True, 5)
         prompt = tokenizer.apply_chat_template(body["messages"], return_tensors="pt", return_dict=False)
         with torch.inference_mode():
-            values = torch.log_softmax(local._model(prompt).logits[0, -1].double(), 0)
-        names = {name: tokenizer(name)["input_ids"][0] for name in ("sat", "mat", "on", " mat", "t")}
-        return "sat", {tokenizer.decode([token]): float(values[token]) for token in names.values()}
+            values = local._model(prompt).logits[0, -1].double()
+            values = torch.log_softmax(values[[tokenizer(name)["input_ids"][0] for name in QUESTION.values]], 0)
+        top = dict(zip(firsts, values.tolist(), strict=True))
+        return max(top, key=top.__getitem__), top
 
     lines = [TAUGHT, "", "mat", "a longer text about cats", TAUGHT]
     # The first token of each answer is the whole answer.
@@ -214,7 +215,7 @@ def test_without_log_probabilities_the_answer_is_the_rating(run):
 
 
 def test_other_answers_and_errors_of_a_service_are_reported_and_the_rest_kept(run, tmp_path):
-    likely = {"Yes": math.log(0.6), "No": math.log(0.2), "yes": math.log(0.1)}
+    likely = {"Yes": math.log(0.4), "No": math.log(0.2), " yes": math.log(0.2)}
     replies = {"good": ("Yes", likely), "vague": "That depends.", "refused": 400}
 
     def reply(question, number):
@@ -246,10 +247,28 @@ def test_other_answers_and_errors_of_a_service_are_reported_and_the_rest_kept(ru
     assert [line["quality"] for line in written] == pytest.approx([0.75, 0, 0, 0.75])
 
 
+@pytest.mark.parametrize(
+    ("answer", "top", "expected"),
+    [
+        ("Yes", {" Yes": -0.02, "No": -5.5}, (0.996, True)),
+        ("yes", {"yes": -0.02, "No": -5.5}, (0.996, True)),
+        ("Yes", {"Yes": math.log(0.4), " Yes": math.log(0.3), "No": math.log(0.3)}, (0.7, True)),
+        ("Yes", {"ĠYes": -0.02, "▁No": -5.5}, (0.996, True)),
+        ("**Yes**", {"**Yes": -0.02, "**No": -5.5}, (0.996, True)),
+        # The first token is markup, so that what matches holds little.
+        ("**Yes**", {"**": -0.1, "No": -3.0, "Yes": -4.5}, (1.0, False)),
+        ("Yes.", {"No": -0.3, "Yes": -2.0}, (1.0, False)),
+    ],
+)
+def test_spellings_of_an_answer_count_together(answer, top, expected):
+    rated = read_answer(SENSE, answer, top)
+    assert (rated.quality, rated.by_probability) == (pytest.approx(expected[0], abs=1e-3), expected[1])
+
+
 def test_log_probabilities_that_are_no_numbers_are_left_out():
     assert read_answer(SENSE, "No", {"Yes": math.nan}) == (0, False)
     assert read_answer(SENSE, "No", {"Yes": -math.inf}) == (0, False)
-    assert read_answer(SENSE, "No", {"Yes": -1.0, "No": -math.inf}) == (1, True)
+    assert read_answer(SENSE, "Yes", {"Yes": -0.5, "No": -math.inf}) == (1, True)
 
 
 def test_a_service_is_only_asked(run):

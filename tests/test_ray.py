@@ -8,9 +8,7 @@ import signal
 import sys
 import threading
 import time
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.conftest import METRICS
@@ -18,35 +16,21 @@ from tests.test_grouping import rows_of_equal_texts, score_words, write_data
 from tests.test_score import (
     WORDS,
     command,
-    die_at,
     make_rows,
     outputs,
-    processes,
     read_jsonl,
     run_and_die,
     write_jsonl,
 )
 from text_metrics.commands.jobs.rows import Source
-from text_metrics.commands.jobs.store import Store
 from text_metrics.commands.score import main as score
-from text_metrics.commands.score import out_of_core, ray_engine
+from text_metrics.commands.score import ray_engine
 from text_metrics.commands.score.by_row import ByRow
 from text_metrics.commands.score.command import parse_command
 from text_metrics.commands.score.scoring import Scorer
-from text_metrics.metrics._core import core_distances, core_leave_one_out, core_ngrams, core_spectra
-from text_metrics.metrics.self_bleu import self_bleu_parts
 
 PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
-ONE_SET = [
-    ("vendi_embed", {"q": [1, 0, 2.5, "inf"]}),
-    ("vendi_embed", {}),
-    ("chamfer_diversity", {}),
-    ("self_bleu", {}),
-    ("self_bleu", {"max_order": 2, "smoothing": "method1", "tokenizer": "13a", "aggregate": "corpus"}),
-    ("probeval", {}),
-    ("probeval", {"clustering": "hac", "debias": True}),
-    ("probeval", {"clustering": "none", "matcher": "gp", "smoothing": 0.5}),
-]
+ONE_SET = [("vendi_embed", {"q": [1, 0, 2.5, "inf"]}), ("vendi_embed", {})]
 
 
 def encoder(metric, model):
@@ -95,10 +79,7 @@ def assert_same_numbers(summary, expected):
 
 
 @pytest.mark.parametrize(("metric", "settings"), ONE_SET)
-def test_a_file_that_is_one_set(load, tmp_path, monkeypatch, tiny_model, metric, settings):
-    # Small limits, so that little data makes several tables, ranges of keys and blocks.
-    monkeypatch.setattr(out_of_core, "_TABLE_ROWS", 300)
-    monkeypatch.setattr(out_of_core, "_BLOCK_TEXTS", 120)
+def test_a_file_that_is_one_set(load, tmp_path, tiny_model, metric, settings):
     settings = {**settings, **encoder(metric, tiny_model)}
     texts = write_texts(tmp_path / "data.jsonl", 400)
     assert score.main(one_set(tmp_path / "data.jsonl", metric, settings)) == 0
@@ -113,7 +94,7 @@ def test_a_file_that_is_one_set(load, tmp_path, monkeypatch, tiny_model, metric,
 BAD = {3: "no JSON", 5: '{"people": ["a"]}', 9: '{"text": 5, "people": ["a"]}'}
 
 
-@pytest.mark.parametrize("metric", ["vendi_embed", "chamfer_diversity", "self_bleu", "probeval"])
+@pytest.mark.parametrize("metric", ["vendi_embed"])
 def test_one_set_goes_on_after_kills(load, tmp_path, tiny_model, metric):
     settings = encoder(metric, tiny_model)
     texts = write_texts(tmp_path / "good.jsonl", 150)
@@ -136,95 +117,28 @@ def test_one_set_goes_on_after_kills(load, tmp_path, tiny_model, metric):
     assert score.main(words) == score.EXIT_BAD_ROWS
 
 
-def die_with_small_tables(words, at):
-    out_of_core._TABLE_ROWS = 300
-    die_at(words, at, before=False)
-
-
-@pytest.mark.parametrize("metric", ["vendi_embed", "chamfer_diversity", "self_bleu", "probeval"])
-def test_one_set_goes_on_from_the_statistics_on_the_disk(load, tmp_path, monkeypatch, tiny_model, metric):
-    monkeypatch.setattr(out_of_core, "_TABLE_ROWS", 300)
-    settings = encoder(metric, tiny_model)
-    data = tmp_path / "data.jsonl"
-    texts = write_texts(data, 300)
-    words = one_set(data, metric, settings)
-    process = processes.Process(target=die_with_small_tables, args=(words, 8))
-    process.start()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
-    store = Store(tmp_path / "out.json.parts", None)
-    state = store.last_state()
-    store._lock.close()
-    assert 0 < state.n_texts < 300
-    assert state.arrays
-    # What was read before the kill cannot be read again: the score is that of all texts all the same.
-    before = data.stat()
-    lines = data.read_bytes().splitlines()
-    lines[1 : state.position] = [b"x" * len(line) for line in lines[1 : state.position]]
-    data.write_bytes(b"\n".join(lines) + b"\n")
-    os.utime(data, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert score.main(words) == 0
-    summary = json.loads((tmp_path / "out.json").read_text())
-    assert_same_numbers(summary, expected_of(load, metric, settings, texts))
-    assert (summary["n_texts"], summary["n_bad"]) == (300, 0)
-
-
-def test_blocks_that_are_compared_again_change_nothing(load, tmp_path, monkeypatch, tiny_model):
-    monkeypatch.setattr(out_of_core, "_BLOCK_TEXTS", 60)
-    settings = encoder("chamfer_diversity", tiny_model)
-    texts = write_texts(tmp_path / "data.jsonl", 300)
-    words = one_set(tmp_path / "data.jsonl", "chamfer_diversity", settings)
-    write = out_of_core.write_text
-
-    def stop(path, text):
-        # The similarities of this pair are written; the number of finished pairs is not.
-        if text == "4":
-            raise KeyboardInterrupt
-        write(path, text)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(out_of_core, "write_text", stop)
-        assert score.main(words) == score.EXIT_INTERRUPTED
-    assert score.main(words) == 0
-    summary = json.loads((tmp_path / "out.json").read_text())
-    assert_same_numbers(summary, expected_of(load, "chamfer_diversity", settings, texts))
-
-
 @pytest.mark.parametrize(
     ("metric", "more", "message"),
     [
-        ("vendi_embed", ["--set", "kernel=ngram"], "kernel cannot be combined with scoring one set in parts"),
-        ("self_bleu", ["--set", "aggregate=sentence"], "aggregate='sentence' needs the matches of each text"),
-        ("self_bleu", ["--set", "singletons=skip"], "singletons cannot be combined with scoring one set in parts"),
-        ("probeval", ["--set", "parity=true", "--set", "matcher=wordnet"], "parity=True with matcher='wordnet'"),
-        ("probeval", ["--set", "debias=true"], "debias leaves out each answer in turn"),
-        ("probeval", ["--set", "smoothing=0"], "smoothing=0 makes the score of a part"),
-        ("probeval", ["--set", "rarefy=3"], "rarefy cannot be combined with scoring one set in parts"),
-        ("probeval", ["--set", "rarefy_people=3"], "rarefy_people cannot be combined with scoring one set in parts"),
-        ("self_bleu", ["--set", "max_order=0"], "max_order must be at least 1"),
+        ("vendi_embed", ["--set", "kernel=ngram"], "--one-set is for kernel='embedding'"),
+        ("self_bleu", [], "--one-set is for vendi_embed"),
         ("vendi_embed", ["--set", "q=-1"], "q must be in"),
         ("gruen", [], "--one-set is for vendi_embed"),
-        ("self_bleu", ["--out", "scores.parquet"], "--out must end in .json with --one-set"),
-        ("self_bleu", ["--score-key", "s"], "--score-key cannot be combined with --one-set"),
-        ("self_bleu", ["--confidence", "0.9"], "--confidence cannot be combined with --one-set"),
-        ("self_bleu", ["--set", "set_size=2"], "--setting set_size: pass --set-size"),
-        ("self_bleu", ["--address", "auto"], "--address requires --engine ray"),
-        ("self_bleu", ["--workers", "2"], "--workers requires --engine ray"),
-        ("self_bleu", ["--engine", "ray", "--workers", "0"], "--workers must be at least 1"),
-        ("self_bleu", ["--engine", "ray", "--address", "127.0.0.1:1"], "no Ray cluster answers there"),
-        ("self_bleu", ["--engine", "ray", "--address", "ray://127.0.0.1:1"], "--address must be host:port"),
+        ("vendi_embed", ["--out", "scores.parquet"], "--out must end in .json with --one-set"),
+        ("vendi_embed", ["--score-key", "s"], "--score-key cannot be combined with --one-set"),
+        ("vendi_embed", ["--confidence", "0.9"], "--confidence cannot be combined with --one-set"),
+        ("vendi_embed", ["--set", "set_size=2"], "--setting set_size: pass --set-size"),
+        ("vendi_embed", ["--address", "auto"], "--address requires --engine ray"),
+        ("vendi_embed", ["--workers", "2"], "--workers requires --engine ray"),
+        ("vendi_embed", ["--engine", "ray", "--workers", "0"], "--workers must be at least 1"),
+        ("vendi_embed", ["--engine", "ray", "--address", "127.0.0.1:1"], "no Ray cluster answers there"),
+        ("vendi_embed", ["--engine", "ray", "--address", "ray://127.0.0.1:1"], "--address must be host:port"),
     ],
 )
 def test_commands_that_are_wrong(tmp_path, capsys, metric, more, message):
     write_texts(tmp_path / "data.jsonl", 5)
     assert score.main(one_set(tmp_path / "data.jsonl", metric, {}, *more)) == score.EXIT_USAGE
     assert message in capsys.readouterr().err
-
-
-def test_a_set_of_one_text(tmp_path, capsys):
-    data = write_jsonl(tmp_path / "data.jsonl", [{"text": "a dog"}])
-    assert score.main(one_set(data, "self_bleu", {})) == score.EXIT_USAGE
-    assert "self_bleu is undefined for a set of one" in capsys.readouterr().err
 
 
 def test_without_ray(tmp_path, capsys, monkeypatch):
@@ -248,53 +162,6 @@ def test_workers_in_another_folder_find_the_files(tmp_path, monkeypatch):
 
 
 # The statistics that merge.
-
-
-@pytest.mark.parametrize("lengths", [(0, 9), (1, 2)])
-def test_tables_of_parts_merge(lengths):
-    rng = random.Random(0)
-    texts = [rng.choices("abcdef", k=rng.randint(*lengths)) for _ in range(200)]
-    sizes, tokens = np.array([200]), core_ngrams.number_tokens(texts)
-    parts = [self_bleu_parts.ngram_counts(texts[i : i + 37], 4) for i in range(0, 200, 37)]
-    for order, whole in enumerate(core_ngrams.ngram_tables(tokens, sizes, 4)):
-        merged = self_bleu_parts.merge_counts([part[order] for part in parts])
-        sums = self_bleu_parts.sum_counts(merged)
-        assert sums.matches == core_ngrams.leave_one_out_matches(whole).sum()
-        assert sums.distinct == round(core_ngrams.distinct(whole, sizes)[0] * sums.total)
-        assert self_bleu_parts.entropy_from_sums(sums) == pytest.approx(core_ngrams.entropy(whole, sizes)[0], abs=1e-9)
-        halves = [self_bleu_parts.sum_counts(merged[:5]), self_bleu_parts.sum_counts(merged[5:])]
-        assert [sum(pair) for pair in zip(*halves, strict=True)] == pytest.approx(list(sums))
-    found = np.unique(tokens.lengths, return_counts=True)
-    closest = core_ngrams.closest_other_lengths(tokens.lengths, sizes)
-    assert self_bleu_parts.closest_length_sum(*found) == closest.sum()
-
-
-def test_closest_length_of_lone_lengths():
-    lengths, times = np.array([1, 4, 7, 20]), np.array([1, 1, 3, 1])
-    assert self_bleu_parts.closest_length_sum(lengths, times) == 4 + 1 + 3 * 7 + 7
-
-
-@pytest.mark.parametrize("spread", [1.0, 1e-4])
-def test_blocks_have_the_neighbours_of_the_whole(rng, spread):
-    embeddings = (1 + spread * rng.normal(size=(2500, 24))).astype(np.float32)
-    embeddings[17] = embeddings[2400]
-    sizes = np.array([len(embeddings)])
-    blocks = [embeddings[:900], embeddings[900:901], embeddings[901:]]
-    total = sum(core_distances.unit_sum(block) for block in blocks)
-    best = [np.full(len(block), -np.inf) for block in blocks]
-    for i in range(3):
-        for j in range(i, 3):
-            right = None if i == j else blocks[j]
-            left_best, right_best = core_distances.nearest_between(blocks[i], right, total / len(embeddings))
-            best[i], best[j] = np.maximum(best[i], left_best), np.maximum(best[j], right_best)
-    distances, _ = core_leave_one_out.nearest_neighbours(embeddings, sizes)
-    assert 1 - np.concatenate(best) == pytest.approx(distances, abs=1e-12, rel=1e-6)
-    pairwise = core_distances.mean_pairwise_from_sum(total, len(embeddings))
-    assert pairwise == pytest.approx(core_distances.mean_pairwise_distances(embeddings, sizes)[0], abs=1e-12)
-    sums = sum(core_spectra.gram_sums(block) for block in blocks)
-    matrices = core_spectra.embedding_matrices(embeddings, sizes)
-    expected = core_spectra.vendi_scores(matrices, 1, [0.5, 1.0, 2.0])[0]
-    assert core_spectra.vendi_from_sums(sums, len(embeddings), [0.5, 1.0, 2.0]) == pytest.approx(expected, abs=1e-9)
 
 
 # On a cluster.
@@ -431,10 +298,9 @@ def kill_one(marks, is_time, killed):
         (
             "vendi_embed",
             "VendiEmbed",
-            ["--column", "quality=good", "--column", "confidence_by=note", "--set", "contributions=true"],
+            ["--column", "quality=good", "--column", "confidence_by=note"],
             "out.jsonl",
         ),
-        ("probeval", "Probeval", ["--one-set", "--reference-key", "people"], "out.json"),
     ],
 )
 def test_a_worker_that_is_killed_loses_nothing(cluster, tmp_path, tiny_model, name, class_name, more, out):
@@ -552,22 +418,6 @@ def test_lines_that_cannot_be_read_make_no_sets(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_cluster_goes_on_where_one_process_was_killed(load, cluster, tmp_path, monkeypatch, tiny_model):
-    # Several blocks, whose pairs are compared by workers.
-    monkeypatch.setattr(out_of_core, "_BLOCK_TEXTS", 60)
-    settings = encoder("chamfer_diversity", tiny_model)
-    texts = write_texts(tmp_path / "data.jsonl", 300)
-    words = one_set(tmp_path / "data.jsonl", "chamfer_diversity", settings)
-    # Two arrays and a state for each batch of 50, so that the eighth file belongs to the third batch.
-    assert run_and_die(words, 8, before=True) == -signal.SIGKILL
-    assert len(list((tmp_path / "out.json.parts").glob("part-????????"))) == 2
-    assert score.main(on_ray(cluster, words)) == 0
-    summary = json.loads((tmp_path / "out.json").read_text())
-    assert_same_numbers(summary, expected_of(load, "chamfer_diversity", settings, texts))
-    assert summary["n_texts"] == 300
-
-
-@pytest.mark.slow
 def test_a_batch_that_kills_every_worker_ends_the_job(cluster, tmp_path, monkeypatch):
     from ray.exceptions import RayActorError
 
@@ -585,19 +435,6 @@ def test_a_batch_that_kills_every_worker_ends_the_job(cluster, tmp_path, monkeyp
 @pytest.mark.slow
 def test_what_is_wrong_is_said_by_a_worker_too(cluster, tmp_path, capsys):
     write_texts(tmp_path / "data.jsonl", 20)
-    words = one_set(tmp_path / "data.jsonl", "self_bleu", {"max_order": 0})
+    words = one_set(tmp_path / "data.jsonl", "vendi_embed", {"batch_size": 0})
     assert score.main(on_ray(cluster, words)) == score.EXIT_USAGE
-    assert "max_order must be at least 1. Got 0" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_cluster_that_is_started_for_the_job(load, tmp_path, monkeypatch):
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    # Workers find the code of the command, which is not in this folder.
-    monkeypatch.chdir(tmp_path)
-    texts = write_texts(tmp_path / "data.jsonl", 300)
-    words = [*one_set(Path("data.jsonl"), "self_bleu", {}), "--engine", "ray", "--workers", "1"]
-    assert score.main(words) == 0
-    summary = json.loads((tmp_path / "out.json").read_text())
-    assert_same_numbers(summary, expected_of(load, "self_bleu", {}, texts))
+    assert "batch_size must be at least 1. Got 0" in capsys.readouterr().err

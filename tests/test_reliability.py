@@ -9,21 +9,18 @@ import signal
 import subprocess
 import sys
 import threading
-import tracemalloc
 from contextlib import ExitStack, suppress
 
 import evaluate
 import numpy as np
 import pytest
 import torch
-from scipy.cluster.hierarchy import fcluster, linkage
 from transformers import EvalPrediction
 
+import text_metrics
 from tests.conftest import METRICS, SETS
-from tests.fuzzing import bounded
 from tests.trainer_run import build_tokenizer
 from text_metrics.metrics._core import core_models, core_numbers, core_vectors
-from text_metrics.metrics.probeval.probeval_clusters import LINKAGES, WEIGHTED, hac, weighted_linkage
 
 FLAT = SETS[0]
 PEOPLE = [["a kettle"] * 3 + ["a pot"] * 2 + ["a cup"]]
@@ -86,8 +83,10 @@ def test_a_forked_child_scores_the_same_as_a_reward_or_for_the_trainer(load, two
     ids = np.random.default_rng(0).integers(3, len(tokenizer), (64, 6))
     ways = {
         "compute": lambda: load("vendi_embed").compute(predictions=texts, set_size=4)["scores"],
-        "for_rewards": lambda: load("vendi_embed").for_rewards(4)(completions=texts),
-        "for_trainer": lambda: load("vendi_embed").for_trainer(tokenizer, set_size=4)(EvalPrediction(ids, None)),
+        "for_rewards": lambda: text_metrics.for_rewards(load("vendi_embed"), 4)(completions=texts),
+        "for_trainer": lambda: text_metrics.for_trainer(load("vendi_embed"), tokenizer, set_size=4)(
+            EvalPrediction(ids, None)
+        ),
     }
     for name, compute in ways.items():
         expected = compute()
@@ -149,7 +148,7 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have(load, gruen_mo
         return [
             load("gruen").compute(predictions=FLAT),
             load("gruen").compute(predictions=FLAT, **gruen_models),
-            load("vendi_embed").compute(predictions=FLAT, kernel="classes", same=f"nli:{nli}"),
+            load("semantic_entropy").compute(predictions=FLAT, same=f"nli:{nli}"),
             load("vendi_embed").compute(predictions=FLAT),
             load("chamfer_diversity").compute(predictions=FLAT),
             load("self_bleu").compute(predictions=FLAT),
@@ -189,8 +188,7 @@ REFUSED = [
     ("vendi_embed", {"model": "./nowhere"}, "model must be a folder"),
     ("vendi_embed", {"kernel": "word"}, "kernel must be"),
     ("vendi_embed", {"orders": 2}, "vendi_embed has no argument 'orders'"),
-    ("vendi_embed", {"rarefy": 0}, "rarefy must be at least 1"),
-    ("vendi_embed", {"min_quality": 0.5}, "min_quality needs quality"),
+    ("semantic_entropy", {"patience": 2}, "patience must be in"),
     ("chamfer_diversity", {"set_size": 1.5}, "set_size must be an integer"),
     ("chamfer_diversity", {"singletons": "drop"}, "singletons must be one of"),
     ("chamfer_diversity", {"device": "abacus"}, "device must be"),
@@ -239,35 +237,6 @@ def test_a_smoothing_near_the_smallest_float_gives_no_nan(load):
         probeval.compute(**settings, smoothing=1e308)
 
 
-@pytest.mark.parametrize("method", LINKAGES)
-def test_weighted_rows_are_clustered_as_repeated_ones(rng, method):
-    for n in (2, 7, 25):
-        vectors = rng.normal(size=(n, 6))
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        times = rng.integers(1, 6, n)
-        tree = linkage(np.repeat(vectors, times, axis=0), method)
-        for distance in (0.3, 0.8, 1.1, 1.6, 4.0):
-            expected = fcluster(tree, distance, criterion="distance")[np.cumsum(times) - times]
-            found = hac(vectors, method, distance, times)
-            assert (np.equal.outer(found, found) == np.equal.outer(expected, expected)).all()
-        if method in WEIGHTED:
-            heights = np.sort(tree[:, 2])[times.sum() - n :]
-            assert np.sort(weighted_linkage(vectors, times, method)[:, 2]) == pytest.approx(heights, abs=1e-7)
-
-
-def test_a_count_of_a_million_takes_no_more_memory_in_parity(load):
-    people = [[{"text": text, "count": 10**6} for text in ("a kettle", "a pot", "a helicopter")]]
-    settings = {"parity": True, "clustering": "hac", "details": True}
-    small = [[{"text": answer["text"], "count": 10} for answer in people[0]]]
-    expected = load("probeval").compute(predictions=ANSWERS, references=small, **settings)
-    tracemalloc.start()
-    result = load("probeval").compute(predictions=ANSWERS, references=people, **settings)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 20e6
-    assert result["scores"] == pytest.approx(expected["scores"])
-
-
 HUGE = 10**400
 LONG = 10**5000  # more digits than Python prints
 
@@ -279,11 +248,9 @@ LONG = 10**5000  # more digits than Python prints
         ("vendi_embed", "q", {}),
         ("vendi_embed", "confidence", {}),
         ("vendi_embed", "set_size", {}),
-        ("vendi_embed", "rarefy", {}),
         ("vendi_embed", "batch_size", {}),
-        ("vendi_embed", "min_quality", {"quality": [0.5] * len(FLAT)}),
-        ("vendi_embed", "same", {"kernel": "classes"}),
-        ("vendi_embed", "patience", {"kernel": "classes", "quality": [0.5] * len(FLAT)}),
+        ("semantic_entropy", "same", {}),
+        ("semantic_entropy", "patience", {"quality": [0.5] * len(FLAT)}),
         ("chamfer_diversity", "confidence", {}),
         ("self_bleu", "max_order", {}),
         ("probeval", "threshold", {}),
@@ -316,13 +283,6 @@ def test_a_released_file_that_is_one_long_number_is_named(load, tmp_path):
     path.write_text("9" * 5_000)
     with pytest.raises(ValueError, match=r"ranked\.jsonl is not valid JSON: Exceeds the limit"):
         load("probeval").from_protoqa([], str(path))
-
-
-def test_subsets_larger_than_all_sets_take_no_time(load):
-    with pytest.warns(UserWarning, match="they have no score"), bounded("rarefy"):
-        assert load("self_bleu").compute(predictions=FLAT, rarefy=2**40)["self_bleu"] is None
-    with pytest.warns(UserWarning, match="they have no score"), bounded("rarefy"):
-        assert load("vendi_embed").compute(predictions=FLAT, rarefy=2**40, kernel="classes", q=0)["scores"] == [None]
 
 
 @pytest.mark.parametrize(
@@ -388,21 +348,6 @@ def test_tensors_with_gradients_are_numbers_too(load, name):
         load(name).compute(predictions=FLAT[:3], embeddings=torch.empty(3, 2, device="meta"))
 
 
-def test_a_kernel_may_return_tensors_and_no_masks(load):
-    def kernel(wrap):
-        return lambda vectors: wrap(np.eye(len(vectors)))
-
-    settings = {"predictions": FLAT[:3], "embeddings": np.eye(3)}
-    expected = load("vendi_embed").compute(**settings, kernel=kernel(np.asarray))["scores"]
-    for wrap in (
-        lambda eye: torch.tensor(eye, requires_grad=True),
-        lambda eye: list(torch.tensor(eye).requires_grad_()),
-    ):
-        assert load("vendi_embed").compute(**settings, kernel=kernel(wrap))["scores"] == expected
-    with pytest.raises(TypeError, match=r"kernel \(set 0\) must return an \(n, n\) array of numbers"):
-        load("vendi_embed").compute(**settings, kernel=kernel(lambda eye: np.ma.masked_less(eye, 1)))
-
-
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
@@ -430,9 +375,6 @@ def test_word_vectors_are_checked(load, vectors, message):
 
 
 def test_odd_models_and_names_are_named(load):
-    given = {"predictions": FLAT[:2], "embeddings": np.eye(2)}
-    with pytest.raises(ValueError, match=r"model has no effect where embeddings are given: .* Got ndarray array"):
-        load("chamfer_diversity").compute(**given, model=np.array([]))
     with pytest.raises(ValueError, match=r"model must be at most 1000 characters\. Got str 'aaa"):
         load("chamfer_diversity").compute(predictions=FLAT[:2], model="a" * 5000)
     with pytest.raises(ValueError, match="vectors must be the path of a fastText or word2vec file"):

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import EvalPrediction
 
 from tests.conftest import ROOT, SETS
 from tests.references import diversity as reference
 from tests.test_self_bleu import GROUPS
-from tests.trainer_run import build_tokenizer
 from text_metrics.metrics._core import core_ngrams
 from text_metrics.metrics.self_bleu import self_bleu_repetition as repetition
 
@@ -100,32 +98,3 @@ def test_texts_without_tokens(load):
     assert 0 < result["compression_ratio"] < 1
     skipped = load("self_bleu").compute(predictions=[["a"]], singletons="skip", **WITH)
     assert [skipped[name] for name in ADDED] == [None] * len(ADDED)
-
-
-@pytest.mark.parametrize("k", [2, 3])
-def test_expected_of_fewer_texts(load, k):
-    texts = SETS[0]
-    result = load("self_bleu").compute(predictions=[texts, SETS[1]], rarefy=k, max_order=2, details=True, **WITH)
-    # Subsets are made in order of content.
-    subsets = [list(own) for own in reference.subsets(sorted(texts), k)]
-    expected = np.mean([reference.compression_ratio(own) for own in subsets])
-    assert result["details"][0]["compression_ratio"] == pytest.approx(expected)
-    expected = np.mean([reference.self_repetition([text.split() for text in own], 1) for own in subsets])
-    assert result["details"][0]["self_repetition_1"] == pytest.approx(expected)
-    assert result["details"][0]["standard_errors"]["compression_ratio"] == 0.0
-    assert (result["details"][1] is None) == (k == 3)
-    assert {"compression_ratio", "self_repetition_1"} <= result.keys()
-    plain = load("self_bleu").compute(predictions=[texts, SETS[1]], rarefy=k, max_order=2)
-    assert [result[name] for name in plain if name != "signature"] == [
-        plain[name] for name in plain if name != "signature"
-    ]
-
-
-def test_in_a_trainer_and_not_for_one_set_in_a_file(load):
-    tokenizer = build_tokenizer()
-    ids = tokenizer(["the dog", "the cat", "the dog", "a train"])["input_ids"]
-    named = load("self_bleu").for_trainer(tokenizer, set_size=2, **WITH)(EvalPrediction(ids, None))
-    assert named.keys() >= ADDED
-    parts = load("self_bleu").parts(load("self_bleu"), WITH)
-    with pytest.raises(ValueError, match="repetition cannot be combined with scoring one set in parts"):
-        parts.check()

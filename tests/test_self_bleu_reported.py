@@ -1,7 +1,6 @@
 """vocabulary_size= and homogenization= of self_bleu: EAD and the mean ROUGE-L of pairs, as papers report them."""
 
 import itertools
-import json
 import sys
 
 import numpy as np
@@ -9,9 +8,6 @@ import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
 from tests.conftest import SETS
-from tests.files import write_jsonl
-from tests.test_ray import one_set
-from text_metrics.commands.score import main as score
 from text_metrics.metrics.self_bleu.self_bleu_scores import adjusted_distinct
 
 # The example in the card of the authors' module lsy641/distinct, with the values that it shows.
@@ -78,23 +74,6 @@ def test_settings_that_are_wrong(load, monkeypatch):
         load("self_bleu").compute(predictions=EXAMPLE, vocabulary_size=9)
     with pytest.raises(ValueError, match="vocabulary_size must be at least 2"):
         load("self_bleu").compute(predictions=EXAMPLE, vocabulary_size=1)
-    with pytest.raises(ValueError, match="vocabulary_size cannot be combined with rarefy"):
-        load("self_bleu").compute(predictions=EXAMPLE, vocabulary_size=99, rarefy=2)
     monkeypatch.setitem(sys.modules, "rouge_score", None)
     with pytest.raises(ImportError, match="homogenization needs rouge-score: pip install rouge-score"):
         load("self_bleu").compute(predictions=EXAMPLE, homogenization=True)
-
-
-def test_pairs_of_fewer_texts_are_as_alike_as_those_of_all(load):
-    result = load("self_bleu").compute(predictions=[SETS[0], SETS[1]], rarefy=3, homogenization=True)
-    subsets = [np.mean(plain_rouge(texts)) for texts in itertools.combinations(SETS[0], 3)]
-    assert result["rouge_l"] == pytest.approx(np.mean(subsets))
-
-
-def test_one_set_in_a_file(load, tmp_path):
-    data = write_jsonl(tmp_path / "data.jsonl", [{"text": text} for text in EXAMPLE])
-    assert score.main(one_set(data, "self_bleu", {"vocabulary_size": 50257})) == 0
-    assert json.loads((tmp_path / "out.json").read_text())["ead"] == pytest.approx(EXAMPLE_EAD, abs=1e-10)
-    parts = load("self_bleu").parts(load("self_bleu"), {"homogenization": True})
-    with pytest.raises(ValueError, match="homogenization cannot be combined with scoring one set in parts"):
-        parts.check()

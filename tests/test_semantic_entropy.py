@@ -1,15 +1,13 @@
-"""Semantic entropy in full: likelihoods as weights, entropies in nats, and errors."""
+"""semantic_entropy: the classes of slow references, likelihoods as weights, entropies in nats, utility, and errors."""
 
 import math
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 
-from tests.files import read_jsonl, write_jsonl
-from text_metrics.commands.score import main as score
+from tests.conftest import build_gruen_models
+from tests.references import classes as reference
 
 SETS = [["Paris", "It is Paris.", "Lyon", "Paris"], ["Rome", "Milan"], ["Oslo"]]
 LABELS = [["p", "p", "l", "p"], ["r", "m"], ["o"]]
@@ -17,20 +15,7 @@ TOKENS = [[[-0.1], [-0.2, -0.4, -0.6], [-3.0, -1.0], [-0.1]], [[-0.5, -0.7], [-2
 
 
 def compute(load, **settings):
-    given = {"predictions": SETS, "classes": LABELS, "kernel": "classes", "semantic_entropy": True}
-    return load("vendi_embed").compute(**{**given, **settings})
-
-
-def test_log_probs_of_tokens_are_a_column(load, tmp_path):
-    expected = load("vendi_embed").compute(predictions=SETS, kernel="classes", log_probs=TOKENS)
-    rows = [{"texts": texts, "tokens": tokens} for texts, tokens in zip(SETS, TOKENS, strict=True)]
-    write_jsonl(tmp_path / "sets.jsonl", rows)
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "sets.parquet")
-    words = ["--metric", "vendi_embed", "--text-key", "texts", "--setting", "kernel=classes", "--quiet", "--restart"]
-    for name in ("sets.jsonl", "sets.parquet"):
-        out = tmp_path / "out.jsonl"
-        assert score.main([str(tmp_path / name), *words, "--column", "log_probs=tokens", "--out", str(out)]) == 0
-        assert [row["vendi_embed"] for row in read_jsonl(out)] == pytest.approx(expected["scores"])
+    return load("semantic_entropy").compute(**{"predictions": SETS, "classes": LABELS, **settings})
 
 
 def plain_entropy(labels, log_probs):
@@ -49,38 +34,30 @@ def means(sets):
 def test_likelihoods_weigh_the_classes(load):
     result = compute(load, log_probs=TOKENS, confidence=0.9)
     expected = [plain_entropy(*pair) for pair in zip(LABELS, means(TOKENS), strict=True)]
-    assert result["semantic_entropy_scores"] == pytest.approx(expected)
+    assert result["scores"] == pytest.approx(expected)
     assert result["semantic_entropy"] == pytest.approx(np.mean(expected))
-    assert result["vendi_embed"] == pytest.approx(np.mean(np.exp(expected)))
-    normalized = [expected[0] / math.log(4), expected[1] / math.log(2)]
-    assert result["normalized_semantic_entropy_scores"] == [*map(pytest.approx, normalized), None]
-    assert result["normalized_semantic_entropy"] == pytest.approx(np.mean(normalized))
-    # By these numbers the means of batches are merged.
-    metric = load("vendi_embed")
-    assert metric.n_items(result, "normalized_semantic_entropy") == 2
-    assert metric.n_items(result, "semantic_entropy") == metric.n_items(result, "vendi_embed") == 3
-    low, high = result["semantic_entropy_confidence_interval"]
-    assert low < result["semantic_entropy"] < high
-    assert "|weights:exp_log_probs(token_means)|repeated_texts:counted|" in result["signature"]
+    low, high = result["confidence_interval"]
+    assert 0 <= low < result["semantic_entropy"] < high <= math.log(7 / 3)
+    assert "|weights:exp_log_probs(token_means)|" in result["signature"]
 
 
 def test_the_discrete_form_has_no_likelihoods(load):
-    result = compute(load, q=2)
+    result = compute(load)
     expected = [plain_entropy(labels, [0.0] * len(labels)) for labels in LABELS]
-    assert result["semantic_entropy_scores"] == pytest.approx(expected)
+    assert result["scores"] == pytest.approx(expected)
     assert "|weights:uniform|" in result["signature"]
-    equal = compute(load, q=2, log_probs=[[-7.0] * len(texts) for texts in SETS])
-    assert equal["semantic_entropy_scores"] == pytest.approx(expected)
+    equal = compute(load, log_probs=[[-7.0] * len(texts) for texts in SETS])
+    assert equal["scores"] == pytest.approx(expected)
     assert equal["signature"] != result["signature"]
 
 
 def test_a_number_is_taken_as_it_is(load):
     by_token, given = compute(load, log_probs=TOKENS), compute(load, log_probs=means(TOKENS))
     assert given["scores"] == pytest.approx(by_token["scores"])
-    assert "|weights:exp_log_probs(given)|repeated_texts:counted|" in given["signature"]
+    assert "|weights:exp_log_probs(given)|" in given["signature"]
     totals = [[sum(tokens) for tokens in texts] for texts in TOKENS]
     expected = [plain_entropy(*pair) for pair in zip(LABELS, totals, strict=True)]
-    assert compute(load, log_probs=totals)["semantic_entropy_scores"] == pytest.approx(expected)
+    assert compute(load, log_probs=totals)["scores"] == pytest.approx(expected)
 
 
 def test_a_repeated_text_counts_each_time(load):
@@ -102,20 +79,10 @@ def test_forms_of_log_probabilities(load):
     assert flat["semantic_entropy"] == pytest.approx(plain_entropy([0, 1], [-1.0, -2.0]))
 
 
-def test_texts_that_do_not_count_are_left_out(load):
-    quality = [[1.0, 1.0, 1.0, 0.0], [0.0, 0.0], [1.0]]
-    result = compute(load, log_probs=TOKENS, quality=quality, min_quality=0.5)
-    expected = plain_entropy(LABELS[0][:3], means(TOKENS)[0][:3])
-    assert result["semantic_entropy_scores"] == [pytest.approx(expected), None, 0.0]
-    assert result["normalized_semantic_entropy_scores"] == [pytest.approx(expected / math.log(3)), None, None]
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"kernel": "embedding"}, "log_probs has no effect without kernel='classes'"),
         ({"weights": [0.5, 0.5]}, "log_probs cannot be combined with weights"),
-        ({"rarefy": 2}, "log_probs cannot be combined with rarefy"),
         ({"log_probs": [-1.0]}, "log_probs must have one log-probability for each of the 2 texts. Got 1"),
         ({"log_probs": [-1.0, 0.5]}, r"log_probs \(text 1\) must be a finite log-probability, at most 0, .* Got float"),
         (
@@ -130,14 +97,163 @@ def test_texts_that_do_not_count_are_left_out(load):
     ],
 )
 def test_errors_name_the_setting(load, settings, message):
-    given = {"kernel": "classes", "log_probs": [-1.0, -2.0], **settings}
-    classes = {"classes": [0, 1]} if given["kernel"] == "classes" else {}
+    given = {"classes": [0, 1], "log_probs": [-1.0, -2.0], **settings}
     with pytest.raises((TypeError, ValueError), match=message):
-        load("vendi_embed").compute(predictions=["x", "y"], **classes, **given)
+        load("semantic_entropy").compute(predictions=["x", "y"], **given)
 
 
-def test_entropy_needs_classes(load):
-    with pytest.raises(ValueError, match="semantic_entropy has no effect without kernel='classes'"):
-        load("vendi_embed").compute(predictions=["x", "y"], semantic_entropy=True)
-    with pytest.raises(ValueError, match="semantic_entropy cannot be combined with rarefy"):
-        compute(load, rarefy=2)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"same": 2}, "same must be in"),
+        ({"same": "rouge"}, "same must be a number, a callable"),
+        ({"same": 0.5, "classes": [0, 1]}, "classes and same are both given"),
+        ({"quality": [1, 1]}, "patience is missing"),
+        ({"contexts": ["q"]}, "contexts needs same="),
+        ({"model": "no/such-model"}, "model needs same"),
+        ({"embeddings": [[1, 0], [0, 1]]}, "embeddings needs same"),
+        # What is wrong is found before a model is looked for.
+        ({"same": "nli:no/such-model", "grouping": "all"}, "grouping must be one of"),
+        ({"same": "pairs:no/such-model", "weights": [1, 1]}, "weights must sum to 1"),
+        ({"same": lambda left, right: [1] * len(left)}, "same must return 1 booleans"),
+    ],
+)
+def test_settings_that_are_wrong(load, settings, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        load("semantic_entropy").compute(predictions=["x", "y"], **settings)
+
+
+def cosines(vectors):
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
+@pytest.mark.parametrize("grouping", ["complete", "greedy"])
+@pytest.mark.parametrize("sizes", [[1, 4, 7, 7], [40, 3], [300]])
+def test_classes_are_those_of_plain_loops(load, rng, sizes, grouping):
+    n = sum(sizes)
+    vectors = rng.standard_normal((n, 6))
+    texts = [f"{rng.integers(10**9)} {i}" for i in range(n)]
+    ends = np.cumsum(sizes)
+    sets = [texts[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+    result = load("semantic_entropy").compute(
+        predictions=sets, embeddings=vectors, same=0.6, grouping=grouping, details=True
+    )
+    for end, size, members, detail in zip(ends, sizes, sets, result["details"], strict=True):
+        similarity = cosines(vectors[end - size : end])
+
+        def same(i, j, similarity=similarity):
+            return similarity[i, j] >= 0.6
+
+        if grouping == "greedy":
+            expected = reference.greedy_classes(size, same)
+        else:
+            expected = reference.complete_classes(size, same, members)
+        assert detail["classes"] == expected
+    counts = [len(set(detail["classes"])) for detail in result["details"]]
+    assert result["n_classes_scores"] == counts
+    entropies = [plain_entropy(detail["classes"], [0.0] * detail["size"]) for detail in result["details"]]
+    assert result["scores"] == pytest.approx(entropies)
+
+
+def test_the_order_of_a_set_does_not_matter(load, rng):
+    texts = [f"text {i % 7}" for i in range(20)]
+    vectors = np.random.default_rng(1).standard_normal((7, 4))[[int(text[5:]) for text in texts]]
+    order = rng.permutation(20)
+    results = [
+        load("semantic_entropy").compute(predictions=[texts[i] for i in rows], embeddings=vectors[rows], same=0.3)
+        for rows in (np.arange(20), order)
+    ]
+    assert results[0]["scores"] == pytest.approx(results[1]["scores"])
+    assert results[0]["n_classes"] == results[1]["n_classes"]
+
+
+def test_a_function_is_asked_once_about_each_pair(load):
+    asked = []
+
+    def same(left, right):
+        asked.extend(zip(left, right, strict=True))
+        return [a[0] == b[0] for a, b in zip(left, right, strict=True)]
+
+    sets = [["cat", "cow", "dog", "cat"], ["dog", "cow", "cat"]]
+    result = load("semantic_entropy").compute(predictions=sets, same=same)
+    assert result["n_classes_scores"] == [2, 2]
+    assert len(asked) == len(set(asked)) == 3
+    assert "same:custom(" in result["signature"]
+
+
+def test_a_text_of_weight_0_takes_no_part(load):
+    result = compute(load, predictions=["a", "b"], classes=[0, 1], weights=[1, 0], details=True)
+    assert (result["n_classes"], result["semantic_entropy"]) == (1, 0)
+    assert result["details"][0]["classes"] == [0, None]
+
+
+def test_utility_is_that_of_a_reader(load):
+    result = compute(
+        load, predictions=["a", "b", "c"], classes=[0, 0, 1], quality=[0.5, 1.0, 0.25], patience=0.8, confidence=0.9
+    )
+    assert result["utility"] == pytest.approx((0.5 + 0.64 * 0.25) / (1 + 0.8 + 0.64))
+    assert result["utility_confidence_interval"] is None
+
+
+def test_intervals_end_where_the_scores_do(load):
+    classes = [[0, 1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3], [0, 0, 0, 0]]
+    result = compute(load, predictions=[list("abcd")] * 4, classes=classes, confidence=0.95)
+    low, high = result["n_classes_confidence_interval"]
+    assert 1 <= low < 3.25 < high <= 4
+    assert result["confidence_interval"][1] <= math.log(4)
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    """A classifier of pairs with random weights, between two classes: its folder, tokenizer and model."""
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    folder = tmp_path_factory.mktemp("pairs")
+    tokenizer = AutoTokenizer.from_pretrained(build_gruen_models(folder, seed=0)["cola_model"])
+    torch.manual_seed(5)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=280,
+        initializer_range=0.5,
+        num_labels=2,
+        id2label={0: "contradiction", 1: "entailment"},
+    )
+    model = BertForSequenceClassification(config).eval()
+    model.save_pretrained(folder / "model")
+    tokenizer.save_pretrained(folder / "model")
+    return str(folder / "model"), tokenizer, model
+
+
+WORDS = ["cab", "a cab fed dad", "A bad cab", "dad fed a bad bee", "ace face fade bead", "bee deaf bead fade face"]
+
+
+@pytest.mark.parametrize("kind", ["nli", "pairs"])
+@pytest.mark.parametrize("context", [None, "deaf"])
+def test_a_classifier_decides_which_texts_say_the_same(load, classifier, kind, context):
+    folder, tokenizer, model = classifier
+
+    def second(left, right):
+        prefix = "" if context is None else f"{context} "
+        inputs = tokenizer(prefix + left, prefix + right, return_tensors="pt")
+        with torch.no_grad():
+            logits = model(**inputs).logits[0]
+        return bool(logits[1] > logits[0])
+
+    def same(i, j):
+        left, right = sorted((WORDS[i], WORDS[j]))
+        return second(left, right) and (kind == "pairs" or second(right, left))
+
+    contexts = {} if context is None else {"contexts": [context]}
+    result = load("semantic_entropy").compute(predictions=WORDS, same=f"{kind}:{folder}", details=True, **contexts)
+    assert result["details"][0]["classes"] == reference.complete_classes(len(WORDS), same, WORDS)
+    assert f"|same:{kind}:" in result["signature"]
+
+
+def test_a_model_without_the_class_is_named(load, tiny_model):
+    with pytest.raises(ValueError, match="same"):
+        load("semantic_entropy").compute(predictions=["a", "b"], same=f"nli:{tiny_model}")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from scripts.tooling import build_space
 from spaces._kit import examples, inputs, sets, work
-from spaces._kit.page import layout, url
+from spaces._kit.page import layout
 from spaces._kit.server import errors
 from spaces._kit.show import downloads, panels, plots
 from text_metrics.commands import demo
@@ -346,28 +346,6 @@ def test_a_run_that_is_stopped_ends_at_the_next_step():
     assert not stops.start("b").is_set()
     # A new run of a session ends the one before it.
     assert other.is_set()
-
-
-@pytest.mark.parametrize(
-    ("component", "asked", "expected"),
-    [
-        (gr.Radio([("One", "1"), ("Two", "2")], render=False), "2", "2"),
-        (gr.Radio([("One", "1")], render=False), "9", None),
-        (gr.Slider(0, 1, 0.5, render=False, step=0.01), "0.25", 0.25),
-        (gr.Slider(1, 5, 3, render=False, step=1), "2", 2),
-        (gr.Slider(1, 5, 3, render=False, step=1), "2.5", None),
-        (gr.Slider(0, 1, 0.5, render=False), "7", None),
-        (gr.Slider(0, 1, 0.5, render=False), "nan", None),
-        (gr.Slider(0, 1, 0.5, render=False), "<script>", None),
-        (gr.Checkbox(render=False), "true", True),
-        (gr.Checkbox(render=False), "yes", None),
-        (gr.CheckboxGroup(["a", "b"], render=False), "a,b", ["a", "b"]),
-        (gr.CheckboxGroup(["a", "b"], render=False), "a,c", None),
-    ],
-)
-def test_settings_come_from_the_url_if_they_can_be_made(component, asked, expected):
-    found = url.setting_from_query(component, asked)
-    assert found == (gr.skip() if expected is None else expected)
 
 
 def test_a_run_has_a_time_limit(monkeypatch):

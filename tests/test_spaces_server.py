@@ -3,13 +3,11 @@
 `make attack` opens and sends ten times as much, and measures memory.
 """
 
-import asyncio
 import json
 import re
 import socket
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,12 +24,9 @@ from tests.demos import (
     SECRET,
     TIMES,
     call,
-    came_from,
     event_of,
     in_demo,
-    is_idle,
     join,
-    long_texts,
     report,
     score_boxes,
     wait_until,
@@ -137,31 +132,31 @@ def test_an_upload_that_fails_leaves_no_file(demo):
     assert [one.status_code for one in got] == [413, 400, 413, 400, 400, 400, 400], [one.text for one in got]
     assert all(one.text for one in got)
     assert set(files()) == before
-    # The good ones are there once, scored or not, and only the last 20 of each client.
+    # The good ones are there once, scored or not.
     chosen, (place, components) = event_of(demo, "file")[0], event_of(demo, "file", "dropdown", "dropdown", is_run=True)
     settings = [component["props"].get("value") for component in components[3:]]
-    for i in range(25):
-        stored = client.post(url, files={"files": ("b.txt", f"one two\n{i}".encode())}, headers=came_from("192.0.2.7"))
+    for i in range(5):
+        stored = client.post(url, files={"files": ("b.txt", f"one two\n{i}".encode())})
         file = {"path": stored.json()[0], "meta": {"_type": "gradio.FileData"}, "orig_name": "b.txt"}
     columns = [column.get("value") for column in join(demo, chosen, [file], "b")[0]["output"]["data"][:2]]
     assert "data-value" in json.dumps(join(demo, place, [file, *columns, *settings], "b")[0])
-    assert len(set(files()) - before) == 20
+    assert len(set(files()) - before) == 5
     assert SECRET not in demo.log.read_text()
 
 
 def test_old_files_are_swept(tmp_path):
-    from spaces._kit.server.uploads import Uploads
+    from spaces._kit.server import uploads
 
     (tmp_path / "hash").mkdir()
     (tmp_path / "hash" / "a.txt").write_text("a")
     (tmp_path / "tmp123").write_text("left by a process that was killed")
     paths = {str(tmp_path / "hash" / "a.txt"), "gone"}
     app = SimpleNamespace(uploaded_file_dir=str(tmp_path), get_blocks=lambda: SimpleNamespace(temp_file_sets=[paths]))
-    Uploads().sweep(app)
+    uploads.sweep(app)
     assert len(list(tmp_path.iterdir())) == 2
     assert paths == {str(tmp_path / "hash" / "a.txt")}
     time.sleep(0.01)
-    Uploads().sweep(app, 0)
+    uploads.sweep(app, 0)
     assert not list(tmp_path.rglob("*.txt"))
     assert not (tmp_path / "tmp123").exists()
     assert paths == set()
@@ -199,45 +194,13 @@ def test_a_server_that_ends_is_told_by_its_exit_code(tmp_path):
         pass
 
 
-@in_demo("gruen")
-def test_a_client_has_a_few_places_and_its_unread_runs_end(demo):
-    """46 runs at once, whose results nobody reads, do not keep another visitor out, and cost seconds."""
-
-    client, body = httpx.Client(timeout=SECONDS), {"data": [long_texts()]}
-
-    def post(_):
-        return client.post(f"{demo.url}gradio_api/call/score", json=body, headers=came_from("192.0.2.1"))
-
-    small, begin = {"data": [["It warms up. Then it runs."]]}, time.monotonic()
-    unread = client.post(f"{demo.url}gradio_api/call/score", json=small, headers=came_from("192.0.2.2"))
-    with ThreadPoolExecutor(8) as pool:
-        posted = list(pool.map(post, range(46)))
-    # Six at once, and their places are free after eight seconds.
-    assert sum(one.status_code == 200 for one in posted) <= 6 + (time.monotonic() - begin)
-    assert sum(one.status_code == 200 for one in posted) < 23
-    for one in posted:
-        if one.status_code != 200:
-            assert one.status_code == 429
-            assert "You have 6 runs here" in one.json()["detail"]
-    # An IPv6 network is one client.
-    assert call(demo, small, address="2001:db8::1").last()[0] == "complete"
-    assert wait_until(lambda: is_idle(demo), 30), "runs whose results nobody reads go on"
-    # The result is forgotten, too.
-    time.sleep(max(begin + 14 - time.monotonic(), 0))
-    late = httpx.get(f"{demo.url}gradio_api/call/score/{unread.json()['event_id']}")
-    assert late.text.startswith("event: error")
-    assert "if nobody reads it within 8 seconds" in late.text
-    assert late.status_code == 404
-    assert call(demo, small, address="192.0.2.1").last()[0] == "complete"
-
-
 @in_demo("self_bleu")
 def test_the_server_remembers_a_few_sessions(demo):
     config = httpx.get(f"{demo.url}config").json()
     components = {component["id"]: component for component in config["components"]}
     kinds = {event["id"]: [components[i]["type"] for i in event["inputs"]] for event in config["dependencies"]}
     again = next(event for event in config["dependencies"] if kinds[event["id"]][:1] == ["state"])
-    opens = next(event for event in config["dependencies"] if any(kind == "load" for _, kind in event["targets"]))
+    reads = next(event for event in config["dependencies"] if kinds[event["id"]] == ["textbox"])
     settings = [
         None if components[i]["type"] == "state" else components[i]["props"].get("value") for i in again["inputs"]
     ]
@@ -253,36 +216,9 @@ def test_the_server_remembers_a_few_sessions(demo):
     assert score_again()
     client = httpx.Client()
     for i in range(50 * TIMES):
-        body = {"data": [], "fn_index": opens["id"], "session_hash": f"another {i}"}
+        body = {"data": [""], "fn_index": reads["id"], "session_hash": f"another {i}"}
         assert client.post(f"{demo.url}gradio_api/run/predict", json=body).status_code == 200
     assert not score_again()
-
-
-@pytest.mark.parametrize(
-    ("peer", "forwarded", "client"),
-    [
-        ("10.16.3.80", "6.6.6.6, 192.0.2.9, 10.1.2.3", "192.0.2.9"),
-        ("10.16.3.80", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("203.0.113.5", "6.6.6.6", "203.0.113.5"),
-        ("127.0.0.1", "", "127.0.0.1"),
-        ("::ffff:192.0.2.9", "", "192.0.2.9"),
-    ],
-)
-def test_only_a_proxy_says_where_a_request_comes_from(peer, forwarded, client):
-    from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-
-    from spaces._kit import server
-    from spaces._kit.server.door import client_of
-
-    clients = []
-
-    async def app(scope, receive, send):
-        clients.append(client_of(scope))
-
-    headers = [(b"x-forwarded-for", forwarded.encode())] if forwarded else []
-    scope = {"type": "http", "client": (peer, 1), "headers": headers}
-    asyncio.run(ProxyHeadersMiddleware(app, server.PRIVATE)(scope, None, None))
-    assert clients == [client]
 
 
 def memory_mb(pid):
@@ -306,38 +242,6 @@ def test_memory_does_not_grow(demo):
     report(demo, f"large calls, {before:.0f} MB before and {after:.0f} MB after them,", Counter(result=len(n_bytes)))
     assert sum(n_bytes) / 2**20 > 100
     assert abs(after - before) < 50
-
-
-@in_demo("self_bleu")
-def test_idle_connections_are_bounded(demo):
-    host, port = demo.url.removeprefix("http://").rstrip("/").split(":")
-    connections, n = [], 150 * TIMES
-
-    def seconds_of_a_call():
-        found = call(demo, {"data": [[["a b c", "a b d"]]]})
-        assert found.last()[0] == "complete"
-        return found.seconds
-
-    seconds_of_a_call()
-    alone = seconds_of_a_call()
-    try:
-        for i in range(2 * n):
-            connections.append(socket.create_connection((host, int(port)), timeout=60))
-            if i < n:
-                request = f"GET /gradio_api/heartbeat/idle{i} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.3\r\n\r\n"
-                connections[-1].sendall(request.encode())
-        answers = [one.recv(100) for one in connections[:n]]
-        assert sum(b"200 OK" in answer for answer in answers) == 60
-        assert sum(b"429" in answer for answer in answers) == n - 60
-        seconds = seconds_of_a_call()
-        report(demo, f"connections, and a call of {seconds:.2f} s, {alone:.2f} s without,", Counter(idle=2 * n))
-        assert seconds < 1 + 5 * alone
-        # Those that send no request are closed.
-        assert connections[-1].recv(1) == b""
-    finally:
-        for connection in connections:
-            connection.close()
-    assert wait_until(lambda: call(demo, {"data": [[["a b c", "a b d"]]]}, address="192.0.2.3").status == 200, 30)
 
 
 @in_demo("self_bleu")

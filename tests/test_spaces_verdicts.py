@@ -18,7 +18,9 @@ import pytest
 import tqdm.auto
 from gradio import processing_utils
 
+import text_metrics
 from spaces._kit import examples, language
+from spaces._kit.core_language import find_unread
 from tests.conftest import ROOT, encode
 from tests.demos import in_demo
 from tests.test_spaces_probeval import PEOPLE, result_of
@@ -112,7 +114,7 @@ def plain(text):
 
 
 @pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity", "self_bleu"])
-def test_the_details_hold_every_set_with_its_name(show, app, name):
+def test_the_details_hold_every_set_with_its_name(show, app, load, name):
     rows = [
         {"text": text, "set": animal}
         for animal in ("cat", "dog", "owl")
@@ -124,8 +126,9 @@ def test_the_details_hold_every_set_with_its_name(show, app, name):
     assert result.report["names"] == ["cat", "dog", "owl"]
     if name != "self_bleu":
         adds = [dict(zip(result.details.headers, row, strict=True))["Adds"] for row in result.details.rows]
-        assert len(adds) == 9
-        assert all(isinstance(value, float) for value in adds)
+        sets, compute = [[row[3] for row in result.details.rows[i : i + 3]] for i in (0, 3, 6)], load(name)
+        expected = text_metrics.contributions(compute, sets)
+        assert adds == pytest.approx([value for row in expected for value in row], abs=2e-4)
 
 
 def test_near_duplicates_are_listed(show):
@@ -231,21 +234,20 @@ def test_models_are_compared_at_equal_numbers(app, show):
     assert "of 100 answers of each model" in shown.answer
 
 
+def n_other(*texts):
+    return len(find_unread(texts).other_language)
+
+
 def test_other_languages_are_told_from_english():
     for name, sentences in LANGUAGES.items():
-        assert all(map(language.is_other, sentences)), name
+        assert all(map(n_other, sentences)), name
     ours = (*examples.DIFFERENT, *examples.PARAPHRASES, *examples.SHUFFLED, *examples.WAYS_TO_WAKE_UP)
-    assert not any(map(language.is_other, ours))
-    assert not language.is_other(ANIMALS)
-    assert not any(map(language.is_other, ("It rains.", "campfire", "No way!")))
-    # Too short to tell.
-    assert not language.is_other("Hund")
+    assert not any(map(n_other, (*ours, ANIMALS, "It rains.", "campfire", "No way!", "Hund")))
 
 
 def test_english_captions_are_rarely_taken_for_another_language(shared_data):
     captions = (shared_data / "data/text/coco_captions_20k.txt").read_text(encoding="utf-8").splitlines()[::8]
-    assert sum(map(language.is_other, captions)) <= len(captions) / 1_000
-    assert not any(language.is_mixed(" ".join(captions[i : i + 10])) for i in range(0, len(captions), 10))
+    assert sum(map(n_other, captions)) <= len(captions) / 1_000
 
 
 @pytest.mark.parametrize("name", WORDS)
@@ -253,19 +255,6 @@ def test_short_answers_in_any_language_are_told(name):
     words = WORDS[name][:12]
     with pytest.warns(language.OtherLanguageWarning, match=f"{len(words)} of {len(words)} answers are not in English"):
         language.check_english([words], "answers")
-
-
-def test_a_foreign_sentence_is_told_from_a_foreign_text():
-    english = "Most members were in favour of the bridge."
-    for name, sentences in LANGUAGES.items():
-        assert language.is_mixed(f"{english} {sentences[0]} {english}"), name
-        assert language.is_mixed(f"- {english}\n- {sentences[0]}"), name
-        assert not language.is_mixed(" ".join(sentences)), name
-        assert language.is_other(" ".join(sentences)), name
-    # The English ones may be too short to tell.
-    assert language.is_mixed("A cat sleeps on the mat. Die Katze schläft auf der alten Matte. It purrs.")
-    # Names and single words are too short to tell.
-    assert not language.is_mixed(f"{english} C'est la vie. He ate spaghetti alla puttanesca in Monte Carlo.")
 
 
 def test_short_answers_are_judged_together():
@@ -279,12 +268,6 @@ def test_short_answers_are_judged_together():
         language.check_english([["kettle", "electric kettle", "saucepan", "microwave", "campfire"]])
         # Repeated words are no more evidence than one.
         language.check_english([[f"The {i} {'dogs' if i % 3 else 'cats'} see {7 * i} ships." for i in range(200)]])
-
-
-@pytest.mark.parametrize("words", ["Wasserkocher Topf Mikrowelle Tasse Pfanne Lagerfeuer", "kissa koira hevonen"])
-def test_short_lists_in_other_languages_are_told(words):
-    with pytest.warns(language.OtherLanguageWarning, match=f"{len(words.split())} of"):
-        language.check_english([words.split()])
 
 
 MIXED = [
@@ -310,15 +293,6 @@ def test_the_grammar_of_other_languages_is_not_judged(show, text):
     assert "The model reads English only" in shown.answer
     assert "The model finds" not in shown.answer
     assert "The model does not" not in shown.answer
-
-
-@pytest.mark.parametrize("name", ["gruen", "vendi_embed", "chamfer_diversity"])
-def test_a_foreign_sentence_in_an_english_text_gets_no_verdict(show, name):
-    text = f"The council met on Tuesday to decide. {LANGUAGES['German'][0]} It will open in spring next year."
-    shown = show(name, [text] if name == "gruen" else [[text, "Rain fell all night on the town."]])
-    assert "has sentences in another language" in shown.messages[0]
-    assert re.search("The model reads English only|Some texts are not in English", shown.answer)
-    assert not re.search("The model finds|different|separated|diverse as|of its own", shown.cards[0])
 
 
 def test_short_foreign_answers_get_no_verdict(show, app):
@@ -481,17 +455,12 @@ def test_a_text_file_is_read_as_the_box(demo, tmp_path):
     assert float(values[0]) > 0.7
 
 
-def test_how_alike_sets_are_is_that_of_the_metric(show, load):
+def test_how_alike_sets_are_is_the_mean_of_their_cosines(show):
     cats = ["The cat sleeps all day.", "A cat is asleep on the mat.", "The cat naps.", "A sleeping cat."]
     rain = ["It rains in town.", "Rain fell all night."]
     texts = [cats, rain, ["Rain fell in the night.", "It is raining.", "It is raining!"]]
     maps, repeats = show("vendi_embed", texts).result.pictures[-2:]
-    flat, groups = [text for members in texts for text in members], [0] * 4 + [1] * 2 + [2] * 3
-    expected = load("vendi_embed").compute(predictions=flat, groups=groups)
-    assert f"count as {expected['between']:.2f}, where" in maps[1]
-    # By other permutations, because embeddings that are given are part of a text's content.
-    (by_chance,) = re.findall(r"at random, count as ([\d.]+): they differ \(permutation test, p = 0\.0", maps[1])
-    assert float(by_chance) == pytest.approx(expected["between_expected"], abs=0.05)
+    flat = [text for members in texts for text in members]
     drawn = maps[0].data[0].z
     vectors = encode(flat).embeddings.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -506,5 +475,4 @@ def test_sets_of_one_text_and_a_single_set_have_no_likeness_to_show(show):
     assert show("vendi_embed", [["She sings.", "It rained."]]).result.pictures[-2:] == [None, None]
     matrix, repeats = show("vendi_embed", [["She sings."], ["It rained."], ["A dog barks."]]).result.pictures[-2:]
     assert matrix[0].data[0].z[0][0] is None
-    assert "are not shown to differ" in matrix[1]
     assert repeats is None

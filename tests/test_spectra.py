@@ -9,9 +9,9 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.largest_tensor import LargestTensor
 from text_metrics.metrics._core import core_spectra
-from text_metrics.metrics._core.core_similarity import check_kernels, repair_kernels
+from text_metrics.metrics._core.core_inputs import parse_sets
+from text_metrics.metrics._core.core_similarity import parse_similarity
 
 # From 0 to infinity, close together where formulas meet.
 ORDERS = [0, 1e-9, 1e-3, 0.01, 0.5, 0.98999, 0.99001, 1 - 1e-9, 1, 1 + 1e-9, 1.00999, 1.01001, 1.999, 2, 2.001, 9, 1e4]
@@ -114,6 +114,10 @@ def test_the_score_is_continuous_at_0(load, rng):
 # Kernels.
 
 
+def read(kernel, **settings):
+    return parse_similarity(kernel, parse_sets(["x"] * len(kernel)), **settings)[0]
+
+
 def indefinite(seed, n, mean, spread, digits):
     """Make a kernel of similarities around a mean, rounded; it may be slightly indefinite."""
     rng = np.random.default_rng(seed)
@@ -137,14 +141,13 @@ def test_a_score_never_rises_with_the_order_and_has_no_jump(seed, n, mean, sprea
     kernel = indefinite(seed, n, mean, spread, digits)
     eigenvalues = np.linalg.eigvalsh(kernel)
     assume(eigenvalues[0] > -0.9e-4 * eigenvalues[-1])
-    even = check_kernels(kernel[None], ["kernel"])
-    definite = repair_kernels(even, ["float64"])
-    assert np.linalg.eigvalsh(definite)[0, 0] > -1e-8
-    assert np.abs(np.einsum("ii->i", definite[0]) - 1).max() < 1e-9
+    even, definite = read(kernel), read(kernel, repair=True)
+    assert np.linalg.eigvalsh(definite)[0] > -1e-8
+    assert np.abs(np.diag(definite) - 1).max() < 1e-9
     # The noise that is taken away is no larger than the eigenvalue that shows it.
-    shown = max(-np.linalg.eigvalsh(even)[0, 0], 0.0)
+    shown = max(-np.linalg.eigvalsh(even)[0], 0.0)
     assert np.abs(np.linalg.eigvalsh(definite - even)).max() < 5 * n * shown + 1e-8
-    batches = core_spectra.kernel_matrices([(np.arange(1), definite)], np.array([n]))
+    batches = core_spectra.kernel_matrices([(np.arange(1), definite[None])], np.array([n]))
     tried = sorted({*ORDERS, *orders})
     scores = core_spectra.vendi_scores(list(batches), 1, tried)[0]
     # Order 2 is computed without the eigenvalues, to within 1e-8.
@@ -155,14 +158,12 @@ def test_a_score_never_rises_with_the_order_and_has_no_jump(seed, n, mean, sprea
         assert by_order[below] == pytest.approx(by_order[above], rel=1e-3)
 
 
-@pytest.mark.parametrize("form", ["similarity", "kernel"])
-def test_a_rounded_kernel_has_no_jump_near_1(load, form):
+def test_a_rounded_kernel_has_no_jump_near_1(load):
     rng = np.random.default_rng(0)
     below = np.tril(0.9995 + 0.0005 * rng.uniform(-1, 1, (200, 200)), -1)
     kernel = np.round(below + below.T + np.eye(200), 3)
-    given = {"similarity": kernel} if form == "similarity" else {"embeddings": np.eye(200), "kernel": lambda _: kernel}
     orders = [0.5, 0.9899, 0.9901, 1, 1.0099, 1.0101, 2]
-    result = load("vendi_embed").compute(predictions=["x"] * 200, **given, q=orders, details=True)
+    result = load("vendi_embed").compute(predictions=["x"] * 200, similarity=kernel, q=orders, details=True)
     scores = list(result["by_order"].values())
     assert scores == sorted(scores, reverse=True)
     assert scores[1] == pytest.approx(scores[2], abs=1e-3)
@@ -195,17 +196,6 @@ def test_a_kernel_is_repaired_alike_in_any_company(load, rng):
     assert min(np.linalg.eigvalsh(kernel)[0] for kernel in kernels) < -2e-5
 
 
-def test_a_definite_kernel_is_left_as_it_is(rng):
-    vectors = rng.standard_normal((50, 5, 8))
-    vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
-    kernels = check_kernels(vectors @ vectors.transpose(0, 2, 1), ["kernel"] * 50)
-    assert repair_kernels(kernels, ["float64"] * 50) is kernels
-    kernels[7] = indefinite(3, 5, 0.9, 0.01, 3)
-    repaired = repair_kernels(kernels, ["float64"] * 50)
-    changed = np.abs(repaired - kernels).max(axis=(1, 2)) > 0
-    assert changed.tolist() == [i == 7 for i in range(50)]
-
-
 def test_a_text_apart_does_not_vanish_in_noise():
     """Of 400 texts that are nearly alike, one is different: an eigenvalue of 1 where the noise reaches 0.01."""
     rng = np.random.default_rng(0)
@@ -214,18 +204,12 @@ def test_a_text_apart_does_not_vanish_in_noise():
     kernel = 0.999 + 5e-4 * (noise + noise.T)
     kernel[-1] = kernel[:, -1] = 0.0
     np.fill_diagonal(kernel, 1.0)
-    (repaired,) = repair_kernels(check_kernels(kernel[None], ["kernel"]), ["float64"])
-    assert np.linalg.eigvalsh(repaired)[-2] == pytest.approx(1, abs=1e-6)
+    assert np.linalg.eigvalsh(read(kernel, repair=True))[-2] == pytest.approx(1, abs=1e-6)
 
 
-def test_memory_of_embeddings_does_not_grow_with_the_set(rng):
-    """As the card states: the smaller of the n by n and the d by d matrix, and rows in blocks."""
-    largest = []
-    for size in (20, 5_000, 10_000):
-        vectors = rng.standard_normal((size, 32)).astype(np.float32)
-        with LargestTensor() as made:
-            for matrices in core_spectra.embedding_matrices(vectors, np.array([size])):
-                assert matrices.matrices.shape == (1, min(size, 32), min(size, 32))
-                core_spectra.vendi_from_matrices(matrices.matrices, size, [1.0, 2.0])
-        largest.append(made.entries)
-    assert largest == [20 * 32, core_spectra.BLOCK_ROWS * 32, core_spectra.BLOCK_ROWS * 32]
+def test_a_set_is_scored_from_the_sums_of_its_parts(rng):
+    """As for a file that does not fit into memory."""
+    vectors, orders = rng.standard_normal((300, 16)), [0.5, 1, 2, math.inf]
+    sums = sum(core_spectra.gram_sums(part) for part in np.split(vectors, [7, 120]))
+    (expected,) = core_spectra.vendi_scores(core_spectra.embedding_matrices(vectors, np.array([300])), 1, orders)
+    np.testing.assert_allclose(core_spectra.vendi_from_sums(sums, 300, orders), expected, rtol=1e-9)

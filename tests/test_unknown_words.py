@@ -4,8 +4,7 @@ import warnings
 
 import pytest
 
-from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
-from text_metrics.metrics._core.core_tokens import UnknownWordsWarning
+from text_metrics.metrics._core.core_encoder import EncoderSettings, UnknownWordsWarning, encode
 
 KNOWN = ["A dog barks.", "Der Hund läuft im Park.", "Con chó đi dạo trong công viên.", "E = mc²", "x", "", "A" * 90]
 UNKNOWN = [

@@ -128,65 +128,6 @@ def test_orders_are_named_and_the_first_is_the_main_one(load, rng):
     assert result["vendi_embed"] == result["by_order"]["2"] == compute(load, vectors, q=2)["vendi_embed"]
 
 
-def test_kernel_may_be_a_function(load, rng):
-    vectors = rng.standard_normal((6, 4))
-
-    def rbf(x):
-        return np.exp(-((x[:, None] - x[None]) ** 2).sum(-1))
-
-    result = load("vendi_embed").compute(predictions=texts(6), set_size=3, embeddings=vectors, kernel=rbf)
-    assert result["scores"] == pytest.approx([vendi.score_K(rbf(part)) for part in (vectors[:3], vectors[3:])])
-    assert "kernel:custom(" in result["signature"]
-
-
-@pytest.mark.parametrize(
-    ("kernel", "message"),
-    [
-        (lambda x: x, r"kernel \(set 0\) must return an array of shape \(3, 3\)\. Got shape \(3, 4\)"),
-        (
-            lambda x: 2 * np.eye(3),
-            r"kernel \(set 0\)\[0\]\[0\] must be 1, the similarity of a text with itself.* Got 2",
-        ),
-        (lambda x: np.full((3, 3), np.nan), r"kernel \(set 0\)\[0\]\[0\] must be finite\. Got nan"),
-        (
-            lambda x: np.eye(3) + np.triu(np.ones((3, 3)), 1),
-            r"kernel \(set 0\)\[0\]\[1\] must equal entry \[1\]\[0\].* Got 1",
-        ),
-        (
-            lambda x: np.where(np.eye(3) > 0, 1.0, -0.9),
-            r"kernel \(set 0\) must be positive semi-definite.*Got an eigenvalue of -0\.8",
-        ),
-        (lambda x: 1j * np.eye(3), r"kernel \(set 0\) must return an \(n, n\) array of numbers"),
-        (lambda x: None, r"kernel \(set 0\) must return"),
-    ],
-)
-def test_a_function_that_is_no_kernel_is_refused(load, rng, kernel, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        compute(load, rng.standard_normal((3, 4)), kernel=kernel)
-
-
-def test_a_function_is_checked_in_every_set(load, rng):
-    def kernel(x):
-        return np.eye(3) if x[0, 0] < 5 else np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.7], [0.1, 0.7, 1.0]])
-
-    vectors = rng.standard_normal((12, 2))
-    vectors[6, 0] = 6
-    with pytest.raises(
-        ValueError, match=r"kernel \(set 2\) must be positive semi-definite.*Got an eigenvalue of -0\.093"
-    ):
-        compute(load, vectors, kernel=kernel, set_size=3)
-
-
-def test_a_large_matrix_that_is_not_definite_is_refused(load, rng):
-    noise = rng.standard_normal((600, 600)) / 40
-    indefinite = (noise + noise.T) / 2
-    np.fill_diagonal(indefinite, 1.0)
-    assert np.linalg.eigvalsh(indefinite)[0] > -0.1
-    bad = 1.5 * indefinite - 0.5 * np.eye(600)
-    with pytest.raises(ValueError, match="must be positive semi-definite"):
-        compute(load, rng.standard_normal((600, 2)), kernel=lambda x: bad)
-
-
 def test_quality_weighs_the_score(load):
     quality = [[1.0] * len(members) for members in SETS]
     quality[0] = [0.5, 0.5, 0.0, 0.0]
@@ -235,15 +176,14 @@ def test_float32_is_as_good_as_float64(load, rng, n):
     assert single == pytest.approx(double, rel=1e-4)
 
 
-def test_embeddings_may_lie_on_disk(load, rng, tmp_path, recwarn):
-    vectors = rng.standard_normal((700, 16)).astype(np.float32)
-    np.save(tmp_path / "embeddings.npy", vectors)
-    on_disk = np.load(tmp_path / "embeddings.npy", mmap_mode="r")
-    assert compute(load, on_disk)["vendi_embed"] == compute(load, vectors)["vendi_embed"]
-    assert not recwarn.list
-
-
-def test_a_set_of_a_million_needs_no_square_matrix(rng):
-    vectors = rng.standard_normal((1_000_000, 8)).astype(np.float32)
-    scores = core_spectra.vendi_scores(core_spectra.embedding_matrices(vectors, np.array([len(vectors)])), 1, [1])
-    assert 7.99 < scores[0, 0] <= 8
+def test_values_are_flat_or_nested(load, rng):
+    vectors, quality, weights = rng.standard_normal((6, 4)), rng.random(6), np.tile([0.5, 0.25, 0.25], 2)
+    sets = [["a", "b", "c"], ["d", "e", "f"]]
+    compute = load("vendi_embed").compute
+    expected = compute(predictions=sets, quality=quality.tolist(), weights=weights, embeddings=vectors)
+    by_set = {"quality": quality.reshape(2, 3), "weights": weights.reshape(2, 3).tolist()}
+    for rows in (vectors.reshape(2, 3, 4), [vectors[:3], vectors[3:].tolist()]):
+        assert compute(predictions=sets, embeddings=rows, **by_set) == expected
+        assert compute(predictions=[*sets[0], *sets[1]], set_size=3, embeddings=rows, **by_set) == expected
+    with pytest.raises(ValueError, match=r"embeddings\[1\] must have 3 rows"):
+        compute(predictions=sets, embeddings=[vectors[:3], vectors[:2]])

@@ -1,20 +1,15 @@
 """long_texts=: windows of texts that are longer than the encoder reads."""
 
-import sqlite3
 import warnings
-from contextlib import closing
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts.reports import long_texts as measure_long_texts
 from tests.conftest import SETS, encode
-from tests.test_encoder import Counting
-from text_metrics.metrics._core import core_encoder, core_models
-from text_metrics.metrics._core.core_encoder import EncoderSettings
-from text_metrics.metrics._core.core_tokens import split_windows
+from text_metrics.metrics._core import core_models
+from text_metrics.metrics._core.core_encoder import split_windows
 
 TEXTS = [text for members in SETS for text in members]
 # 90 sentences: about 800 tokens of the default model, and 3 000 of the tiny one, which reads 64.
@@ -24,7 +19,7 @@ ENDS = ("The stock market fell.", "A cat sleeps on the sofa.")
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return core_models.load_encoder("all-MiniLM-L6-v2", None, "cpu")[0].model.tokenizer
+    return core_models.load_encoder("all-MiniLM-L6-v2", "cpu")[0].model.tokenizer
 
 
 def split(tokenizer, text, limit):
@@ -67,7 +62,7 @@ def test_a_long_text_is_the_mean_of_its_windows(tokenizer):
 
 def test_what_comes_late_counts():
     texts = [f"{LONG} {end}" for end in ENDS]
-    with pytest.warns(UserWarning, match=r"2 of 2 different texts are longer than the 256 tokens"):
+    with pytest.warns(UserWarning, match=r"2 of 2 different texts are longer than the model reads"):
         first, second = encode(texts, device="cpu", long_texts="cut").embeddings
     np.testing.assert_allclose(first, second, atol=1e-6)
     first, second = encode(texts, device="cpu", long_texts="windows").embeddings
@@ -78,10 +73,7 @@ def test_no_digit_changes_for_texts_that_fit(load):
     for name in ("vendi_embed", "chamfer_diversity"):
         cut, windows = (load(name).compute(predictions=SETS, long_texts=way) for way in ("cut", "windows"))
         assert cut["scores"] == windows["scores"]
-        assert (
-            cut["signature"].replace("|precision:float32", "|precision:float32|long_texts:windows")
-            == (windows["signature"])
-        )
+        assert windows["signature"].replace("|long_texts:windows", "") == cut["signature"]
     cut, windows = (encode(TEXTS, device="cpu", long_texts=way).embeddings for way in ("cut", "windows"))
     np.testing.assert_array_equal(cut, windows)
     beside = encode([LONG, *TEXTS], device="cpu", long_texts="windows").embeddings[1:]
@@ -152,32 +144,6 @@ def test_a_cache_keeps_both_ways_apart(tmp_path):
             cut = encode([LONG, "short"], device="cpu", long_texts="cut", cache_dir=tmp_path).embeddings
         assert np.abs(cut[0] - found[0]).max() > 1e-3
         np.testing.assert_allclose(cut[1], found[1], atol=1e-6)
-    (path,) = tmp_path.iterdir()
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT COUNT(*) FROM texts").fetchone() == (4,)
-
-
-def test_the_progress_bar_counts_windows(tiny_model, capfd, monkeypatch):
-    monkeypatch.setattr(core_encoder, "_DELAY", 0)
-    encode(["a b", LONG], tiny_model, device="cpu", progress=True)
-    last = capfd.readouterr().err.strip().split("\r")[-1]
-    done, total = last.split("|")[2].split()[0].split("/")
-    assert done == total
-    assert int(total) > 3
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"long_texts": "whole"}, r"long_texts must be one of 'windows', 'cut'\. Got str 'whole'"),
-        ({"long_texts": "cut", "model": Counting()}, r"long_texts has no effect where model is an encoder of your own"),
-        ({"long_texts": "windows", "embeddings": np.eye(2)}, "long_texts has no effect where embeddings are given"),
-    ],
-)
-@pytest.mark.parametrize("name", ["vendi_embed", "chamfer_diversity"])
-def test_what_is_refused(load, name, settings, message):
-    with pytest.raises(ValueError, match=message):
-        load(name).compute(predictions=["a", "b"], **settings)
 
 
 def test_probeval_reads_long_answers(load):
@@ -189,17 +155,3 @@ def test_probeval_reads_long_answers(load):
             result = load("probeval").compute(predictions=model, references=people, long_texts=way)
         signatures.add(result["signature"])
     assert len(signatures) == 2
-    assert EncoderSettings().in_windows
-
-
-def test_how_the_default_was_measured(monkeypatch):
-    assert measure_long_texts.halves("One two\nthree four\nfive.") == ("One two\nthree four", "\nfive.")
-    assert measure_long_texts.halves("one two three four") == ("one two three", " four")
-    lines = [f"{i} {'word ' * 499}\n" for i in range(7)]
-    assert measure_long_texts.sections("".join(lines)) == ["".join(lines[:3]), "".join(lines[3:6])]
-    monkeypatch.setattr(measure_long_texts, "GROUP", 2)
-    parts = [("A cat sleeps.", "The cat is asleep."), ("Stocks fell on Monday.", "Share prices dropped.")] * 2
-    assert measure_long_texts.found_halves(parts, "windows").all()
-    crossed = [(first, parts[1 - i % 2][1]) for i, (first, _) in enumerate(parts)]
-    assert not measure_long_texts.found_halves(crossed, "cut").any()
-    assert measure_long_texts.nearest_lengths(parts).tolist() == [False, True] * 2

@@ -6,7 +6,6 @@ import socket
 import sys
 from pathlib import Path
 
-import evaluate
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import (
@@ -21,7 +20,8 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-METRICS = Path(__file__).resolve().parents[1] / "metrics"
+import text_metrics
+
 _WORDS = """
 the a dog cat couple man woman park sea house train walks runs takes sees sleeps in on to by old red small her his their
 it rains sings boats kettle pot cup tea water boil with what do you .
@@ -129,21 +129,20 @@ def build_trainer(folder, model, tokenizer, compute_metrics, dataset, callbacks=
     )
 
 
-def run(folder, name, settings, n_examples, num_return_sequences=1, with_callback=True, stream=False, **arguments):
+def run(folder, name, settings, n_examples, num_return_sequences=1, stream=False, known=True, **arguments):
     """Evaluate once; returns the numbers of the metric."""
     tokenizer = build_tokenizer()
     model = build_seq2seq(tokenizer, num_return_sequences)
     dataset = build_dataset(tokenizer, n_examples)
     if stream:
         dataset = Stream(dataset)
-    compute_metrics = evaluate.load(str(METRICS / name)).for_trainer(tokenizer, **settings)
+    compute_metrics = text_metrics.for_trainer(name, tokenizer, n_examples=n_examples if known else None, **settings)
     trainer = build_trainer(
         folder,
         model,
         tokenizer,
         compute_metrics,
         dataset,
-        callbacks=[compute_metrics.callback] if with_callback else None,
         **arguments,
     )
     found = trainer.evaluate()

@@ -1,21 +1,35 @@
 """The metrics of this package, loaded by name: `text_metrics.load("vendi_embed")`."""
 
+import importlib
 from pathlib import Path
 from typing import Any
 
-METRICS = ("chamfer_diversity", "gruen", "probeval", "self_bleu", "vendi_embed")
+METRICS = ("chamfer_diversity", "gruen", "probeval", "self_bleu", "semantic_entropy", "vendi_embed")
 _HERE = Path(__file__).resolve().parent
 # A build puts metrics/ into the folder of this file; in a checkout it is beside that folder.
 FOLDER = next(folder for folder in (_HERE / "metrics", _HERE.parent / "metrics") if folder.is_dir())
 
 
-def __getattr__(name: str) -> Any:
-    """Return the version, which is that of the signatures, as `__version__`."""
-    if name != "__version__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from text_metrics.metrics._core.core_results import VERSION
+# Where the other names are, which are imported at first use.
+_LAZY = {
+    "contributions": "text_metrics.questions.contributions",
+    "rarefied": "text_metrics.questions.rarefied",
+    "between_groups": "text_metrics.questions.groups",
+    "for_trainer": "text_metrics.training.trainer",
+    "for_rewards": "text_metrics.training.rewards",
+    "Scorer": "text_metrics.scorer",
+}
 
-    return VERSION
+
+def __getattr__(name: str) -> Any:
+    """Return a name of the package at its first use, or the version, which is that of the signatures."""
+    if name == "__version__":
+        from text_metrics.metrics._core.core_results import VERSION
+
+        return VERSION
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
 
 
 def load(name: str, **settings: Any) -> Any:

@@ -4,27 +4,40 @@ Each different text is encoded once, in order of length over all sets, in batche
 """
 
 import logging
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .core_cache import TextCache, cache_folder, through_cache
+from .core_cache import cache_folder, through_cache
 from .core_inputs import TextSets, parse_embeddings
-from .core_models import DEFAULT_MODEL, PRECISIONS, LoadedEncoder, find_device, find_model, load_encoder
-from .core_numbers import describe, float_type, parse_matrix
-from .core_results import caller_name, given_digest
+from .core_models import DEFAULT_MODEL, DEFAULT_NAMES, LoadedEncoder, find_device, find_model, load_encoder
+from .core_numbers import float_type, parse_matrix
+from .core_results import caller_name
 from .core_settings import Settings, choice, count, flag, setting
-from .core_tokens import count_tokens, split_windows, token_batches, warn_of_cut, warn_of_unread
-
-# Seconds before a progress bar appears.
-_DELAY = 0.5
-logger = logging.getLogger(__name__)
 
 # What is done with texts that are longer than the model reads; the first is the default.
 LONG_TEXTS = ("windows", "cut")
+# Seconds before a progress bar appears.
+_DELAY = 0.5
+# Tokens in a batch, padding included: enough to keep a processor busy, few enough to stay in its cache.
+_TOKEN_BUDGETS = {"cpu": 1024, "cuda": 32_768, "mps": 8192}
+# The largest part of a budget that may be padding.
+_PADDING = 1 / 8
+_TOKENIZED_AT_ONCE = 10_000
+# Letters of scripts that are spelled, other than Latin: not Chinese characters, kana or Korean syllables.
+_SPELLED = re.compile(r"[^\0-\u024f\u1e00-\u1eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
+# Where a sentence or a line ends, and where a word does. Each pattern takes linear time, also on a run of marks.
+_SENTENCE_ENDS = re.compile(r"""[.!?…]["'”’)\]]*(?=\s)|[。！？][」』”’]*|\S(?=[^\S\n]*\n)""")
+_WORD_ENDS = re.compile(r"\S(?=\s)")
+logger = logging.getLogger(__name__)
+
+
+class UnknownWordsWarning(UserWarning):
+    """Texts consist of words that the model does not know."""
 
 
 @dataclass(frozen=True)
@@ -34,34 +47,21 @@ class EncoderSettings(Settings):
     Parameters
     ----------
     model : name of the default model, a folder, or an id on the Hugging Face Hub; or an encoder: an object with
-        `encode(list of n str) -> array of shape (n, d)`
-    precision : torch dtype of the encoder, "float32", "bfloat16" or "float16"; as the model is stored if None
+        `encode(list of n str) -> array of shape (n, d)`, to which of the other settings only `progress` does not apply
     batch_size : texts in a batch; as many as fit a token budget if None. It does not change the embeddings.
     device : a torch device; the fastest available if None
     cache_dir : path of a folder in which embeddings are kept between runs, or None
     progress : show a progress bar; if None, only where logging is at INFO or below
     long_texts : "windows": a text that is longer than the model reads is embedded in windows; "cut": its end is cut
         off; None for the default
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a setting is invalid, or has no effect with an encoder of the caller's.
     """
 
     model: Any = setting(DEFAULT_MODEL)
-    precision: str | None = setting(None, choice(*PRECISIONS))
     batch_size: int | None = setting(None, count())
     device: str | None = setting(None)
     cache_dir: Any = setting(None, cache_folder)
     progress: bool | None = setting(None, flag)
     long_texts: str | None = setting(None, choice(*LONG_TEXTS))
-
-    def check(self) -> None:
-        """Raise an error for a setting that has no effect with an encoder of the caller's."""
-        if self.is_given:
-            for name in ("precision", "cache_dir", "long_texts"):
-                self._refuse(name, None, f"model is an encoder of your own ({type(self.model).__name__})")
 
     @property
     def is_given(self) -> bool:
@@ -71,9 +71,7 @@ class EncoderSettings(Settings):
     @property
     def is_default(self) -> bool:
         """Whether the default model is the encoder."""
-        if _equal(self.model, DEFAULT_MODEL):
-            return True
-        return not self.is_given and find_model(self.model) == find_model(DEFAULT_MODEL)
+        return isinstance(self.model, str) and self.model.rstrip("/") in DEFAULT_NAMES
 
     @property
     def in_windows(self) -> bool:
@@ -82,35 +80,10 @@ class EncoderSettings(Settings):
 
     def check_found(self) -> None:
         """Raise an error if the device, or the model if it is not the default, cannot be found; nothing is loaded."""
-        if self.is_given:
-            return
         if self.device is not None:
             find_device(self.device)
-        if not _equal(self.model, DEFAULT_MODEL):
+        if not self.is_given and not self.is_default:
             find_model(self.model)
-
-    def check_unused(self, reason: str, but: Sequence[str] = ()) -> None:
-        """Raise an error if a setting, other than some, asks something of an encoder that does not run.
-
-        A device may be named for all calls, and is only checked.
-        """
-        if self.device is not None:
-            find_device(self.device)
-        defaults = {"model": DEFAULT_MODEL, "precision": None, "cache_dir": None, "long_texts": None}
-        for name, default in defaults.items():
-            if name not in but:
-                self._refuse(name, default, reason)
-
-    def _refuse(self, name: str, default: Any, reason: str) -> None:
-        value = getattr(self, name)
-        if not _equal(value, default):
-            shown = str(value) if isinstance(value, Path) else value
-            raise ValueError(f"{name} has no effect where {reason}: leave it out. Got {describe(shown)}.")
-
-
-def _equal(value: Any, default: str | None) -> bool:
-    # Other values, such as arrays, may define their own comparison.
-    return value is default or (isinstance(value, str) and value == default)
 
 
 class Encoded(NamedTuple):
@@ -130,28 +103,20 @@ def encode(texts: list[str], settings: EncoderSettings = EncoderSettings()) -> E
     Warns
     -----
     UserWarning
-        Once each, with the count, if the ends of texts are cut off, and if texts consist of words that it does
+        Once each, with the count, if the ends of texts are cut off, and if texts consist of words that the model does
         not know: a quarter of the tokens is unknown, or half of them are single letters of another script. Once, if the
-        cache cannot be written to for lack of space.
+        cache cannot be written to.
 
     Raises
     ------
     TypeError, ValueError
         If the model cannot be found or is not a sentence encoder, if an encoder of the caller's returns anything but an
         array of shape (n, d), or if the cache is damaged.
-    ImportError
-        If sentence-transformers is missing.
     """
     rows = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    if settings.is_given:
-        encoded = _encode_given(list(rows), settings.model)
-    else:
-        with progress_bar(len(rows), "Encoding", "text", settings.progress) as bar:
-            encode_unique = _encode_unique if settings.cache_dir is None else _encode_through_cache
-            encoded = encode_unique(list(rows), settings, bar)
-    if len(rows) < len(texts):
-        return encoded._replace(embeddings=encoded.embeddings[[rows[text] for text in texts]])
-    return encoded
+    encode_all = _encode_given if settings.is_given else _encode_unique
+    encoded = encode_all(list(rows), settings)
+    return encoded._replace(embeddings=encoded.embeddings[[rows[text] for text in texts]])
 
 
 def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tuple[np.ndarray, dict[str, str]]:
@@ -160,12 +125,7 @@ def embed_sets(sets: TextSets, embeddings: Any, settings: EncoderSettings) -> tu
     Returns an ndarray of shape (n, d), every row finite and non-zero, and the entries of a signature.
     """
     if embeddings is not None:
-        settings.check_unused("embeddings are given")
-        given = parse_embeddings(embeddings, sets)
-        # In float32, so that an array and a list of the same numbers have one digest.
-        pieces = (np.asarray(part, np.float32) for part in np.split(given, np.cumsum(sets.sizes)[:-1]))
-        with np.errstate(over="ignore"):
-            return given, {"embeddings": given_digest(pieces), **_narrow(embeddings)}
+        return parse_embeddings(embeddings, sets), {"embeddings": "given", **_narrow(embeddings)}
     matrix, signed = encode(sets.texts, settings)
     return parse_embeddings(matrix, sets, f"the embeddings by model {signed['model']}:"), signed
 
@@ -187,9 +147,9 @@ def progress_bar(total: int, title: str, unit: str, show: bool | None) -> Any:
     return tqdm(total=total, desc=title, unit=unit, disable=not show, delay=_DELAY, leave=None)
 
 
-def _encode_given(texts: list[str], encoder: Any) -> Encoded:
-    identity = f"given({caller_name(encoder, type(encoder).__name__)})"
-    rows = encoder.encode(texts)
+def _encode_given(texts: list[str], settings: EncoderSettings) -> Encoded:
+    identity = f"given({caller_name(settings.model, type(settings.model).__name__)})"
+    rows = settings.model.encode(texts)
     matrix = parse_matrix(rows, len(texts), f"the embeddings by model {identity}:")
     return Encoded(matrix, {"model": identity, **_narrow(rows)})
 
@@ -200,54 +160,44 @@ def _narrow(rows: Any) -> dict[str, str]:
     return {"precision": kind} if kind in ("float16", "bfloat16") else {}
 
 
-def _encode_unique(texts: list[str], settings: EncoderSettings, bar: Any) -> Encoded:
-    """Encode different texts."""
-    loaded, identity = load_encoder(settings.model, settings.precision, settings.device)
-    embeddings, cut, unread = _encode_batches(loaded, texts, settings, bar)
-    warn_of_cut(cut, loaded.token_limit)
-    warn_of_unread(unread, len(texts))
-    return Encoded(embeddings, _signed(identity, loaded.precision, settings))
+def _encode_unique(texts: list[str], settings: EncoderSettings) -> Encoded:
+    """Encode different texts; the model is loaded only if the cache lacks one."""
+    identity, unread = find_model(settings.model).identity, 0
+
+    def compute(part: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal unread
+        loaded, current = load_encoder(settings.model, settings.device)
+        if current != identity:
+            raise ValueError(f"model: its files changed while they were in use, from {identity} to {current}.")
+        embeddings, cut, part_unread = _encode_batches(loaded, part, settings, bar)
+        unread += part_unread
+        return embeddings, cut
+
+    signed = {"model": identity} | ({"long_texts": "windows"} if settings.in_windows else {})
+    with progress_bar(len(texts), "Encoding", "text", settings.progress) as bar:
+        if not texts:
+            embeddings, cut = np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=np.int64)
+        elif settings.cache_dir is None:
+            embeddings, cut = compute(texts)
+        else:
+            kept = "|".join(signed.values())
+            embeddings, cut = through_cache(settings.cache_dir, kept, texts, compute, bar.update)
+    if cut.any():
+        _warn(
+            f"{np.count_nonzero(cut)} of {len(cut)} different texts are longer than the model reads: the rest of each "
+            f"is cut off (the longest has {cut.max()} tokens)."
+        )
+    if unread:
+        _warn(
+            f"{unread} of {len(texts)} different texts consist of words that the model does not know, such as emoji or "
+            "another script: their embeddings are unreliable.",
+            UnknownWordsWarning,
+        )
+    return Encoded(embeddings, signed)
 
 
-def _signed(identity: str, precision: str, settings: EncoderSettings) -> dict[str, str]:
-    """Make the entries of a signature; texts are cut where nothing is said about them."""
-    windows = {"long_texts": "windows"} if settings.in_windows else {}
-    return {"model": identity, "precision": precision, **windows}
-
-
-def _encode_through_cache(texts: list[str], settings: EncoderSettings, bar: Any) -> Encoded:
-    """Encode the different texts that the cache does not hold, and keep them.
-
-    The model is loaded only if a text is missing: its precision and its token limit are kept with the embeddings.
-    """
-    assert settings.cache_dir is not None
-    identity = find_model(settings.model).identity
-    with TextCache(settings.cache_dir, identity) as cache:
-        precision = settings.precision or cache.setting("precision")
-        if precision is None:
-            cache.check_writable()
-            precision = load_encoder(settings.model, settings.precision, settings.device)[0].precision
-            cache.keep_setting("precision", precision)
-        limit = cache.setting("tokens")
-        unread = 0
-
-        def encode_part(part: list[str]) -> tuple[np.ndarray, np.ndarray]:
-            nonlocal limit, unread
-            loaded, current = load_encoder(settings.model, settings.precision, settings.device)
-            if (current, loaded.precision) != (identity, precision):
-                raise ValueError(f"model: its files changed while they were in use, from {identity} to {current}.")
-            embeddings, cut, part_unread = _encode_batches(loaded, part, settings, bar)
-            unread += part_unread
-            if cut.any() and limit is None:
-                limit = str(loaded.token_limit)
-                cache.keep_setting("tokens", limit)
-            return embeddings, cut
-
-        kind = f"{precision} in windows" if settings.in_windows else precision
-        embeddings, cut = through_cache(cache, texts, kind, encode_part, bar.update)
-    warn_of_cut(cut, limit)
-    warn_of_unread(unread, len(texts))
-    return Encoded(embeddings, _signed(identity, precision, settings))
+def _warn(message: str, category: type[UserWarning] = UserWarning) -> None:
+    warnings.warn(message, category, stacklevel=5)
 
 
 def _encode_batches(
@@ -261,31 +211,161 @@ def _encode_batches(
     cut : ndarray of shape (n,), int64: the tokens of each text whose end is cut off; 0 for the others
     unread : the number of texts whose words the model does not know
     """
-    tokenizer, limit, windows = loaded.tokenizer, loaded.token_limit, None
     with loaded.lock:
-        lengths, unread = count_tokens(tokenizer, texts)
-        is_long = np.zeros(len(texts), dtype=bool) if limit is None else lengths > limit
-        if settings.in_windows and limit is not None and is_long.any():
-            windows = split_windows(tokenizer, texts, lengths, limit)
-    if windows is not None:
-        bar.total += len(windows.parts) - len(texts)
-        embeddings = windows.average(_run_batches(loaded, windows.parts, windows.lengths, settings.batch_size, bar))
-        return embeddings, np.zeros_like(lengths), unread
-    read = lengths if limit is None else np.minimum(lengths, limit)
-    return _run_batches(loaded, texts, read, settings.batch_size, bar), lengths * is_long, unread
+        lengths, unread = count_tokens(loaded.tokenizer, texts)
+        limit = loaded.token_limit or int(lengths.max())
+        if settings.in_windows and (lengths > limit).any():
+            windows = split_windows(loaded.tokenizer, texts, lengths, limit)
+            bar.total += len(windows.parts) - len(texts)
+            parts = _run_batches(loaded, windows.parts, windows.lengths, settings.batch_size, bar)
+            return windows.average(parts), np.zeros_like(lengths), unread
+        embeddings = _run_batches(loaded, texts, np.minimum(lengths, limit), settings.batch_size, bar)
+    return embeddings, lengths * (lengths > limit), unread
 
 
 def _run_batches(
     loaded: LoadedEncoder, texts: list[str], lengths: np.ndarray, batch_size: int | None, bar: Any
 ) -> np.ndarray:
     """Encode texts of known numbers of tokens, batch by batch: (n, d), float32."""
-    embeddings = np.empty((len(texts), 0), dtype=np.float32)
+    order, rows = [], []
     for batch in token_batches(lengths, str(loaded.model.device), batch_size):
-        # The lock is released between batches, so that a short call need not wait for the end of a long one.
-        with loaded.lock:
-            encoded = loaded.model.encode([texts[i] for i in batch], batch_size=len(batch), show_progress_bar=False)
-        if not embeddings.shape[1]:
-            embeddings = np.empty((len(texts), encoded.shape[1]), dtype=np.float32)
-        embeddings[batch] = encoded
+        part = [texts[i] for i in batch]
+        rows.append(loaded.model.encode(part, batch_size=len(part), show_progress_bar=False))
+        order.append(batch)
         bar.update(len(batch))
-    return embeddings
+    return np.concatenate(rows)[np.argsort(np.concatenate(order))]
+
+
+def token_batches(lengths: np.ndarray, device: str, batch_size: int | None = None) -> Iterator[np.ndarray]:
+    """Batch sequences of similar length, the longest first, so that a lack of memory shows at once.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (n,), tokens of each sequence
+    device : decides the token budget of a batch
+    batch_size : sequences in a batch, whatever their tokens; if None, as many as fit the budget with little padding
+
+    Yields
+    ------
+    ndarray of shape (b,), indices of sequences
+    """
+    order = np.argsort(-lengths, kind="stable")
+    budget = _TOKEN_BUDGETS[device.split(":")[0]]
+    start = 0
+    while start < len(order):
+        n = batch_size
+        if n is None:
+            longest = max(1, int(lengths[order[start]]))
+            padding = np.cumsum(longest - lengths[order[start : start + max(1, budget // longest)]])
+            n = max(1, int(np.searchsorted(padding, budget * _PADDING, side="right")))
+        yield order[start : start + n]
+        start += n
+
+
+def count_tokens(tokenizer: Any, texts: list[str]) -> tuple[np.ndarray, int]:
+    """Return the number of tokens of each text, and how many texts the model does not know.
+
+    Without a tokenizer, characters are counted.
+    """
+    if tokenizer is None:
+        return np.fromiter(map(len, texts), np.int64, len(texts)), 0
+    lengths: list[int] = []
+    unread = 0
+    n_special = tokenizer.num_special_tokens_to_add()
+    for start in range(0, len(texts), _TOKENIZED_AT_ONCE):
+        part = texts[start : start + _TOKENIZED_AT_ONCE]
+        ids = tokenizer(part, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
+        lengths += map(len, ids)
+        unread += sum(_is_unread(tokenizer, n_special, *pair) for pair in zip(part, ids, strict=True))
+    return np.array(lengths, dtype=np.int64), unread
+
+
+def _is_unread(tokenizer: Any, n_special: int, text: str, ids: list[int]) -> bool:
+    """Return whether a quarter of the tokens is unknown, or half of them are single letters of another script.
+
+    Chinese characters are words, so they count only if they are unknown.
+    """
+    n_words = max(1, len(ids) - n_special)
+    if 4 * ids.count(tokenizer.unk_token_id) >= n_words:
+        return True
+    if text.isascii():
+        return False
+    pieces = (token.removeprefix("##").strip("▁") for token in tokenizer.convert_ids_to_tokens(ids))
+    letters = sum(len(piece) == 1 and piece.isalpha() and _SPELLED.match(piece) is not None for piece in pieces)
+    return 2 * letters >= n_words
+
+
+class Windows(NamedTuple):
+    """The parts in which a model reads texts: a text that fits is one part.
+
+    parts : list of p strings, text after text
+    lengths : ndarray of shape (p,), tokens of each part, special ones included
+    n_special : how many of these are special
+    counts : ndarray of shape (n,), the number of parts of each text
+    """
+
+    parts: list[str]
+    lengths: np.ndarray
+    n_special: int
+    counts: np.ndarray
+
+    def average(self, embeddings: np.ndarray) -> np.ndarray:
+        """Average the embeddings (p, d) of the parts of each text, weighted by tokens: (n, d)."""
+        starts = np.cumsum(self.counts) - self.counts
+        tokens = np.maximum(self.lengths - self.n_special, 1)
+        shares = tokens / np.repeat(np.add.reduceat(tokens, starts), self.counts)
+        return np.add.reduceat(embeddings * shares[:, None].astype(embeddings.dtype), starts, axis=0)
+
+
+def split_windows(tokenizer: Any, texts: list[str], lengths: np.ndarray, limit: int) -> Windows:
+    """Split the texts of more tokens (n,) than the limit, special ones included, at ends of sentences.
+
+    A window holds as many sentences as fit. A sentence that does not fit is split between words, and a word that does
+    not fit between tokens. Raises a ValueError if the tokenizer does not tell where in a text its tokens are.
+    """
+    if not getattr(tokenizer, "is_fast", False):
+        raise ValueError(
+            f"long_texts='windows' needs a tokenizer that tells where its tokens are, and {type(tokenizer).__name__} "
+            "does not: pass long_texts='cut'."
+        )
+    windows = [
+        ([text], [length]) if length <= limit else _split(tokenizer, text, limit)
+        for text, length in zip(texts, lengths.tolist(), strict=True)
+    ]
+    parts = [part for window, _ in windows for part in window]
+    part_lengths = [length for _, of_window in windows for length in of_window]
+    counts = np.array([len(window[0]) for window in windows])
+    return Windows(parts, np.array(part_lengths), tokenizer.num_special_tokens_to_add(), counts)
+
+
+def _split(tokenizer: Any, text: str, limit: int) -> tuple[list[str], list[int]]:
+    """Split one text into windows, and count their tokens, special ones included."""
+    encoded = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
+    starts, stops = np.array(encoded["offset_mapping"]).T
+    stops = np.maximum.accumulate(stops)
+    breaks = [
+        np.unique(np.searchsorted(stops, [match.end() for match in pattern.finditer(text)], side="right"))
+        for pattern in (_SENTENCE_ENDS, _WORD_ENDS)
+    ]
+    # The first word of a window may have more tokens alone than after a space, so a window may have to be shorter.
+    for budget in range(limit - tokenizer.num_special_tokens_to_add(), 0, -1):
+        parts, low = [], 0
+        while low < len(stops):
+            high = _window_end(low, budget, len(stops), breaks)
+            parts.append(text[starts[low] : stops[high - 1]])
+            low = high
+        lengths = list(map(len, tokenizer(parts, truncation=False, verbose=False)["input_ids"]))
+        if max(lengths) <= limit:
+            break
+    return parts, lengths
+
+
+def _window_end(low: int, budget: int, n: int, breaks: list[np.ndarray]) -> int:
+    """Return the last break, of the first kind that has one, in the budget from token `low` of n, or its end."""
+    high = min(low + budget, n)
+    if high < n:
+        for ends in breaks:
+            place = int(np.searchsorted(ends, high, side="right")) - 1
+            if place >= 0 and ends[place] > low:
+                return int(ends[place])
+    return high

@@ -14,8 +14,7 @@ import torch
 
 from .core_distances import BLOCK_ROWS, to_tensor, unit_rows
 from .core_inputs import batches_by_size
-from .core_numbers import describe, float_type, show, to_array, to_float
-from .core_similarity import check_kernels, repair_kernels
+from .core_numbers import describe, show, to_float
 
 # Strips in which the lower half of a Gram matrix is computed.
 _GRAM_STRIPS = 4
@@ -112,20 +111,19 @@ def kernel_matrices(
     weights: np.ndarray | None = None,
     *,
     device: str = "cpu",
-    error: float = ROW_ERROR,
 ) -> Iterator[Matrices]:
     """Make the matrices of sets from their kernels.
 
     Parameters
     ----------
     batches : pairs of the indices (b,) of sets of equal size k, and their kernels (b, k, k)
-    sizes, weights, error : as for `embedding_matrices`
+    sizes, weights : as for `embedding_matrices`
     """
     starts = np.cumsum(sizes) - sizes
     for members, kernels in batches:
         size = kernels.shape[-1]
         roots = _root_weights(weights, starts[members, None] + np.arange(size), device)
-        yield Matrices(members, size, to_tensor(kernels, device) * roots * roots.mT, error)
+        yield Matrices(members, size, to_tensor(kernels, device) * roots * roots.mT)
 
 
 def vendi_scores(batches: Iterable[Matrices], n_sets: int, orders: list[float]) -> np.ndarray:
@@ -145,7 +143,7 @@ def spectra(batches: Iterable[Matrices], n_sets: int) -> list[np.ndarray]:
     """Eigenvalues of the kernel of each set, weighted by probability: the largest first, summing to 1, noise as 0."""
     by_set: list[np.ndarray] = [np.empty(0)] * n_sets
     for members, _, matrices, error in batches:
-        shares = _without_noise(torch.linalg.eigvalsh(matrices), error, matrices.shape[-1])
+        shares = _without_noise(torch.linalg.eigvalsh(matrices), error)
         eigenvalues = shares.flip(-1).cpu().numpy()
         for member, values in zip(members.tolist(), eigenvalues, strict=True):
             by_set[member] = values
@@ -175,7 +173,9 @@ def second_moments(embeddings: np.ndarray, rows: np.ndarray, weights: np.ndarray
 
 
 def gram_sums(embeddings: np.ndarray, *, device: str = "cpu") -> np.ndarray:
-    """Sum over texts of the outer product of the unit vector with itself; the sums of parts of a set add up.
+    """Sum over texts of the outer product of the unit vector with itself.
+
+    The sums of the parts of a set add up: so a set that does not fit into memory is scored by `vendi_from_sums`.
 
     Maps embeddings, ndarray of shape (n, d), rows non-zero, to (d, d), float64, of which only the lower half is valid.
     """
@@ -209,9 +209,7 @@ def vendi_from_matrices(matrices: torch.Tensor, n: int, orders: list[float], err
     return torch.stack(scores, dim=-1).clamp(1.0, n).cpu().numpy()
 
 
-def vendi_from_eigenvalues(
-    eigenvalues: torch.Tensor, n: int, q: float, error: float = ROW_ERROR, rank: int | None = None
-) -> torch.Tensor:
+def vendi_from_eigenvalues(eigenvalues: torch.Tensor, n: int, q: float, error: float = ROW_ERROR) -> torch.Tensor:
     """Exponential of the Rényi entropy of order q of eigenvalues, of which those that are noise count as zero.
 
     Parameters
@@ -220,13 +218,12 @@ def vendi_from_eigenvalues(
     n : the size of the set; 0 for eigenvalues without noise
     q : order in [0, inf]; 1 is the Shannon limit
     error : the error of the unit rows, as by `row_error`
-    rank : the largest number of eigenvalues that are not 0; r by default
 
     Returns
     -------
     tensor of shape (...); it never rises with q
     """
-    shares = _without_noise(eigenvalues, error if n else 0.0, rank or eigenvalues.shape[-1])
+    shares = _without_noise(eigenvalues, error if n else 0.0)
     if q == 0:
         return (shares > 0).sum(-1).to(shares.dtype)
     if q == math.inf:
@@ -243,45 +240,12 @@ def vendi_from_eigenvalues(
     return torch.exp(q / (1 - q) * top.squeeze(-1) + torch.logsumexp(q * (logs - top), dim=-1) / (1 - q))
 
 
-def _without_noise(eigenvalues: torch.Tensor, error: float, rank: int) -> torch.Tensor:
+def _without_noise(eigenvalues: torch.Tensor, error: float) -> torch.Tensor:
     """Set eigenvalues that rounding can cause, and negative ones, to 0, and scale the rest to sum to 1.
 
-    Independent errors of the rows spread their squares over `rank` eigenvalues: those up to error² / rank are noise,
+    Independent errors of the rows spread their squares over all r eigenvalues: those up to error² / r are noise,
     each of which would add 1 at q = 0. `ROW_ERROR` leaves room for errors that are all in one direction, and for the
     rounding of the eigenvalues in float64.
     """
-    signal = torch.where(eigenvalues > error**2 / rank, eigenvalues, 0.0)
+    signal = torch.where(eigenvalues > error**2 / eigenvalues.shape[-1], eigenvalues, 0.0)
     return signal / signal.sum(-1, keepdim=True)
-
-
-def kernels_from_function(
-    function: Any, embeddings: np.ndarray, sizes: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Call a caller's kernel on the embeddings of each set, and check that it returns a kernel.
-
-    Yields the indices (b,) of sets and their kernels (b, k, k), float64. Raises a TypeError if the function does not
-    return an array of numbers, and a ValueError if it is not of shape (k, k), finite, symmetric and positive
-    semi-definite, with unit diagonal.
-    """
-    for members, rows in batches_by_size(sizes, BLOCK_ROWS):
-        returned = [function(embeddings[row]) for row in rows]
-        kernels = np.stack([_square(kernel, rows.shape[1], i) for i, kernel in zip(members, returned, strict=True)])
-        even = check_kernels(kernels, [f"kernel (set {i})" for i in members])
-        yield members, repair_kernels(even, [float_type(kernel) for kernel in returned])
-
-
-def _square(kernel: Any, n: int, set_index: int) -> np.ndarray:
-    try:
-        matrix = to_array(kernel)
-        if matrix.dtype.kind not in "biuf":
-            raise TypeError
-        matrix = matrix.astype(np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"kernel (set {set_index}) must return an (n, n) array of numbers. Got {describe(kernel)}."
-        ) from None
-    if matrix.shape != (n, n):
-        raise ValueError(
-            f"kernel (set {set_index}) must return an array of shape ({n}, {n}). Got shape {matrix.shape}."
-        )
-    return matrix

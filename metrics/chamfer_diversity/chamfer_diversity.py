@@ -3,20 +3,18 @@
 from typing import Any
 
 import evaluate
+import numpy as np
 
-from .chamfer_diversity_parts import ChamferParts
-from .chamfer_diversity_scores import contributions, count_texts, describe_sets, measure, score
+from .chamfer_diversity_scores import describe_sets, measure
 from .chamfer_diversity_settings import ChamferSettings
-from .core_cache import TextCache as TextCache
+from .core_cache import through_cache as through_cache
 from .core_distances import unit_rows as unit_rows
-from .core_encoder import embed_sets
+from .core_encoder import EncoderSettings as EncoderSettings
 from .core_forks import one_thread as one_thread
-from .core_inputs import parse_sets
-from .core_leave_one_out import nearest_without as nearest_without
+from .core_inputs import find_scored_sets, mean_by_set, parse_sets, parse_values
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import describe as describe
-from .core_rarefaction import large_enough as large_enough
 from .core_results import (
     SETS,
     ItemResult,
@@ -27,12 +25,8 @@ from .core_results import (
     parse_confidence_by,
     signature,
 )
-from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
-from .core_similarity import parse_similarity
-from .core_statistics import SetParts as SetParts
-from .core_tokens import token_batches as token_batches
-from .core_trainer import TrainerMetric as TrainerMetric
+from .core_similarity import SourceSettings as SourceSettings
 
 _DESCRIPTION = """\
 How far is each text of a set, in meaning, from its nearest neighbour in the set? Chamfer diversity is the mean of these
@@ -59,73 +53,52 @@ Args:
     predictions (`list[list[str]]` or `list[str]`): sets of texts. A flat list is one set or, with `set_size`,
         consecutive sets. Lists, tuples and numpy arrays are accepted.
     set_size (`int`): number of texts in each set of a flat list, such as `num_return_sequences`.
-    quality (shaped like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
-    min_quality (`float` in [0, 1]): requires `quality`. Texts of lower quality are left out of all results, as in
-        effective semantic diversity (arXiv 2504.12522). A set scores 0 if fewer than two texts are left.
+    quality (flat, or nested like `predictions`): quality of each text, in [0, 1], such as the `scores` of `gruen`.
     singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has no nearest neighbour. Either raise an
         error, or leave the set out of the mean and return None as its score.
-    contributions (`bool`, default `False`): also return the contribution of each text: the score of its set minus the
-        score of the set without it.
-    rarefy (`int`, at least 2): return expected scores of this many texts, drawn from each set without replacement, so
-        that sets of different sizes can be compared. The expectation is exact. A smaller set has no score. Cannot be
-        combined with `contributions`.
-    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets: Student's interval,
-        corrected for skewness.
-    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
-        several for one prompt, are not independent: the interval is over labels. Default: each set is independent.
-    details (`bool`, default `False`): also return, for each set, the mean pairwise distance, and the nearest
-        neighbour of each text with its distance.
-    embeddings (array of shape (n, d)): embeddings of all texts, in the order of the concatenated sets. No encoder
-        runs. Their norms do not matter.
+    embeddings (array of shape (n, d), or a list of (k, d) for each set): embeddings of all texts, set after set. No
+        encoder runs. Their norms do not matter.
     similarity (`list` of (k, k) matrices): in place of an encoder, similarities computed elsewhere: a matrix for each
         set, for its k texts in order, or one matrix if `predictions` is one flat set. The texts may then be mere names,
         such as those of molecules or images. The distance of two texts is 1 - similarity. Each matrix must be
         symmetric, with unit diagonal, to within 1e-4, and positive semi-definite, to within 1e-4 of its largest
-        eigenvalue. Cannot be combined with `embeddings`.
+        eigenvalue.
     model (`str`, path or encoder, default `"all-MiniLM-L6-v2"`): a sentence-transformers model, as a name, a folder
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
         The signature reports an encoder as `given(<class>)`, or by its attribute `signature_name`.
-    precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
-        type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
-        to within 1e-6. Cannot be combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision,
-        `long_texts` and the text. Processes can share it. It does not change scores or signatures. If all embeddings
-        are cached, the model is not loaded. Cannot be combined with an encoder object. Not to be confused with the
-        `cache_dir` of `evaluate.load`, which holds the code of the module.
-    progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
+    cache_dir (`str` or path): folder in which embeddings are cached; processes can share it. It does not change scores.
+        Not to be confused with the `cache_dir` of `evaluate.load`, which holds the code of the module.
     long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
         reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
-        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
-        combined with an encoder object.
+        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning.
+    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets, by Hall's method, which
+        corrects Student's for skewness.
+    confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
+        several for one prompt, are not independent: the interval is over labels. Default: each set is independent.
+    details (`bool`, default `False`): also return, for each set, the mean pairwise distance, and the nearest
+        neighbour of each text with its distance.
+    progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
 
 Returns:
     chamfer_diversity (`float`): mean over sets of the mean cosine distance from each text to its nearest neighbour in
         the set, in [0, 2]. Higher is more diverse. None if all sets are left out.
     mean_pairwise_distance (`float`): mean over sets of the mean cosine distance of all pairs (1 - self-CosSim), in
         [0, 2]. Higher is more diverse.
-    scores (`list[float]`): Chamfer diversity of each set. None for a set that is left out, or smaller than `rarefy`.
-    confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `chamfer_diversity`. None for fewer
-        than two sets, or labels of `confidence_by`, and if all score the same.
+    scores (`list[float]`): Chamfer diversity of each set. None for a set that is left out.
     quality_chamfer_diversity (`float`), quality_scores (`list[float]`): only with `quality`. The same, with each
         text's distance multiplied by its quality, in [0, 2]. Higher is better and more diverse.
-    quality_confidence_interval (`list[float]`): only with `quality` and `confidence`. `[low, high]` of
-        `quality_chamfer_diversity`.
-    n_counted (`list[int]`): only with `min_quality`. Number of texts in each set that reach it.
+    confidence_interval, quality_confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of
+        `chamfer_diversity`, and of `quality_chamfer_diversity`. None for fewer than two sets, or labels of
+        `confidence_by`, and if all score the same.
     n_singletons (`int`): only with `singletons="skip"`. Number of sets of one text.
-    n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
-    contributions (`list[list[float]]`): only with `contributions=True`. For each text, how much it adds to the score of
-        its set. It may be negative. None in a set of fewer than three texts.
-    quality_contributions (`list[list[float]]`): only with `quality` and `contributions=True`. The same for
-        `quality_scores`.
     details (`list[dict]`): only with `details=True`. For each set `mean_pairwise_distance`, `distances` and
         `neighbours`: the index within the set, from 0, of each text's nearest neighbour. None for a set that is left
-        out, and for a text below `min_quality`. With `rarefy`, the distances are expected ones, and there are no
-        `neighbours`.
-    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal. Of
-        an encoder object, the signature has only the name: use the same one.
+        out.
+    signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal and
+        what was given for the texts, which the signature reports as `given` only, comes from one source.
 
 Raises:
     TypeError, ValueError: for invalid input. The message names the parameter, the item and what was got.
@@ -153,13 +126,7 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
     items = SETS
     bounds = (0.0, 2.0)
     settings = ChamferSettings
-    item_results = (
-        ItemResult("quality_scores", ("quality",), bounds=bounds),
-        ItemResult("contributions", ("contributions",), of_texts=True),
-        ItemResult("quality_contributions", ("quality", "contributions"), of_texts=True),
-        ItemResult("n_counted", ("min_quality",), is_count=True),
-    )
-    parts = ChamferParts
+    item_results = (ItemResult("quality_scores", ("quality",), bounds=bounds),)
 
     def _info(self) -> evaluate.MetricInfo:
         urls = ["https://arxiv.org/abs/2506.00514"]
@@ -168,41 +135,29 @@ class ChamferDiversity(TextMetric, evaluate.Metric):
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = ChamferSettings.read(given, "chamfer_diversity")
         sets = parse_sets(predictions, settings.set_size)
-        counted = count_texts(sets, settings)
+        quality = None if settings.quality is None else parse_values(settings.quality, sets, "quality")
+        scored = find_scored_sets(sets, settings.singletons, "chamfer_diversity")
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")
-        summary = ScoreSummary(counted.scored, units, settings.confidence, self.bounds)
+        summary = ScoreSummary(scored, units, settings.confidence, self.bounds)
 
-        compared: Any
-        if settings.similarity is None:
-            compared, signed = embed_sets(sets, settings.embeddings, settings)
-        else:
-            compared = parse_similarity(settings.similarity, sets)
-            signed = compared.signed()
-        distances = measure(compared, counted, settings)
-        scores = score(distances, counted)
+        distances, signed = measure(sets, scored, settings)
 
+        scores = np.zeros(len(sets.sizes))
+        scores[scored] = mean_by_set(distances.nearest, sets.sizes[scored])
         result = summary.of("chamfer_diversity", scores)
-        result["mean_pairwise_distance"] = mean_over_sets(distances.pairwise[counted.scored])
-        if counted.qualities is not None:
-            weighted = score(distances, counted, counted.qualities)
-            result |= summary.of("quality_chamfer_diversity", weighted, "quality_")
-        if settings.contributions:
-            result["contributions"] = contributions(distances, counted, scores)
-            if counted.qualities is not None:
-                result["quality_contributions"] = contributions(distances, counted, weighted, counted.qualities)
-        if settings.min_quality is not None:
-            result["n_counted"] = counted.counts.tolist()
+        result["mean_pairwise_distance"] = mean_over_sets(distances.pairwise)
+        if quality is not None:
+            of_scored = quality[np.repeat(scored, sets.sizes)]
+            scores[scored] = mean_by_set(distances.nearest * of_scored, sets.sizes[scored])
+            result |= summary.of("quality_chamfer_diversity", scores, "quality_")
         if settings.singletons == "skip":
-            result["n_singletons"] = int((sets.sizes == 1).sum())
-        if settings.rarefy is not None:
-            result["n_too_small"] = int((~counted.scored).sum())
+            result["n_singletons"] = int((~scored).sum())
         if settings.details:
-            result["details"] = describe_sets(distances, counted)
+            result["details"] = describe_sets(distances, scored, sets.sizes)
         result["signature"] = signature(
             "chamfer_diversity",
             **signed,
             set_size=format_sizes(sets.sizes),
-            **settings.signed("min_quality", "rarefy"),
             **confidence_settings(settings.confidence, settings.confidence_by),
         )
         return result

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .core_numbers import describe, parse_count, parse_matrix, unpack
+from .core_numbers import describe, parse_count, parse_matrix, to_array, unpack
 
 Item = TypeVar("Item")
 # Rows checked at a time, so that a check does not copy a large matrix.
@@ -203,13 +203,16 @@ def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high:
 
 
 def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
-    """Read one value per text, shaped like the predictions: a flat list.
+    """Read one value per text, nested like the predictions or as one flat list: a flat list.
 
-    Raises a TypeError if it is not a list, and a ValueError if its shape is not that of the predictions. `noun` is what
-    a value is, for errors.
+    Raises a TypeError if it is not a list, and a ValueError if its shape fits neither. `noun` is what a value is, for
+    errors.
     """
-    rows = as_list(values, name, f"one {noun} for each text, shaped like predictions")
-    if not sets.nested:
+    rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
+    nested = bool(rows) and all(_is_list(row) for row in rows)
+    # A value may itself be a list, such as the log-probabilities of tokens.
+    is_flat = len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
+    if not nested or is_flat:
         if len(rows) != len(sets.texts):
             raise ValueError(f"{name} must have one {noun} for each of the {len(sets.texts)} texts. Got {len(rows)}.")
         return rows
@@ -224,23 +227,30 @@ def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
     return flat
 
 
+def _is_list(value: Any) -> bool:
+    return getattr(value, "ndim", 0) > 0 or (isinstance(value, Sequence) and not isinstance(value, (str, bytes)))
+
+
 def _is_number_type(kind: type) -> bool:
     return issubclass(kind, (int, float, np.integer, np.floating)) and not issubclass(kind, bool)
 
 
 def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
     """Read the probability of each text within its set: (n,), float64, scaled so that each set sums to 1 exactly."""
-    numbers = parse_values(values, sets, name)
+    numbers = parse_values(values, sets, name, high=math.inf)
     sums = sum_by_set(numbers, sets.sizes)
     bad = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
     if bad.size:
         i = int(bad[0])
-        raise ValueError(f"{name} must sum to 1 over the texts of a set. Those of set {i} sum to {sums[i]:.6g}.")
+        raise ValueError(
+            f"{name} must sum to 1 over the texts of a set. Those of set {i} sum to {sums[i]:.6g}. Pass ratings of the "
+            "texts as quality=."
+        )
     return numbers / np.repeat(sums, sets.sizes)
 
 
 def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
-    """Read an (n, d) array of floats with a row for each text, set after set.
+    """Read an (n, d) array of floats with a row for each text, set after set, or a list of (k, d) arrays for the sets.
 
     Returns
     -------
@@ -253,7 +263,7 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
     ValueError
         If its shape is wrong, or a row holds NaN or infinity, or is all zero, so that its cosine is undefined.
     """
-    matrix = parse_matrix(embeddings, len(sets.texts), name)
+    matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
     extreme: list[int] = []
     for start in range(0, len(matrix), _BLOCK_ROWS):
         block = matrix[start : start + _BLOCK_ROWS]
@@ -272,6 +282,23 @@ def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") 
         matrix = matrix.copy()
         matrix[extreme] /= np.abs(matrix[extreme]).max(axis=1, keepdims=True)
     return matrix
+
+
+def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
+    """Concatenate embeddings that are nested like the predictions; others stay as they are."""
+    is_list = isinstance(embeddings, (list, tuple)) and len(embeddings) == len(sets.sizes)
+    if not is_list and getattr(embeddings, "ndim", 0) != 3:
+        return embeddings
+    try:
+        parts = [to_array(part) for part in embeddings]
+    except (TypeError, ValueError):
+        return embeddings
+    if any(part.ndim != 2 for part in parts):
+        return embeddings
+    for i, (part, size) in enumerate(zip(parts, sets.sizes.tolist(), strict=False)):
+        if len(part) != size:
+            raise ValueError(f"{name}[{i}] must have {size} rows, one for each text of set {i}. Got {len(part)}.")
+    return np.concatenate(parts) if len({part.shape[1] for part in parts}) == 1 else embeddings
 
 
 def find_scored_sets(sets: TextSets, singletons: str, metric: str) -> np.ndarray:

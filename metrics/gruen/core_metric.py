@@ -1,4 +1,4 @@
-"""The mixin of all metrics: input checks before `evaluate` runs, scoring in memory, `for_trainer`, `for_rewards`."""
+"""The mixin of all metrics: input checks before `evaluate` runs, and scoring in memory."""
 
 import inspect
 import sys
@@ -11,11 +11,8 @@ import evaluate
 
 from .core_forks import one_thread
 from .core_inputs import parse_sets
-from .core_results import ItemResult
-from .core_rewards import RewardFunction
+from .core_results import Bounds, ItemResult
 from .core_settings import Settings
-from .core_statistics import SetParts
-from .core_trainer import TrainerMetric
 
 
 class TextMetric:
@@ -30,11 +27,10 @@ class TextMetric:
 
     # Defined by each metric: SETS, TEXTS or QUESTIONS of core_results, and the range of the score.
     items: str
-    bounds: tuple[float, float]
+    bounds: Bounds
     settings: type[Settings]
     # Its results with an entry for each item, besides `scores`.
     item_results: tuple[ItemResult, ...] = ()
-    parts: type[SetParts] | None = None
     _compute: Callable[..., dict[str, Any]]
     # The results of which lower means better or more diverse; of those that end in a number, without it.
     decreasing: tuple[str, ...] = ()
@@ -163,63 +159,7 @@ class TextMetric:
         self._warn_of_unused(reference)
         self._add([prediction], [reference], kwargs)
 
-    def for_trainer(
-        self,
-        tokenizer: Any = None,
-        /,
-        set_size: int | None = None,
-        group_by: str | None = None,
-        prefix: str | None = None,
-        **compute_kwargs: Any,
-    ) -> TrainerMetric:
-        """Make a `compute_metrics` for the Trainer of `transformers` that scores generations.
-
-        Args:
-            tokenizer: decodes token ids. It is positional where `compute` has a setting `tokenizer` too.
-            set_size: number of generations in a set, such as `num_return_sequences`; all are one set by default.
-            group_by: `"inputs"` or `"labels"`: generations whose inputs or labels are equal make a set.
-            prefix: put before the names of all results.
-            **compute_kwargs: settings of `compute`. References are read from the labels, or given as a mapping from
-                the decoded inputs.
-
-        Returns
-        -------
-            A function from an EvalPrediction to a dict of floats; with `batch_eval_metrics=True`, it also takes
-            `compute_result`. A number of which lower means better or more diverse is also returned negated, as
-            `neg_<name>`, for `metric_for_best_model`.
-
-        """
-        if tokenizer is None:
-            tokenizer = compute_kwargs.pop("tokenizer", None)
-        return TrainerMetric(self, tokenizer, set_size, group_by, prefix, compute_kwargs)
-
-    def for_rewards(
-        self,
-        set_size: int | None = None,
-        reward: str | None = None,
-        quality: Callable[..., Any] | None = None,
-        **compute_kwargs: Any,
-    ) -> RewardFunction:
-        """Make a reward function for reinforcement learning, such as by GRPOTrainer of TRL.
-
-        Args:
-            set_size: number of completions of a prompt, the trainer's `num_generations`. Not for `gruen`.
-            reward: `"contribution"`, of each text to the diversity of its set; with `kernel="classes"` also
-                `"distinct_share"`, the share of the other texts that are not of its class, or
-                `"inverse_class_size"`; each also times quality, such as `"quality_times_contribution"`; or for `gruen`
-                `"quality"`.
-            quality: for the rewards times quality, another reward function, with values in [0, 1], such as
-                `gruen.for_rewards()`.
-            **compute_kwargs: settings of `compute`, such as `device`.
-
-        Returns
-        -------
-            A function of `prompts`, `completions` and further keyword arguments that returns a float for each text.
-
-        """
-        return RewardFunction(self, set_size, reward, quality, compute_kwargs)
-
-    def bounds_under(self, settings: Settings) -> tuple[float, float]:
+    def bounds_under(self, settings: Settings) -> Bounds:
         """Return the range of the score under some settings; a metric overrides this if they change it."""
         return self.bounds
 

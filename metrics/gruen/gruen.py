@@ -7,32 +7,29 @@ import datasets
 import evaluate
 import numpy as np
 
-from .core_cache import TextCache as TextCache
+from .core_cache import through_cache as through_cache
 from .core_encoder import EncoderSettings as EncoderSettings
 from .core_forks import one_thread as one_thread
 from .core_inputs import parse_texts
+from .core_language import find_unread
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
 from .core_numbers import parse_number as parse_number
 from .core_results import TEXTS, ItemResult, ScoreSummary, confidence_settings, parse_confidence_by, signature
-from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
-from .core_statistics import SetParts as SetParts
-from .core_tokens import token_batches as token_batches
-from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors as load_vectors
 from .gruen_backbone import run_batches as run_batches
 from .gruen_bert import BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone
-from .gruen_components import describe_text, score_components, total
-from .gruen_focus import WordMover as WordMover
+from .gruen_components import Backbone, describe_text, score_components, total
+from .gruen_focus import embedding_breaks as embedding_breaks
 from .gruen_markup import read_blocks as read_blocks
 from .gruen_redundancy import find_redundancy as find_redundancy
 from .gruen_repeats import find_repeats as find_repeats
-from .gruen_sentences import Backbone, split
 from .gruen_settings import COMPONENTS, GruenSettings
-from .gruen_text import is_mostly_other_script
+from .gruen_text import Sentences, split
 from .gruen_weights import bring_weights, check_weights
+from .gruen_word_mover import WordMover as WordMover
 
 _DESCRIPTION = """\
 How well is a text written? GRUEN scores the grammaticality of its sentences, and subtracts penalties for sentences that
@@ -62,18 +59,16 @@ Args:
         `"coherence"`. Default: all that the backbone has.
     parity (`bool`, default `False`): reproduce the released code, which has no coherence. Grammaticality then
         requires `backbone="bert"`, focus requires `vectors`, and sentence splitting requires NLTK's Punkt.
-    likelihood (`str`, default `"one-pass"`): for `"bert"`. `"one-pass"`: mean loss of all tokens in one unmasked
-        pass, as in the released code. `"pseudo"`: pseudo-log-likelihood, with one pass for each masked token.
     lm_model (`str` or path, default `"bert-base-cased"`): for `"bert"`: a masked language model.
     cola_model (`str` or path, default `"textattack/bert-base-uncased-CoLA"`): for `"bert"`: a classifier of
         acceptability. Its class named "acceptable" is used, otherwise class 1.
     sop_model (`str` or path): for `"bert"`: an ALBERT with its head for sentence-order prediction. Without it,
-        coherence is not scored. There is no default, since the ALBERT models on the Hub lack this head (transformers
-        issue 9319); transformers' `convert_albert_original_tf_checkpoint_to_pytorch.py` converts Google's checkpoint.
-    markup (`str`, default `"auto"`): layout of the texts. `"markdown"`: headings, list items, table cells, quotes and
-        paragraphs are split into sentences separately; links and emphasis are replaced by their text; code blocks,
-        images and HTML are left out. `"plain"`: no markup. `"auto"`: Markdown if a text has a heading, a code block, a
-        table, a quote, bold type, a link or a list of two items. Not with `parity`.
+        coherence is not scored. The models on the Hub lack this head; transformers'
+        `convert_albert_original_tf_checkpoint_to_pytorch.py` converts Google's checkpoint.
+    markup (`str`, default `"auto"`): layout of the texts. `"markdown"`: blocks are split into sentences separately;
+        links and emphasis are replaced by their text; code blocks, images and HTML are left out. `"plain"`: no markup.
+        `"auto"`: Markdown if a text has a heading, a code block, a table, a quote, bold type, a link or a list of two
+        items. `parity` reads none.
     focus (`str`, default `"embedding"`): similarity of sentences. `"embedding"`: cosine of sentence embeddings.
         `"wms"`: Word Mover's similarity of adjacent sentences over `vectors`, 1 / (1 + distance).
     focus_threshold (`float`): for `"embedding"`: minimum tie of a sentence to the others in a text of two sentences;
@@ -85,15 +80,12 @@ Args:
         a name, a folder or an id of the Hugging Face Hub. Or an encoder: any object with a method `encode` that takes
         a list of n strings and returns an array of shape (n, d). The signature reports an encoder as
         `given(<class>)`, or by its attribute `signature_name`.
-    precision (`str`): floating-point type of all models: `"float32"`, `"bfloat16"` or `"float16"`. By default the
-        type in which the weights are stored. If `model` is an encoder object, it applies to the backbone only.
     batch_size (`int`), device (`str`): batch size and torch device of the models. They change scores by rounding
         only.
-    cache_dir (`str` or path): folder in which embeddings and sentence scores are cached, keyed by the models'
-        weights, the precision and the sentence. Processes can share it. It does not change scores or signatures. With
-        `parity`, only embeddings are cached; coherence and the suspects of `details` are never cached. If `model` is
-        an encoder object, its embeddings are not cached. Not to be confused with the `cache_dir` of `evaluate.load`,
-        which holds the code of the module.
+    cache_dir (`str` or path): folder in which the embeddings of `"embedding"` are cached. It changes no score. Not to
+        be confused with the `cache_dir` of `evaluate.load`.
+    long_texts (`str`, default `"windows"`): for `"embedding"`: how a sentence is embedded that is longer than the
+        model reads: `"windows"` averages its parts, `"cut"` cuts off the rest.
     confidence (`float`): level of a confidence interval, such as 0.95, of the mean over texts: Student's interval,
         corrected for skewness.
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each text. Texts with equal labels, such
@@ -117,10 +109,9 @@ Returns:
     n_code (`list[int]`): number of code blocks left out of each text.
     details (`list[dict]`): only with `details=True`. For each text the components; `sentences`, each with `text`,
         `likelihood`, `acceptability`, `grammaticality` and, with the compact backbone, `suspects`: words that look
-        wrong or are next to a missing word; `redundant_pairs`, each with the indices of two sentences, their
-        `flags` and the passages that are `shared` (at most 10 000 pairs; `n_redundant_pairs` is the full count);
-        `focus_breaks`, pairs of adjacent sentences with their `similarity`; and `order`, the `probability` that
-        adjacent sentences are in the right order.
+        wrong or are next to a missing word; `redundant_pairs`, each with two indices, `flags` and the passages that
+        are `shared` (at most 10 000; `n_redundant_pairs` is the full count); `focus_breaks`, pairs of adjacent
+        sentences with their `similarity`; and `order`, the `probability` that they are in the right order.
     signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal. Of
         an encoder object or a mapping of word vectors, the signature has only the name: use the same one.
 
@@ -159,7 +150,7 @@ class Gruen(TextMetric, evaluate.Metric):
         return self._describe(_DESCRIPTION, _CITATION, _KWARGS_DESCRIPTION, urls, stored)
 
     def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
-        return {"predictions": parse_texts(predictions)}
+        return {"predictions": _parse_flat(predictions)}
 
     def _download_and_prepare(self, dl_manager: Any) -> None:
         # Without them the other backbone and the other components still work: the error comes at use.
@@ -167,11 +158,11 @@ class Gruen(TextMetric, evaluate.Metric):
 
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = GruenSettings.read(given, "gruen")
-        texts = parse_texts(predictions)
+        texts = _parse_flat(predictions)
         units = parse_confidence_by(settings.confidence_by, len(texts), "text")
         judge = self._load_backbone(settings)
-        sentences = split(texts, settings.parity, settings.reading)
-        _warn_of_odd_texts(texts, sentences.sizes, settings.parity)
+        sentences = split(texts, settings.parity, settings.markup)
+        _warn_of_odd_texts(texts, sentences, settings.parity)
 
         components, signed = score_components(sentences, judge, settings)
         scores = total(components, sentences, settings.parity)
@@ -179,7 +170,7 @@ class Gruen(TextMetric, evaluate.Metric):
         all_texts = np.ones(len(texts), dtype=bool)
         result = ScoreSummary(all_texts, units, settings.confidence, self.bounds).of("gruen", scores)
         result |= {name: float(components[name].points.mean()) if name in components else None for name in COMPONENTS}
-        result |= {"n_sentences": sentences.sizes.tolist(), "n_code": sentences.n_code}
+        result |= {"n_sentences": sentences.sizes, "n_code": sentences.n_code}
         if settings.details:
             result["details"] = [describe_text(i, components, sentences) for i in range(len(texts))]
         intervals = confidence_settings(settings.confidence, settings.confidence_by)
@@ -188,26 +179,36 @@ class Gruen(TextMetric, evaluate.Metric):
 
     def _load_backbone(self, settings: GruenSettings) -> Backbone | None:
         """Load the models that the components need; None if they need none."""
-        if not settings.judged:
+        if not settings.needs_backbone:
             return None
         if settings.backbone == "bert":
-            return BertBackbone(settings.judged, settings.bert, settings.run, settings.parity)
+            return BertBackbone(settings)
         weights = check_weights(__file__, type(self).__module__, WEIGHTS_FILE, WEIGHTS_SHA256)
-        return CompactBackbone(weights, WEIGHTS_SHA256, settings.run)
+        return CompactBackbone(weights, WEIGHTS_SHA256, settings)
 
 
-def _warn_of_odd_texts(texts: list[str], sizes: np.ndarray, parity: bool) -> None:
-    """Warn once each, with the count, of texts without sentences and of texts in another script."""
-    empty = int((sizes == 0).sum())
+def _parse_flat(predictions: Any) -> list[str]:
+    try:
+        return parse_texts(predictions)
+    except TypeError as error:
+        if isinstance(predictions, list) and any(isinstance(members, list) for members in predictions):
+            raise TypeError(f"{error} gruen scores each text by itself: flatten the sets.") from None
+        raise
+
+
+def _warn_of_odd_texts(texts: list[str], sentences: Sentences, parity: bool) -> None:
+    """Warn once, with the counts, of texts without sentences, and of those that are not English prose."""
+    empty = sentences.sizes.count(0)
     if empty:
         score = "what the original gives a text without sentences" if parity else "0"
         warnings.warn(
             f"{empty} of {len(texts)} texts have no sentence of two words or more: they score {score}.", stacklevel=4
         )
-    other = sum(map(is_mostly_other_script, texts))
-    if other:
+    unread = find_unread(texts)
+    counts = {"in another language": len(unread.other_language), "source code": len(unread.code)}
+    found = " and ".join(f"{n} {what}" for what, n in counts.items() if n)
+    if found:
         warnings.warn(
-            f"{other} of {len(texts)} texts are mostly in another script than Latin. The default models are trained on "
-            "English: these scores mean little.",
+            f"Of {len(texts)} texts, {found}: the default models read English prose, and these scores mean little.",
             stacklevel=4,
         )

@@ -1,14 +1,16 @@
-"""What backbones share: the scores of sentences, windows of long ones, padding, batches."""
+"""What backbones share: the scores of sentences, windows of long ones, and batches."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from .core_encoder import EncoderSettings, progress_bar
+from .core_encoder import EncoderSettings, Windows, progress_bar, split_windows
 from .core_models import find_device
-from .core_tokens import token_batches
+
+# Sequences in a batch by default.
+_BATCH_SIZE = 64
 
 
 class SentenceScores(NamedTuple):
@@ -26,72 +28,46 @@ class SentenceScores(NamedTuple):
     suspects: list[list[str]] | None = None
 
 
+def read_windows(loaded: Any, sentences: list[str], limit: int) -> Windows:
+    """Split the sentences of more tokens than `limit`, special ones included, between words."""
+    with loaded.lock:
+        lengths = np.array(list(map(len, loaded.tokenizer(sentences, verbose=False)["input_ids"])))
+        return split_windows(loaded.tokenizer, sentences, lengths, limit)
+
+
 def run_batches(
-    lengths: np.ndarray, forward: Callable[[np.ndarray], torch.Tensor], settings: EncoderSettings, title: str
+    loaded: Any,
+    parts: Sequence[tuple[str, ...]],
+    limit: int,
+    forward: Callable[[np.ndarray, Any], torch.Tensor],
+    settings: EncoderSettings,
+    title: str,
 ) -> np.ndarray:
-    """Run a model over sequences, in batches of nearly equal lengths.
+    """Run a model over texts or pairs of texts, the longest first, in padded batches.
 
     Parameters
     ----------
-    lengths : ndarray of shape (n,), tokens of each sequence
-    forward : maps the indices of a batch, (b,), to its values, (b, ...)
+    loaded : has the tokenizer, and the lock to hold while it runs
+    parts : n tuples of one text or two
+    limit : most tokens of a sequence, special ones included; the rest is cut off
+    forward : maps the indices of a batch, (b,), and its tokens to its values, (b, ...)
     title : of the progress bar
 
     Returns
     -------
-    ndarray of shape (n, ...), float64, in the order of `lengths`
+    ndarray of shape (n, ...), float64, in the order of `parts`
     """
-    values = np.empty(len(lengths))
-    with torch.inference_mode(), progress_bar(len(lengths), title, "sequence", settings.progress) as bar:
-        for batch in token_batches(lengths, find_device(settings.device), settings.batch_size):
-            batch_values = forward(batch).double().cpu().numpy()
-            if values.shape[1:] != batch_values.shape[1:]:
-                values = np.empty((len(lengths), *batch_values.shape[1:]))
-            values[batch] = batch_values
+    device, size = find_device(settings.device), settings.batch_size or _BATCH_SIZE
+    order = np.argsort([-sum(map(len, part)) for part in parts], kind="stable")
+    values = []
+    with torch.inference_mode(), progress_bar(len(parts), title, "sequence", settings.progress) as bar:
+        for start in range(0, len(order), size):
+            batch = order[start : start + size]
+            columns = map(list, zip(*[parts[i] for i in batch], strict=True))
+            with loaded.lock:
+                inputs = loaded.tokenizer(
+                    *columns, padding=True, truncation=True, max_length=limit, return_tensors="pt", verbose=False
+                )
+            values.append(forward(batch, inputs.to(device)).double().cpu().numpy())
             bar.update(len(batch))
-    return values
-
-
-def windows(ids: Sequence[int], limit: int, is_continued: Sequence[bool] | None = None) -> list[Sequence[int]]:
-    """Split the tokens of a long sentence into the fewest windows that the limit allows, of nearly equal length.
-
-    Parameters
-    ----------
-    limit : most tokens of a window
-    is_continued : for each token whether it continues a word; windows then start at a word where possible
-
-    Returns
-    -------
-    list of at least one window; concatenated they are `ids`
-    """
-    n = len(ids)
-    pieces, start = [], 0
-    while n - start > limit:
-        remaining = -(-(n - start) // limit)
-        end = start + -(-(n - start) // remaining)
-        cut = end
-        # Natural language has no word longer than a quarter of a window.
-        while is_continued is not None and cut > end - limit // 4 and cut > start + 1 and is_continued[cut]:
-            cut -= 1
-        if is_continued is not None and is_continued[cut]:
-            cut = end
-        pieces.append(ids[start:cut])
-        start = cut
-    return [*pieces, ids[start:]]
-
-
-def combine_windows(values: np.ndarray, weights: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
-    """Average the values (w,) of windows over their sentences, the `owners`, weighted by tokens: (n,)."""
-    weights = np.maximum(weights, 1).astype(np.float64)
-    return np.bincount(owners, values * weights, n) / np.bincount(owners, weights, n)
-
-
-def pad(sequences: Sequence[Sequence[int]], padding: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pad sequences to the longest; returns the ids and the attention mask, both (n, longest), int64."""
-    width = max(map(len, sequences))
-    ids = np.full((len(sequences), width), padding, dtype=np.int64)
-    mask = np.zeros((len(sequences), width), dtype=np.int64)
-    for row, sequence in enumerate(sequences):
-        ids[row, : len(sequence)] = sequence
-        mask[row, : len(sequence)] = 1
-    return ids, mask
+    return np.concatenate(values)[np.argsort(order)]

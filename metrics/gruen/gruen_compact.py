@@ -5,6 +5,8 @@ card says how it was trained.
 """
 
 import json
+import re
+import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,13 +16,13 @@ from torch import nn
 from torch.nn import functional
 
 from .core_encoder import EncoderSettings
-from .core_models import DEFAULT_MODEL, FairLock, file_digest, find_device, find_model, load_once, quiet_loading
-from .gruen_backbone import SentenceScores, combine_windows, pad, run_batches, windows
+from .core_models import DEFAULT_MODEL, file_digest, find_device, find_model, load_once, quiet_loading
+from .gruen_backbone import SentenceScores, read_windows, run_batches
 
 WEIGHTS_FILE = "gruen_compact.safetensors"
 # Most tokens of a window, special tokens included, as in training.
 _LIMIT = 128
-ADAPTERS = "adapters."
+_ADAPTERS = "adapters."
 # In the paper's formula the sum of likelihood and an acceptability logit has a range of 8, and likelihood one of 1.
 _LIKELIHOOD_SHARE = 1 / 8
 
@@ -36,13 +38,14 @@ class Loaded(NamedTuple):
     model: "CompactModel"
     tokenizer: Any
     calibration: dict[str, tuple[float, float]]
-    lock: FairLock
+    lock: Any
 
 
 class CompactModel(nn.Module):
     """A BERT with the heads of this backbone.
 
-    The sentence heads read the embedding of the first token, and the mean and the maximum over all tokens.
+    The sentence heads read the embedding of the first token, and the mean and the maximum over all tokens. Shapes: b
+    sequences of t tokens, size d of a hidden state, n tokens of all sequences.
     """
 
     def __init__(self, bert: Any) -> None:
@@ -63,37 +66,45 @@ class CompactModel(nn.Module):
         )
 
     def hidden(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Return contextual embeddings: (b, t) to (b, t, size)."""
+        """Return contextual embeddings: (b, t) to (b, t, d)."""
         return self.bert(input_ids=ids, attention_mask=mask).last_hidden_state
 
+    def sentence_values(self, ids: torch.Tensor, mask: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """Score the sequences of a batch, by their contextual embeddings: (b, 4).
+
+        The columns are the mean loss of the tokens between the special tokens, the mean logarithm of their frequencies,
+        and the two logits. The sum of the first two is SLOR (Kann et al. 2018) with its sign changed: it does not
+        penalize a sentence for a rare name.
+        """
+        # All tokens but the first, the last and padding.
+        inner = functional.pad(mask[:, 2:], (1, 1)).bool()
+        losses = torch.zeros(ids.shape, dtype=torch.float64, device=ids.device)
+        if inner.any():
+            losses[inner] = self._token_losses(hidden[inner], ids[inner]).double()
+        count = inner.sum(1).clamp(min=1)
+        frequency = (self.log_frequency[ids].double() * inner).sum(1) / count
+        pooled = self._pool(hidden, mask)
+        logits = [head(pooled)[:, 0].double() for head in (self.soundness, self.acceptability)]
+        return torch.stack([losses.sum(1) / count, frequency, *logits], dim=1)
+
     @staticmethod
-    def pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Concatenate first token, mean and maximum: (b, t, size) to (b, 3 * size)."""
+    def _pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Concatenate first token, mean and maximum: (b, t, d) to (b, 3 * d)."""
         weights = mask.unsqueeze(-1).to(hidden.dtype)
         mean = (hidden * weights).sum(1) / weights.sum(1)
         maximum = hidden.masked_fill(mask.unsqueeze(-1) == 0, -torch.inf).amax(1)
         return torch.cat([hidden[:, 0], mean, maximum], dim=-1)
 
-    def vocabulary_logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Return logits over the vocabulary, with tied word embeddings: (n, size) to (n, vocabulary)."""
-        words = self.bert.embeddings.word_embeddings.weight
-        return functional.linear(self.word_query(hidden), words, self.vocabulary_bias)
-
-    def token_losses(self, hidden: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
-        """Return the cross-entropy of tokens, (n,), from their contextual embeddings, (n, size): (n,).
+    def _token_losses(self, hidden: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+        """Return the cross-entropy of tokens, (n,), from their contextual embeddings, (n, d): (n,).
 
         A head estimates the log-sum-exp over the vocabulary, which would cost as much as the encoder; the model card
         reports its error.
         """
-        rows = self.word_query(hidden)
-        expected_logits = (rows * self.bert.embeddings.word_embeddings.weight[expected]).sum(1) + self.vocabulary_bias[
-            expected
-        ]
-        return (self.log_total(rows)[:, 0] - expected_logits).float()
-
-    def word_query(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Return vectors to compare with the word embeddings: (..., size) to (..., size)."""
-        return self.norm(functional.gelu(self.transform(hidden)))
+        rows = self.norm(functional.gelu(self.transform(hidden)))
+        embeddings = self.bert.embeddings.word_embeddings.weight[expected]
+        logits = (rows * embeddings).sum(1) + self.vocabulary_bias[expected]
+        return (self.log_total(rows)[:, 0] - logits).float()
 
 
 def _head(inputs: int, units: int) -> nn.Sequential:
@@ -108,7 +119,7 @@ class CompactBackbone:
     ----------
     weights : the safetensors file of the metric, as by `check_weights`
     sha256 : its digest
-    settings : precision ("float32" if None), device, batch size and progress
+    settings : device, batch size and progress
 
     Raises
     ------
@@ -124,100 +135,51 @@ class CompactBackbone:
     components = ("grammaticality",)
 
     def __init__(self, weights: Path, sha256: str, settings: EncoderSettings) -> None:
-        self._settings, self._device = settings, find_device(settings.device)
-        precision = settings.precision or "float32"
-        key = ("gruen compact", sha256, self._device, precision)
-        self._loaded = load_once(key, lambda: _read(weights, sha256, precision, self._device))
-        self.identity = {"backbone": f"compact@{sha256[:8]}", "precision": precision}
+        self._settings = settings
+        device = find_device(settings.device)
+        key = ("gruen compact", sha256, device)
+        self._loaded = load_once(key, lambda: _read(weights, sha256, device))
+        self.identity = {"backbone": f"compact@{sha256[:8]}"}
 
     def score_sentences(self, sentences: list[str]) -> SentenceScores:
         """Score n different sentences in one pass; both scores are probabilities, in [0, 1]."""
-        model, _, calibration, _ = self._loaded
-        pieces, owners, offsets = self._windows(sentences)
-        suspects: list[dict[tuple[int, int], str]] = [{} for _ in sentences]
+        model, calibration = self._loaded.model, self._loaded.calibration
+        windows = read_windows(self._loaded, sentences, _LIMIT)
+        suspects: list[list[str]] = [[] for _ in windows.parts]
 
-        def forward(batch: np.ndarray) -> torch.Tensor:
-            ids, mask = (torch.from_numpy(part).to(self._device) for part in pad([pieces[i] for i in batch], 0))
+        def forward(batch: np.ndarray, inputs: Any) -> torch.Tensor:
+            ids, mask = inputs["input_ids"], inputs["attention_mask"]
             hidden = model.hidden(ids, mask)
-            faults = model.word_fault(hidden)[..., 0].cpu()
-            for piece, row in zip(batch, faults, strict=True):
-                sentence, sentence_suspects = sentences[owners[piece]], suspects[owners[piece]]
-                for at in torch.nonzero(row[1 : len(pieces[piece]) - 1] > 0)[:, 0].tolist():
-                    start, end = word_around(sentence, *offsets[piece][at])
-                    sentence_suspects[start, end] = sentence[start:end]
-            return sentence_values(model, ids, mask, hidden)
+            is_fault = (model.word_fault(hidden)[..., 0] > 0) & functional.pad(mask[:, 2:], (1, 1)).bool()
+            for row, part in enumerate(batch):
+                if places := is_fault[row].nonzero()[:, 0].tolist():
+                    spans = [inputs.token_to_chars(row, place) for place in places]
+                    suspects[part] = _words_around(windows.parts[part], spans)
+            return model.sentence_values(ids, mask, hidden)
 
-        values = run_batches(np.array(list(map(len, pieces))), forward, self._settings, "Sentences")
-        tokens = np.array(list(map(len, pieces))) - 2
-        loss, frequency, soundness, acceptability = (
-            combine_windows(column, tokens, owners, len(sentences)) for column in values.T
-        )
+        parts = [(part,) for part in windows.parts]
+        values = windows.average(run_batches(self._loaded, parts, _LIMIT, forward, self._settings, "Sentences"))
+        loss, frequency, soundness, acceptability = values.T
         likelihood = _logistic(loss + frequency, *calibration["likelihood"])
         acceptability = (
             _logistic(soundness, *calibration["soundness"]) + _logistic(acceptability, *calibration["acceptability"])
         ) / 2
-        marked = [[words[span] for span in sorted(words)] for words in suspects]
+        ends = np.cumsum(windows.counts)
+        marked = [
+            [word for words in suspects[end - n : end] for word in words]
+            for end, n in zip(ends, windows.counts, strict=True)
+        ]
         return SentenceScores(likelihood, acceptability, loss, marked)
 
     def grammaticality(self, likelihood: np.ndarray, acceptability: np.ndarray) -> np.ndarray:
         """Average those of n sentences, (n,), in [0, 1], by the weights of the paper: one eighth for likelihood."""
         return _LIKELIHOOD_SHARE * likelihood + (1 - _LIKELIHOOD_SHARE) * acceptability
 
-    def _windows(self, sentences: list[str]) -> tuple[list[list[int]], np.ndarray, list[list[tuple[int, int]]]]:
-        """Tokenize sentences, long ones in windows; returns token ids, sentence and offsets of each window."""
-        tokenizer, lock = self._loaded.tokenizer, self._loaded.lock
-        with lock:
-            encoded = tokenizer(
-                sentences,
-                add_special_tokens=False,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-                return_offsets_mapping=True,
-                verbose=False,
-            )
-        pieces, owners, offsets = [], [], []
-        for owner, (ids, spans) in enumerate(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)):
-            is_long = len(ids) > _LIMIT - 2
-            continued = [name.startswith("##") for name in tokenizer.convert_ids_to_tokens(ids)] if is_long else None
-            start = 0
-            for window in windows(ids, _LIMIT - 2, continued):
-                pieces.append([tokenizer.cls_token_id, *window, tokenizer.sep_token_id])
-                owners.append(owner)
-                offsets.append(spans[start : start + len(window)])
-                start += len(window)
-        return pieces, np.array(owners, dtype=np.int64), offsets
 
-
-def sentence_values(
-    model: CompactModel, ids: torch.Tensor, mask: torch.Tensor, hidden: torch.Tensor | None = None
-) -> torch.Tensor:
-    """Score the rows of a batch: (b, t) to (b, 4).
-
-    The columns are the mean loss of the tokens between the special tokens, the mean logarithm of their frequencies, and
-    the two logits. The sum of the first two is SLOR (Kann et al. 2018) with its sign changed: it does not penalize a
-    sentence for a rare name. `hidden` are the contextual embeddings, if they are known.
-    """
-    if hidden is None:
-        hidden = model.hidden(ids, mask)
-    pooled = model.pool(hidden, mask)
-    # All tokens but the first, the last and padding.
-    inner = functional.pad(mask[:, 2:], (1, 1)).bool()
-    losses = torch.zeros(ids.shape, dtype=torch.float64, device=ids.device)
-    if inner.any():
-        losses[inner] = model.token_losses(hidden[inner], ids[inner]).double()
-    count = inner.sum(1).clamp(min=1)
-    frequency = (model.log_frequency[ids].double() * inner).sum(1) / count
-    logits = [head(pooled)[:, 0].double() for head in (model.soundness, model.acceptability)]
-    return torch.stack([losses.sum(1) / count, frequency, *logits], dim=1)
-
-
-def word_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen a span of a text to whole words."""
-    while start and not text[start - 1].isspace():
-        start -= 1
-    while end < len(text) and not text[end].isspace():
-        end += 1
-    return start, end
+def _words_around(text: str, spans: list[tuple[int, int]]) -> list[str]:
+    """Return the different words of a text that hold the spans, in order."""
+    words = [match.span() for match in re.finditer(r"\S+", text)]
+    return [text[low:high] for low, high in words if any(low < end and start < high for start, end in spans)]
 
 
 def _logistic(values: np.ndarray, slope: float, intercept: float) -> np.ndarray:
@@ -226,7 +188,7 @@ def _logistic(values: np.ndarray, slope: float, intercept: float) -> np.ndarray:
     return expit(slope * values + intercept)
 
 
-def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
+def _read(weights: Path, sha256: str, device: str) -> Loaded:
     from safetensors import safe_open
     from transformers import AutoTokenizer, BertModel
 
@@ -240,19 +202,16 @@ def _read(weights: Path, sha256: str, precision: str, device: str) -> Loaded:
     with safe_open(weights, framework="pt") as file:
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
         calibration = json.loads(file.metadata()["calibration"])
-    merge_adapters(bert, {name: tensor for name, tensor in tensors.items() if name.startswith(ADAPTERS)})
-    heads = {name: tensor for name, tensor in tensors.items() if not name.startswith(ADAPTERS)}
+    names = [name for name in tensors if name.startswith(_ADAPTERS)]
+    _merge_adapters(bert, {name.removeprefix(_ADAPTERS): tensors.pop(name) for name in names})
     # The file does not hold the weights of the encoder.
-    model.load_state_dict(heads, strict=False)
-    model.eval().to(device=device, dtype=getattr(torch, precision))
+    model.load_state_dict(tensors, strict=False)
     tokenizer = AutoTokenizer.from_pretrained(base.path, local_files_only=True)
-    return Loaded(model, tokenizer, calibration, FairLock())
+    return Loaded(model.eval().to(device), tokenizer, calibration, threading.RLock())
 
 
-def merge_adapters(bert: Any, adapters: dict[str, torch.Tensor]) -> None:
+def _merge_adapters(bert: Any, adapters: dict[str, torch.Tensor]) -> None:
     """Add each adapter to its layer's weights: `up` (out, r) times `down` (r, in)."""
     with torch.no_grad():
-        for name in sorted(adapters):
-            if name.endswith(".down"):
-                layer = bert.get_submodule(name.removeprefix(ADAPTERS).removesuffix(".down"))
-                layer.weight += adapters[name.removesuffix("down") + "up"] @ adapters[name]
+        for layer in sorted({name.rpartition(".")[0] for name in adapters}):
+            bert.get_submodule(layer).weight += adapters[f"{layer}.up"] @ adapters[f"{layer}.down"]

@@ -7,15 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_encoder import encode
-from .core_inputs import mean_by_set
-from .core_vectors import load_vectors
 from .gruen_backbone import SentenceScores
 from .gruen_bert import BertBackbone
-from .gruen_focus import FocusBreak, WordMover, embedding_breaks
+from .gruen_compact import CompactBackbone
+from .gruen_focus import FocusBreak, embedding_breaks
 from .gruen_redundancy import find_redundancy
 from .gruen_repeats import find_repeats, shared_passages
-from .gruen_sentences import Backbone, Sentences, score_sentences
 from .gruen_settings import COMPONENTS, GruenSettings
+from .gruen_text import Sentences
+from .gruen_word_mover import WordMover
+
+Backbone = BertBackbone | CompactBackbone
 
 _PENALTY = 0.1
 # Redundant pairs listed for one text; their number grows with the square of its sentences.
@@ -42,73 +44,56 @@ def score_components(
     ----------
     judge : the backbone; None if no component needs one
     """
-    parity, components, signed = settings.parity, {}, settings.signed_components()
-    mover = WordMover(settings.vectors, load_vectors) if settings.focus_kind == "wms" else None
+    components: dict[str, Component] = {}
+    signed = settings.signed_components()
     if judge is not None:
         signed |= {"backbone": settings.backbone, **judge.identity}
     if judge is not None and "grammaticality" in settings.scored:
-        scores = score_sentences(judge, sentences.unique, None if parity else settings.run.cache_dir, settings.details)
-        components["grammaticality"] = grammaticality(judge, scores, sentences, parity)
+        components["grammaticality"] = grammaticality(judge, sentences, settings.parity)
     if "non_redundancy" in settings.scored:
-        components["non_redundancy"] = non_redundancy(sentences, parity)
-    if settings.focus_kind is not None:
-        signed |= settings.signed_focus()
-    if settings.focus_kind == "embedding":
-        rows = sentences.with_neighbors()
-        # The encoder names itself in the signature, also where no text has two sentences.
-        encoded = encode([sentences.unique[i] for i in rows] or ["-"], settings.encoder)
-        components["focus"] = focus_by_embedding(sentences, rows, encoded.embeddings, settings.threshold)
-        names = {"precision": "focus_precision"}
-        signed |= {names.get(name, name): value for name, value in encoded.signed.items()}
-    elif mover is not None:
-        components["focus"] = _focus(
-            [mover.breaks(members, settings.threshold, parity) for members in sentences.by_text]
-        )
-        signed["vectors"] = mover.identity
+        components["non_redundancy"] = non_redundancy(sentences, settings.parity)
+    if "focus" in settings.scored:
+        components["focus"], signed_focus = focus(sentences, settings)
+        signed |= signed_focus
     if isinstance(judge, BertBackbone) and "coherence" in settings.scored:
         components["coherence"] = coherence(judge, sentences)
     return components, signed
 
 
-def grammaticality(judge: Backbone, scores: SentenceScores, sentences: Sentences, parity: bool) -> Component:
+def grammaticality(judge: Backbone, sentences: Sentences, parity: bool) -> Component:
     """Average the scores of sentences over each text; points are in [0, 1], higher is better."""
-    sizes, flat = sentences.sizes, sentences.flat
-    points, full = np.zeros(len(sizes)), sizes > 0
-    if len(flat):
-        likelihood = mean_by_set(scores.likelihood[flat], sizes[full])
+    empty = np.empty(0)
+    unique = sentences.unique
+    scores = judge.score_sentences(unique) if unique else SentenceScores(empty, empty, empty, [])
+    grades = judge.grammaticality(scores.likelihood, scores.acceptability)
+    row_of = {sentence: row for row, sentence in enumerate(unique)}
+
+    def points(members: list[str]) -> float:
+        rows = [row_of[sentence] for sentence in members]
+        if not rows:
+            # The original's loss without sentences is 0, a likelihood of 1.
+            return float(judge.grammaticality(np.ones(1), np.zeros(1))[0]) if parity else 0.0
+        likelihood = scores.likelihood[rows].mean()
         if parity:
             # The original averages over sentences before it takes the exponential.
-            likelihood = np.exp(-0.5 * mean_by_set(np.exp(scores.loss[flat]), sizes[full]))
-        points[full] = judge.grammaticality(likelihood, mean_by_set(scores.acceptability[flat], sizes[full]))
-    if parity:
-        # The original's loss without sentences is 0, a likelihood of 1.
-        points[~full] = judge.grammaticality(np.ones(1), np.zeros(1))[0]
-    grades = judge.grammaticality(scores.likelihood, scores.acceptability)
+            likelihood = np.exp(-0.5 * np.exp(scores.loss[rows]).mean())
+        return float(judge.grammaticality(likelihood, scores.acceptability[rows].mean()))
+
+    def describe(row: int) -> dict[str, Any]:
+        values = {"likelihood": scores.likelihood, "acceptability": scores.acceptability, "grammaticality": grades}
+        described = {"text": unique[row], **{name: float(column[row]) for name, column in values.items()}}
+        return described if scores.suspects is None else {**described, "suspects": scores.suspects[row]}
 
     def details(text: int) -> dict[str, Any]:
-        described = []
-        for i in sentences.rows[text].tolist():
-            values = {"likelihood": scores.likelihood[i], "acceptability": scores.acceptability[i]}
-            values |= {"grammaticality": grades[i]}
-            described.append({"text": sentences.unique[i]} | {name: float(value) for name, value in values.items()})
-            if scores.suspects is not None:
-                described[-1]["suspects"] = scores.suspects[i]
-        return {"sentences": described}
+        return {"sentences": [describe(row_of[sentence]) for sentence in sentences.by_text[text]]}
 
-    return Component(points, details)
+    return Component(np.array([points(members) for members in sentences.by_text]), details)
 
 
 def non_redundancy(sentences: Sentences, parity: bool) -> Component:
-    """Take 0.1 off for each flag that a pair of sentences raises; `parity` compares all words, as the original does.
-
-    Raises a ValueError if a text has too many sentences.
-    """
-    redundancies = []
-    for i, members in enumerate(sentences.by_text):
-        try:
-            redundancies.append(find_redundancy(members, autojunk=True) if parity else find_repeats(members))
-        except ValueError as error:
-            raise ValueError(f"predictions[{i}] {error}: leave 'non_redundancy' out of components.") from None
+    """Take 0.1 off for each flag that a pair of sentences raises; `parity` compares all words, as the original does."""
+    find = find_redundancy if parity else find_repeats
+    redundancies = [find(members) for members in sentences.by_text]
 
     def details(text: int) -> dict[str, Any]:
         members = sentences.by_text[text]
@@ -121,36 +106,34 @@ def non_redundancy(sentences: Sentences, parity: bool) -> Component:
     return Component(np.array([0.0 - _PENALTY * redundancy.n_flags() for redundancy in redundancies]), details)
 
 
-def focus_by_embedding(sentences: Sentences, rows: np.ndarray, embeddings: np.ndarray, threshold: float) -> Component:
-    """Take 0.1 off each text that loses the focus, by the cosines of its sentences' embeddings.
+def focus(sentences: Sentences, settings: GruenSettings) -> tuple[Component, dict[str, object]]:
+    """Take 0.1 off each text that loses the focus; returns the entries of a signature, too."""
+    signed = settings.signed_focus()
+    if settings.focus_kind == "wms":
+        mover = WordMover(settings.vectors)
+        breaks = [mover.breaks(members, settings.threshold, settings.parity) for members in sentences.by_text]
+        signed["vectors"] = mover.identity
+    else:
+        # A sentence that has no other to be compared with is not embedded.
+        embedded = list(dict.fromkeys(one for members in sentences.by_text if len(members) > 1 for one in members))
+        # The encoder names itself in the signature, also where no text has two sentences.
+        encoded = encode(embedded or ["-"], settings)
+        signed |= encoded.signed
+        row_of = {sentence: row for row, sentence in enumerate(embedded)}
+        breaks = []
+        for members in sentences.by_text:
+            rows = [row_of[sentence] for sentence in members] if len(members) > 1 else []
+            n_words = np.array([len(sentence.split()) for sentence in members])
+            breaks.append(embedding_breaks(encoded.embeddings[rows], n_words, settings.threshold))
+    return _of_breaks(breaks), signed
 
-    Parameters
-    ----------
-    rows : ndarray of shape (k,), int64: indices of the embedded sentences, as `Sentences.with_neighbors` returns them
-    embeddings : ndarray of shape (k, d)
-    """
-    place = np.zeros(max(1, len(sentences.unique)), dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    n_words = np.array([len(sentence.split()) for sentence in sentences.unique], dtype=np.int64)
-    return _focus(
-        [
-            embedding_breaks(embeddings[place[members]], n_words[members], threshold) if len(members) > 1 else []
-            for members in sentences.rows
-        ]
-    )
 
-
-def _focus(breaks: list[list[FocusBreak]]) -> Component:
-    """Take 0.1 off each text with a break, by the breaks of each."""
-
+def _of_breaks(breaks: list[list[FocusBreak]]) -> Component:
     def details(text: int) -> dict[str, Any]:
-        return {
-            "focus_breaks": [
-                {"sentences": [place, place + 1], "similarity": similarity} for place, similarity in breaks[text]
-            ]
-        }
+        pairs = [{"sentences": [place, place + 1], "similarity": value} for place, value in breaks[text]]
+        return {"focus_breaks": pairs}
 
-    return Component(np.array([-_PENALTY if text_breaks else 0.0 for text_breaks in breaks]), details)
+    return Component(np.array([-_PENALTY if of_text else 0.0 for of_text in breaks]), details)
 
 
 def coherence(judge: BertBackbone, sentences: Sentences) -> Component:
@@ -158,28 +141,28 @@ def coherence(judge: BertBackbone, sentences: Sentences) -> Component:
 
     An order as probable as its reverse costs nothing, and one that is certainly wrong costs the whole 0.1.
     """
-    pairs = [(int(a), int(b)) for rows in sentences.rows for a, b in itertools.pairwise(rows)]
-    different = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
-    probabilities = np.empty(0)
-    if different:
-        texts = [(sentences.unique[a], sentences.unique[b]) for a, b in different]
-        probabilities = judge.score_order(texts)[[different[pair] for pair in pairs]]
-    by_text = np.split(probabilities, np.cumsum(np.maximum(sentences.sizes - 1, 0))[:-1])
-    points = [0.0 - _PENALTY * float(np.maximum(0.0, 1 - 2 * row).mean()) if len(row) else 0.0 for row in by_text]
+    by_text = [list(itertools.pairwise(members)) for members in sentences.by_text]
+    different = list(dict.fromkeys(pair for pairs in by_text for pair in pairs))
+    probabilities = judge.score_order(different).tolist() if different else []
+    probability = dict(zip(different, probabilities, strict=True))
+
+    def points(pairs: list[tuple[str, str]]) -> float:
+        doubts = [max(0.0, 1 - 2 * probability[pair]) for pair in pairs]
+        return 0.0 - _PENALTY * float(np.mean(doubts)) if doubts else 0.0
 
     def details(text: int) -> dict[str, Any]:
-        probabilities = enumerate(by_text[text].tolist())
-        return {"order": [{"sentences": [i, i + 1], "probability": value} for i, value in probabilities]}
+        pairs = enumerate(by_text[text])
+        return {"order": [{"sentences": [i, i + 1], "probability": probability[pair]} for i, pair in pairs]}
 
-    return Component(np.array(points), details)
+    return Component(np.array([points(pairs) for pairs in by_text]), details)
 
 
 def total(components: dict[str, Component], sentences: Sentences, parity: bool) -> np.ndarray:
     """Add up the components of each text, clipped to [0, 1]: (m,). Without grammaticality, penalties come off 1."""
-    start = np.zeros(len(sentences.sizes)) if "grammaticality" in components else np.ones(len(sentences.sizes))
+    start = np.full(len(sentences.by_text), 0.0 if "grammaticality" in components else 1.0)
     scores = np.clip(sum((component.points for component in components.values()), start=start), 0.0, 1.0)
     if not parity:
-        scores[sentences.sizes == 0] = 0.0
+        scores[np.array(sentences.sizes) == 0] = 0.0
     return scores
 
 

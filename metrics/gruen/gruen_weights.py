@@ -26,31 +26,18 @@ def bring_weights(script: str, module: str, name: str, sha256: str) -> str | Non
     sha256 : their digest
     """
     place = Path(script).with_name(name)
-    if place.is_file() and file_digest(place) == sha256:
+    if _is_right(place, sha256):
         return None
-    source, reason = _beside_original(Path(script), name), "no folder and no Space is known that it was loaded from"
-    if source is None or file_digest(source) != sha256:
-        if source is not None:
-            reason = _difference(source, sha256)
-        elif place.is_file():
-            reason = _difference(place, sha256)
-        space = _space(module)
-        if space is None:
-            return reason
-        try:
-            source = _from_space(space, name, sha256)
-        # The errors of the client and of its HTTP library have no other base class in common.
-        except Exception as error:
-            detail = (str(error).strip() or type(error).__name__).splitlines()[0]
-            return f"the Space {space} could not be read ({detail})"
-        if file_digest(source) != sha256:
-            return _difference(source, sha256)
     try:
+        source = _beside_original(Path(script), name) or _from_space(module, name)
+        if not _is_right(source, sha256):
+            return f"{source} is another file: its SHA-256 is not {sha256}"
         # Atomic, since other processes may copy it too.
         with tempfile.TemporaryDirectory(dir=place.parent) as folder:
             os.replace(shutil.copy(source, Path(folder) / name), place)
-    except OSError as error:
-        return f"{source} could not be copied to {place}: {error.strerror}"
+    # The errors of the Hub's client and of its HTTP library have no other base class in common.
+    except Exception as error:
+        return (str(error).strip() or type(error).__name__).splitlines()[0]
     return None
 
 
@@ -68,6 +55,10 @@ def check_weights(script: str, module: str, name: str, sha256: str) -> Path:
     return Path(script).with_name(name)
 
 
+def _is_right(path: Path, sha256: str) -> bool:
+    return path.is_file() and file_digest(path) == sha256
+
+
 def _beside_original(script: Path, name: str) -> Path | None:
     """Look beside the file that `evaluate` copied the script from: it records the path as typed at the first load."""
     note = script.with_suffix(".json")
@@ -78,28 +69,15 @@ def _beside_original(script: Path, name: str) -> Path | None:
     return weights if weights is not None and weights.is_file() else None
 
 
-def _space(module: str) -> str | None:
-    """Return the Space in the name of a module that was loaded from one: `...owner--name.<hash>.name`."""
-    match = re.search(r"(?:^|\.)([\w-]+)--([\w-]+)\.", module)
-    return f"{match[1]}/{match[2]}" if match else None
-
-
-def _from_space(space: str, name: str, sha256: str) -> Path:
+def _from_space(module: str, name: str) -> Path:
+    """Download the weights from the Space in the name of a module: `...owner--name.<hash>.name`."""
     from huggingface_hub import HfApi, constants, hf_hub_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
 
-    try:
-        cached = Path(hf_hub_download(space, name, repo_type="space", local_files_only=True))
-        if file_digest(cached) == sha256:
-            return cached
-    except LocalEntryNotFoundError:
-        pass
-    if constants.HF_HUB_OFFLINE:
-        raise ConnectionError("HF_HUB_OFFLINE is set")
-    # One request with a short timeout first: without a network, the download would retry for a minute.
-    HfApi().space_info(space, timeout=_HUB_TIMEOUT_SECONDS)
+    match = re.search(r"(?:^|\.)([\w-]+)--([\w-]+)\.", module)
+    if match is None:
+        raise ValueError("no folder and no Space is known that holds them")
+    space = f"{match[1]}/{match[2]}"
+    if not constants.HF_HUB_OFFLINE:
+        # One request with a short timeout first: without a network, the download would retry for a minute.
+        HfApi().space_info(space, timeout=_HUB_TIMEOUT_SECONDS)
     return Path(hf_hub_download(space, name, repo_type="space"))
-
-
-def _difference(path: Path, sha256: str) -> str:
-    return f"{path} is another file (SHA-256 {file_digest(path)}, expected {sha256})"

@@ -8,7 +8,7 @@ import datasets
 import evaluate
 import numpy as np
 
-from .core_cache import TextCache as TextCache
+from .core_cache import through_cache as through_cache
 from .core_encoder import EncoderSettings as EncoderSettings
 from .core_forks import one_thread as one_thread
 from .core_inputs import check_characters as check_characters
@@ -25,11 +25,7 @@ from .core_results import (
     parse_confidence_by,
     signature,
 )
-from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings
-from .core_statistics import SetParts as SetParts
-from .core_tokens import token_batches as token_batches
-from .core_trainer import TrainerMetric as TrainerMetric
 from .core_vectors import load_vectors as load_vectors
 from .probeval_clusters import compare_clusterings as compare_clusterings
 from .probeval_formats import (
@@ -39,9 +35,7 @@ from .probeval_formats import (
     read_questions,
     warn_of_unused_clusters,
 )
-from .probeval_lin import LinSimilarity as LinSimilarity
 from .probeval_matching import WordNetMatcher, cluster_maximum
-from .probeval_parts import AnswerParts
 from .probeval_pipeline import (
     check_sizes,
     clustering_quality,
@@ -90,20 +84,18 @@ Args:
         an answer belongs by degrees, by the probability that people put it with their answers. `"hac"`: agglomerative
         clustering of normalized embeddings. `"xmeans"`, `"gmeans"`: k-means that chooses k, at most 20. `"none"`: one
         cluster for each distinct answer. `"auto"`: `"human"` if every reference answer of every question has a
-        cluster, otherwise `"soft"`, or `"hac"` with `parity`, with a `matcher` other than the soft ones, or with a
+        cluster, otherwise `"soft"`, or `"hac"` with `parity`, with a `matcher` other than `"soft"`, or with a
         `linkage` or `distance` other than the default.
     matcher (`str`, default `"auto"`): how the model's answers are matched to clusters. `"soft"`: divided among the
-        clusters as people's answers are in soft clusters. `"soft_wordnet"`: the same, by a probability that also
-        depends on Lin's similarity of the words in WordNet; soft clusters are then made by it, too. `"cosine"`: the
-        largest cosine with an answer of the cluster. `"wordnet"`: the share of the parts of two phrases that are equal
-        or share a synset, for the best segmentation of both phrases, without stop words. `"gp"`: Gaussian-process
-        regression from embeddings to clusters. `"cascade"`: the first of equal text, equal lemmas, a WordNet score of
-        at least 0.5, and cosine that finds a cluster. `"human"`: given by `labels`. `"auto"`: `"soft"` for soft
-        clusters, otherwise `"cosine"`. An answer that ties between clusters is split evenly.
-    threshold (`float` in [0, 1]): minimum score of a match. Default: 0.55 for cosine (also within the cascade), 0.5 for
-        WordNet, and 0.2 for gp, where the score must exceed it. For the soft matchers, the probability at which half of
-        an answer is `wrong`, by default 0.475: from 0.125 below it to 0.125 above it, that share falls from all to
-        nothing. The values for soft and cosine suit the default model; other models need their own threshold.
+        clusters as people's answers are in soft clusters. `"cosine"`: the largest cosine with an answer of the
+        cluster. `"wordnet"`: the share of the parts of two phrases that are equal or share a synset, for the best
+        segmentation of both phrases, without stop words. `"gp"`: Gaussian-process regression from embeddings to
+        clusters. `"human"`: given by `labels`. `"auto"`: `"soft"` for soft clusters, otherwise `"cosine"`. An answer
+        that ties between clusters is split evenly.
+    threshold (`float` in [0, 1]): minimum score of a match. Default: 0.55 for cosine, 0.5 for WordNet, and 0.2 for gp,
+        where the score must exceed it. For soft, the probability at which half of an answer is `wrong`, by default
+        0.475: from 0.125 below it to 0.125 above it, that share falls from all to nothing. The values for soft and
+        cosine suit the default model; other models need their own threshold.
     smoothing (`float`, default 1): added to the count of each cluster, and of `wrong`, in both distributions. For a
         soft cluster, it is multiplied by the share of its answers that the cluster keeps.
     debias (`bool`, default `False`): subtract from each score the bias that sampling adds to it, estimated by
@@ -126,8 +118,8 @@ Args:
     unknown (`str`, default `"error"`): a prediction without a reference is an error. With `"skip"`, it is left out and
         named in `skipped`. It applies to what is passed to `compute`, not to `add_batch`.
     missing (`str`, default `"error"`): the same for a reference without a prediction.
-    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over questions: Student's interval,
-        corrected for skewness.
+    confidence (`float`): level of a confidence interval, such as 0.95, of the mean over questions, by Hall's method,
+        which corrects Student's for skewness.
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each question. Questions with equal
         labels, such as those about one text, are not independent: the interval is over labels. Default: each question
         is independent.
@@ -140,20 +132,14 @@ Args:
         or an id of the Hugging Face Hub; the default needs no network. Or an encoder: any object with a method
         `encode` that takes a list of n strings and returns an array of shape (n, d), such as a `SentenceTransformer`.
         The signature reports an encoder as `given(<class>)`, or by its attribute `signature_name`.
-    precision (`str`): floating-point type of the encoder: `"float32"`, `"bfloat16"` or `"float16"`. By default the
-        type in which the weights are stored. In float32, an embedding does not depend on the other texts of the call,
-        to within 1e-6. Cannot be combined with an encoder object.
     batch_size (`int`), device (`str`): number of texts in a batch (by default a budget of tokens) and torch device of
         the encoder. They change scores by rounding only.
-    cache_dir (`str` or path): folder in which embeddings are cached, keyed by the model's weights, the precision,
-        `long_texts` and the text. Processes can share it. It does not change scores or signatures. If all embeddings
-        are cached, the model is not loaded. Cannot be combined with an encoder object. Not to be confused with the
-        `cache_dir` of `evaluate.load`, which holds the code of the module.
+    cache_dir (`str` or path): folder in which embeddings are cached; processes can share it. It does not change scores.
+        Not to be confused with the `cache_dir` of `evaluate.load`, which holds the code of the module.
     progress (`bool`): show a progress bar. By default only if the logging level is INFO or lower.
     long_texts (`"windows"` or `"cut"`, default `"windows"`): what is done with a text that is longer than the model
         reads, which is 256 tokens for the default. `"windows"`: the mean, weighted by tokens, of the embeddings of
-        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning. Cannot be
-        combined with an encoder object.
+        consecutive windows, which end where a sentence does. `"cut"`: the rest is cut off, with a warning.
 
 Returns:
     probeval (`float`): mean over questions of KL(people || model) in nats, at least 0, except with `debias`. Lower is
@@ -166,7 +152,7 @@ Returns:
     coverage (`float`): mean over questions of the share of people's answers whose cluster the model hits, in [0, 1].
         Higher is better.
     n_clusters (`float`): mean number of clusters of a question, not counting `wrong`.
-    semantic_entropy (`dict`): mean entropy in nats of the smoothed distributions, `"gold"` and `"model"`. Higher is
+    distribution_entropy (`dict`): mean entropy in nats of the smoothed distributions, `"gold"` and `"model"`. Higher is
         more diverse.
     n_answers (`list[int]`): number of the model's answers to each question. The score depends on it, except with
         `rarefy`.
@@ -212,7 +198,6 @@ class Probeval(TextMetric, evaluate.Metric):
     decreasing = ("probeval", "wrong_rate")
     settings = ProbevalSettings
     item_results = (ItemResult("n_answers", is_count=True),)
-    parts = AnswerParts
 
     def _info(self) -> evaluate.MetricInfo:
         text, count = datasets.Value("string"), datasets.Value("int64")
@@ -245,8 +230,6 @@ class Probeval(TextMetric, evaluate.Metric):
             warn_of_unused_clusters(gold, pipeline.clustering)
         labels = None if settings.labels is None else parse_labels(settings.labels, answers, questions)
 
-        if not pipeline.needs_embeddings:
-            settings.check_unused("no encoder runs")
         texts = (text for question in questions for text in [*question.gold, *question.answers])
         resources, signed = load_resources(texts, pipeline)
         scored = score_questions(questions, labels, pipeline, resources)

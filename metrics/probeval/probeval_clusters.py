@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import pdist, squareform
 from scipy.special import log_ndtr
 
 LINKAGES = ("average", "complete", "single", "weighted", "ward", "centroid", "median")
-# Equal rows are merged first, at a distance of 0. In the other methods of scipy their number changes nothing after.
-WEIGHTED = ("average", "centroid", "ward")
+# Under parity, distances between all answers, repeated ones included, take 8 n(n - 1) / 2 bytes.
+_MOST_REPEATED = 20_000
 _MAX_CLUSTERS = 20  # as in the original
 # Anderson-Darling's statistic at significance 0.0001, the level of the paper of G-means.
 _GMEANS_CRITICAL = 1.8692
@@ -23,66 +22,26 @@ def hac(embeddings: np.ndarray, method: str, distance: float, times: np.ndarray 
     embeddings : ndarray of shape (n, d), unit rows
     method : one of LINKAGES
     distance : > 0; two unit vectors are at most 2 apart
-    times : ndarray of shape (n,), the weight of each row in the linkage; 1 if None
+    times : ndarray of shape (n,), how often each row is repeated in the linkage; once if None
 
     Returns
     -------
     ndarray of shape (n,), cluster numbers from 0
+
+    Raises
+    ------
+    ValueError
+        If there are more than 20,000 rows with their repetitions.
     """
-    if len(embeddings) == 1:
+    counts = np.ones(len(embeddings), dtype=np.int64) if times is None else times.astype(np.int64)
+    total = int(counts.sum())
+    if times is not None and total > _MOST_REPEATED:
+        raise ValueError(f"parity=True with clustering='hac' takes at most {_MOST_REPEATED:,} answers. Got {total:,}.")
+    if total == 1:
         return np.zeros(1, dtype=np.int64)
-    if times is None or (times == 1).all() or method not in WEIGHTED:
-        tree = linkage(embeddings, method)
-    else:
-        tree = weighted_linkage(embeddings, times, method)
-    return fcluster(tree, distance, criterion="distance") - 1
-
-
-def weighted_linkage(embeddings: np.ndarray, times: np.ndarray, method: str) -> np.ndarray:
-    """Link as `scipy.cluster.hierarchy.linkage` links rows that are repeated, after it has merged equal ones.
-
-    By the formula of Lance and Williams (1967), in O(n^2) memory and O(n^3) vectorized time.
-
-    Parameters
-    ----------
-    embeddings : ndarray of shape (n, d), n > 1
-    times : ndarray of shape (n,), how often each row counts
-    method : one of WEIGHTED
-
-    Returns
-    -------
-    ndarray of shape (n - 1, 4), as scipy's
-    """
-    n = len(embeddings)
-    sizes = times.astype(np.float64)
-    names, rows = np.arange(n), np.ones(n)
-    apart = squareform(pdist(embeddings))
-    if method != "average":
-        apart **= 2
-    if method == "ward":
-        # The distance of two clusters of equal rows, as Ward defines it.
-        apart *= 2 * np.outer(sizes, sizes) / np.add.outer(sizes, sizes)
-    np.fill_diagonal(apart, np.inf)
-    tree = np.empty((n - 1, 4))
-    for step in range(n - 1):
-        i, j = divmod(int(apart.argmin()), n)
-        i, j = min(i, j), max(i, j)
-        height, a, b = apart[i, j], sizes[i], sizes[j]
-        rows[i] += rows[j]
-        tree[step] = *sorted((names[i], names[j])), height if method == "average" else np.sqrt(height), rows[i]
-        left, right = apart[i], apart[j]
-        if method == "average":
-            merged = (a * left + b * right) / (a + b)
-        elif method == "centroid":
-            merged = (a * left + b * right) / (a + b) - a * b * height / (a + b) ** 2
-        else:
-            merged = ((a + sizes) * left + (b + sizes) * right - sizes * height) / (a + b + sizes)
-        apart[i] = apart[:, i] = np.maximum(merged, 0.0)
-        # A row that is merged into another one is infinitely far from all.
-        apart[j] = apart[:, j] = np.inf
-        apart[i, i] = np.inf
-        sizes[i], names[i] = a + b, n + step
-    return tree
+    tree = linkage(np.repeat(embeddings, counts, axis=0), method)
+    # Rows that are equal have one label: that of the last of them.
+    return fcluster(tree, distance, criterion="distance")[np.cumsum(counts) - 1] - 1
 
 
 def xmeans(embeddings: np.ndarray, seed: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .core_inputs import check_characters
-from .core_numbers import describe, parse_choice, parse_count, show, unpack
+from .core_numbers import describe, parse_count, show, unpack
 
 WRONG = "wrong"
 # Above it, floats skip integers.
@@ -75,8 +75,6 @@ def pair_rows(
     TypeError, ValueError
         As `parse_rows` does, or if no question is left.
     """
-    parse_choice(unknown, "unknown", UNPAIRED)
-    parse_choice(missing, "missing", UNPAIRED)
     given = _items(predictions, "predictions", ("id", "answers"), ("text", "count"))
     gold = _items(references, "references", _GOLD_FIELDS, _GOLD_ANSWER)
     for name, rows in (("predictions", given), ("references", gold)):

@@ -10,32 +10,19 @@ from .core_numbers import show
 from .core_vectors import load_vectors
 from .probeval_clusters import compare_clusterings, gmeans, hac, xmeans
 from .probeval_formats import WRONG, Question
-from .probeval_lin import LinSimilarity, load_lin
-from .probeval_matching import WordNetMatcher, assign, cascade, cluster_maximum, cosine_scores, gp_scores
+from .probeval_matching import WordNetMatcher, assign, cluster_maximum, cosine_scores, gp_scores
 from .probeval_sampling import MOST_DRAWN, Side, content_seed, divergences, drawn_down, entropy, mean
 from .probeval_settings import ProbevalSettings
-from .probeval_soft import REGRESSIONS, Regression, matched_shares, memberships, same_probability, soft_groups, words
+from .probeval_soft import matched_shares, memberships, same_probability, soft_groups, words
 from .probeval_vectors import Embeddings, average_word_vectors
 from .probeval_wordnet import load_wordnet
 
-CASCADE_WORDNET = 0.5
-
 
 class Resources(NamedTuple):
-    """Embeddings and WordNet, by which answers are compared; None if the pipeline does not need them.
-
-    regression : for soft clusters and matches
-    """
+    """Embeddings and WordNet, by which answers are compared; None if the pipeline does not need them."""
 
     embeddings: Embeddings | None = None
     wordnet: WordNetMatcher | None = None
-    lin: LinSimilarity | None = None
-    regression: Regression = REGRESSIONS["soft"]
-
-    def same_probability(self, texts: list[str], gold: list[str]) -> np.ndarray:
-        """Estimate the probability that people put two answers into one cluster: ndarray of shape (n, g)."""
-        assert self.embeddings is not None
-        return same_probability(texts, gold, self.embeddings, self.regression, self.lin)
 
 
 class Clusters(NamedTuple):
@@ -93,22 +80,21 @@ def load_resources(answers: Iterable[str], settings: ProbevalSettings) -> tuple[
     TypeError, ValueError, ImportError
         As `embed_part` and `load_vectors` do, or if WordNet is missing.
     """
-    embeddings, wordnet, lin = None, None, None
+    embeddings, wordnet = None, None
     signed: dict[str, str] = {}
     if settings.needs_embeddings:
         said = {text for text in answers if text.strip()}
-        texts = sorted(said | {words(text).content for text in said} if settings.matcher in REGRESSIONS else said)
+        texts = sorted(said | {words(text).content for text in said} if settings.matcher == "soft" else said)
         if settings.vectors is not None:
             matrix, signed["vectors"] = average_word_vectors(texts, load_vectors(settings.vectors))
         else:
             matrix, signed = embed_part(texts, settings)
         embeddings = Embeddings(texts, matrix)
-    regression = REGRESSIONS.get(settings.matcher, REGRESSIONS["soft"])
-    if settings.matcher in ("wordnet", "cascade") or regression.needs_wordnet:
+    if settings.matcher == "wordnet":
         loaded = load_wordnet()
         signed["wordnet"] = loaded.version
-        wordnet, lin = WordNetMatcher(loaded), load_lin(loaded) if regression.needs_wordnet else None
-    return Resources(embeddings, wordnet, lin, regression), signed
+        wordnet = WordNetMatcher(loaded)
+    return Resources(embeddings, wordnet), signed
 
 
 def cluster(question: Question, settings: ProbevalSettings, resources: Resources) -> Clusters:
@@ -124,7 +110,7 @@ def cluster(question: Question, settings: ProbevalSettings, resources: Resources
         assert embeddings is not None
         (vectors,) = embeddings.look_up(question.gold)
         if settings.clustering == "soft":
-            probability = resources.same_probability(question.gold, question.gold)
+            probability = same_probability(question.gold, question.gold, embeddings)
             numbers = soft_groups(probability)
         elif settings.clustering == "hac":
             # In the original, an answer counts in the linkage as often as it was given.
@@ -173,23 +159,17 @@ def match(
         weights[said] = assign(cluster_maximum(scores, members), threshold, strict=threshold == 0)
         return weights
     assert embeddings is not None
-    if settings.matcher in REGRESSIONS:
-        probability = resources.same_probability(answers, gold)
+    if settings.matcher == "soft":
+        probability = same_probability(answers, gold, embeddings)
         matched = matched_shares(probability, threshold)
         shares = memberships(probability, members, clusters.counts.sum(axis=1))
         weights[said] = np.hstack([shares * matched, 1 - matched])
         return weights
     vectors, gold_vectors = embeddings.look_up(answers, gold)
     if settings.matcher == "cosine":
-        matched = assign(cluster_maximum(cosine_scores(vectors, gold_vectors), members), threshold)
-    elif settings.matcher == "gp":
-        matched = assign(gp_scores(vectors, gold_vectors, clusters.counts), threshold, strict=True)
+        weights[said] = assign(cluster_maximum(cosine_scores(vectors, gold_vectors), members), threshold)
     else:
-        assert wordnet is not None
-        matched = cascade(
-            answers, gold, members, wordnet, cosine_scores(vectors, gold_vectors), CASCADE_WORDNET, threshold
-        )
-    weights[said] = matched
+        weights[said] = assign(gp_scores(vectors, gold_vectors, clusters.counts), threshold, strict=True)
     return weights
 
 
@@ -200,7 +180,7 @@ def score(
     settings: ProbevalSettings,
     seeds: tuple[int, int] = (0, 1),
 ) -> Scored:
-    """Compare the two distributions over the clusters and `wrong`.
+    """Compare the two distributions over the clusters and `wrong`; with `rarefy`, all values are means over samples.
 
     Parameters
     ----------
@@ -209,7 +189,30 @@ def score(
     seeds : of the samples of people's answers and of the model's, with `rarefy_people` and `rarefy`
     """
     gold, model = gold_side(clusters, settings), model_side(counts, weights, clusters, settings)
-    return score_sides(gold, model, reached(weights), settings, seeds)
+    reach = reached(weights)
+    blocks = []
+    for gold_times, model_times in drawn_down(gold, model, (settings.rarefy_people, settings.rarefy), seeds):
+        hit = (model_times > 0).astype(np.float64) @ reach > 0
+        masses = (gold_times @ gold.weights)[:, :-1]
+        blocks.append(
+            (
+                divergences(gold, model, gold_times, model_times, debias=settings.debias),
+                (masses * hit).sum(axis=1) / masses.sum(axis=1),
+                gold.distributions(gold_times),
+                model.distributions(model_times),
+            )
+        )
+    scores, coverage, p, q = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
+    answered = float(model.times.sum())
+    return Scored(
+        score=float(scores.mean()),
+        coverage=float(coverage.mean()),
+        wrong_rate=float(model.times @ model.weights[:, -1]) / answered if answered else None,
+        gold=p.mean(axis=0),
+        model=q.mean(axis=0),
+        gold_entropy=float(entropy(p).mean()),
+        model_entropy=float(entropy(q).mean()),
+    )
 
 
 def gold_side(clusters: Clusters, settings: ProbevalSettings) -> Side:
@@ -244,40 +247,6 @@ def reached(weights: np.ndarray) -> np.ndarray:
     return (wrong <= 0.5 + 1e-9) & (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-9)
 
 
-def score_sides(
-    gold: Side, model: Side, reach: np.ndarray, settings: ProbevalSettings, seeds: tuple[int, int] = (0, 1)
-) -> Scored:
-    """Compare the answers of people and of the model; with `rarefy`, all values are means over samples.
-
-    Parameters
-    ----------
-    reach : ndarray of shape (k, c), bool, the clusters that each kind of the model's answers reaches
-    """
-    blocks = []
-    for gold_times, model_times in drawn_down(gold, model, (settings.rarefy_people, settings.rarefy), seeds):
-        hit = (model_times > 0).astype(np.float64) @ reach > 0
-        masses = (gold_times @ gold.weights)[:, :-1]
-        blocks.append(
-            (
-                divergences(gold, model, gold_times, model_times, debias=settings.debias),
-                (masses * hit).sum(axis=1) / masses.sum(axis=1),
-                gold.distributions(gold_times),
-                model.distributions(model_times),
-            )
-        )
-    scores, coverage, p, q = (np.concatenate(columns) for columns in zip(*blocks, strict=True))
-    answered = float(model.times.sum())
-    return Scored(
-        score=float(scores.mean()),
-        coverage=float(coverage.mean()),
-        wrong_rate=float(model.times @ model.weights[:, -1]) / answered if answered else None,
-        gold=p.mean(axis=0),
-        model=q.mean(axis=0),
-        gold_entropy=float(entropy(p).mean()),
-        model_entropy=float(entropy(q).mean()),
-    )
-
-
 def summarize(scored: list[Scored], sizes: list[int]) -> dict[str, Any]:
     """Average the scores of questions with these numbers of answers, and name the results."""
     scores = [question.score for question in scored]
@@ -287,7 +256,7 @@ def summarize(scored: list[Scored], sizes: list[int]) -> dict[str, Any]:
         "wrong_rate": mean([question.wrong_rate for question in scored if question.wrong_rate is not None]),
         "coverage": mean([question.coverage for question in scored]),
         "n_clusters": mean([len(question.gold) - 1 for question in scored]),
-        "semantic_entropy": {
+        "distribution_entropy": {
             "gold": mean([question.gold_entropy for question in scored]),
             "model": mean([question.model_entropy for question in scored]),
         },

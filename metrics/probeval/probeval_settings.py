@@ -9,18 +9,17 @@ from typing import Any
 from .core_encoder import EncoderSettings
 from .core_numbers import parse_number
 from .core_results import confidence_level
-from .core_settings import ANSWER, QUESTION, choice, count, flag, never, number, setting
+from .core_settings import ANSWER, QUESTION, choice, count, flag, number, setting
 from .core_vectors import load_vectors
 from .probeval_clusters import LINKAGES
 from .probeval_formats import UNPAIRED, Question
 from .probeval_sampling import DRAWS
-from .probeval_soft import REGRESSIONS
 
 CLUSTERINGS = ("auto", "human", "soft", "hac", "xmeans", "gmeans", "none")
-MATCHERS = ("cosine", "wordnet", "gp", "cascade", "human", *REGRESSIONS, "auto")
+MATCHERS = ("cosine", "wordnet", "gp", "human", "soft", "auto")
 # The lowest score of a match: for soft a probability, at which half of an answer matches, for cosine chosen for MiniLM,
 # for gp the original's.
-THRESHOLDS = {"soft": 0.475, "soft_wordnet": 0.475, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2, "cascade": 0.55}
+THRESHOLDS = {"soft": 0.475, "cosine": 0.55, "wordnet": 0.5, "gp": 0.2}
 _PARITY_WORDNET = 0.0
 _LARGEST_SEED = 2**32 - 1  # of numpy's RandomState, which scikit-learn uses
 # Larger numbers, times the number of clusters, are infinite in float64.
@@ -43,8 +42,8 @@ class ProbevalSettings(EncoderSettings):
     threshold: float | None = setting(None, number(0, 1))
     smoothing: float = setting(1.0, _smoothing)
     debias: bool = setting(False, flag)
-    rarefy: int | None = setting(None, count(), merges_parts=never)
-    rarefy_people: int | None = setting(None, count(), merges_parts=never)
+    rarefy: int | None = setting(None, count())
+    rarefy_people: int | None = setting(None, count())
     parity: bool = setting(False, flag)
     linkage: str = setting("average", choice(*LINKAGES))
     distance: float = setting(0.95, number(0, math.inf))
@@ -53,17 +52,16 @@ class ProbevalSettings(EncoderSettings):
     unknown: str = setting("error", choice(*UNPAIRED))
     missing: str = setting("error", choice(*UNPAIRED))
     confidence: float | None = setting(None, confidence_level)
-    confidence_by: Any = setting(None, given=QUESTION, needs="confidence")
+    confidence_by: Any = setting(None, given=QUESTION)
     vectors: Any = setting(None)
-    details: bool = setting(False, flag, finer=True)
+    details: bool = setting(False, flag)
 
     def check(self) -> None:
         """Raise an error for settings that do not go together, whatever the answers are."""
         super().check()
-        if self.clustering == "soft" and self.matcher not in ("auto", *REGRESSIONS):
+        if self.clustering == "soft" and self.matcher not in ("auto", "soft"):
             raise ValueError(
-                "clustering='soft' goes with matcher='soft' or 'soft_wordnet': both divide an answer. "
-                f"Got {self.matcher!r}."
+                f"clustering='soft' goes with matcher='soft': both divide an answer. Got {self.matcher!r}."
             )
         if self.matcher == "human" and self.clustering not in ("auto", "human"):
             raise ValueError(
@@ -75,8 +73,6 @@ class ProbevalSettings(EncoderSettings):
             raise ValueError("debias needs smoothing > 0: without it, leaving out an answer can make a score infinite.")
         if self.debias and (self.rarefy is not None or self.rarefy_people is not None):
             raise ValueError("debias cannot be combined with rarefy or rarefy_people, which compare at equal numbers.")
-        if self.vectors is not None:
-            self.check_unused("no encoder runs")
 
     def check_found(self) -> None:
         """Raise an error for a model, a device or word vectors that cannot be found."""
@@ -87,12 +83,7 @@ class ProbevalSettings(EncoderSettings):
     @property
     def needs_embeddings(self) -> bool:
         """Whether embeddings are compared."""
-        return self.clustering in ("soft", "hac", "xmeans", "gmeans") or self.matcher in (
-            *REGRESSIONS,
-            "cosine",
-            "gp",
-            "cascade",
-        )
+        return self.clustering in ("soft", "hac", "xmeans", "gmeans") or self.matcher in ("soft", "cosine", "gp")
 
     def signed_pipeline(self) -> dict[str, object]:
         """Return the entries of a signature for all that decides the score of a question, but for the encoder."""
@@ -137,4 +128,4 @@ def resolve(settings: ProbevalSettings, questions: Sequence[Question]) -> Probev
 def _asks_for_hac(settings: ProbevalSettings) -> bool:
     """Whether a setting goes with hard clusters, or is one of hac."""
     is_tuned = any(getattr(settings, name) != settings.default(name) for name in ("linkage", "distance"))
-    return settings.parity or settings.matcher not in ("auto", *REGRESSIONS) or is_tuned
+    return settings.parity or settings.matcher not in ("auto", "soft") or is_tuned

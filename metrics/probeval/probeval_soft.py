@@ -1,8 +1,8 @@
 """Soft clusters: the probability that two answers to a question say the same, and clusters with degrees of membership.
 
 The probability is a logistic regression on similarities of two answers: of their embeddings, relative to the question's
-other answers, of their spelling, of their words, and by WordNet. `scripts/training/calibrate_clusters.py` fits it to
-people's clusters.
+other answers, of their spelling and of their words. It is fitted to people's clusters of the development set of
+Commonsense Frame Completion.
 """
 
 import re
@@ -16,7 +16,6 @@ from rapidfuzz.process import cdist
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from .probeval_lin import LinSimilarity
 from .probeval_vectors import Embeddings
 from .probeval_wordnet import STOP_WORDS
 
@@ -33,31 +32,11 @@ FEATURES = (
     "same head",
     "head in the other",
 )
-WORDNET_FEATURE = "Lin's similarity"
 
 
-class Regression(NamedTuple):
-    """A logistic regression on the features, in the order of `FEATURES`, with or without `WORDNET_FEATURE` after them.
-
-    weights : tuple of 11 or 12 float
-    """
-
-    weights: tuple[float, ...]
-    intercept: float
-
-    @property
-    def needs_wordnet(self) -> bool:
-        """Whether the last feature is WordNet's."""
-        return len(self.weights) > len(FEATURES)
-
-
-# By matcher.
-REGRESSIONS = {
-    "soft": Regression((2.210, -0.121, -0.060, -0.085, 2.042, 1.288, 1.485, 14.434, -2.550, 0.793, 0.560), -2.027),
-    "soft_wordnet": Regression(
-        (2.320, -0.011, -0.260, -1.023, 1.762, 1.745, 1.624, 16.342, -3.102, 0.779, 0.461, 1.213), -2.078
-    ),
-}
+# Of the features, in this order.
+WEIGHTS = np.array([2.210, -0.121, -0.060, -0.085, 2.042, 1.288, 1.485, 14.434, -2.550, 0.793, 0.560])
+INTERCEPT = -2.027
 CUT = 0.5  # of the tree, in 1 - probability
 # How far below and above the threshold the share of an answer that is `wrong` falls from all to nothing.
 _TOLERANCE = 0.125
@@ -113,9 +92,7 @@ def _stem(word: str) -> str:
     return str(_stemmer().stem(word))
 
 
-def pair_features(
-    texts: Sequence[str], gold: Sequence[str], embeddings: Embeddings, lin: LinSimilarity | None = None
-) -> np.ndarray:
+def pair_features(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddings) -> np.ndarray:
     """Compare texts with the gold answers of their question.
 
     Parameters
@@ -123,11 +100,10 @@ def pair_features(
     texts : n answers, not blank
     gold : g different gold answers
     embeddings : of all texts, and of their content words
-    lin : adds `WORDNET_FEATURE`
 
     Returns
     -------
-    ndarray of shape (n, g, 11), or 12 with `lin`, in the order of `FEATURES`; higher is more similar
+    ndarray of shape (n, g, 11), in the order of `FEATURES`; higher is more similar
     """
     left, right = [words(text) for text in texts], [words(text) for text in gold]
     features: list[np.ndarray] = []
@@ -140,8 +116,6 @@ def pair_features(
     spelling = cdist(*joined, scorer=fuzz.ratio).astype(np.float64) / 100
     features += [spelling, np.maximum(spelling - _SIMILAR_SPELLING, 0.0)]
     features += _word_features(left, right)
-    if lin is not None:
-        features.append(lin.phrases([answer.content for answer in left], [answer.content for answer in right]))
     return np.stack(features, axis=-1)
 
 
@@ -183,19 +157,12 @@ def _neighbours(cosine: np.ndarray) -> np.ndarray:
     return (ordered[:, 1 : 1 + _NEIGHBOURS] if cosine.shape[1] > 1 else ordered).mean(axis=1)
 
 
-def same_probability(
-    texts: Sequence[str],
-    gold: Sequence[str],
-    embeddings: Embeddings,
-    regression: Regression = REGRESSIONS["soft"],
-    lin: LinSimilarity | None = None,
-) -> np.ndarray:
+def same_probability(texts: Sequence[str], gold: Sequence[str], embeddings: Embeddings) -> np.ndarray:
     """Estimate the probability that people put two answers into one cluster: (n, g).
 
-    It is 1 for answers that differ in case, punctuation and spaces only. `lin` is for a regression that needs WordNet.
+    It is 1 for answers that differ in case, punctuation and spaces only.
     """
-    features = pair_features(texts, gold, embeddings, lin if regression.needs_wordnet else None)
-    logits = features @ np.array(regression.weights) + regression.intercept
+    logits = pair_features(texts, gold, embeddings) @ WEIGHTS + INTERCEPT
     given, reference = (np.array([words(text).squeezed for text in side], dtype=object) for side in (texts, gold))
     return np.maximum(1 / (1 + np.exp(-logits)), given[:, None] == reference)
 

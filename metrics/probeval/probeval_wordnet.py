@@ -1,7 +1,7 @@
-"""WordNet without NLTK's reader, and the WordNet score of two phrases.
+"""The synsets of WordNet, and the WordNet score of two phrases.
 
-Only the files index.*, *.exc and, for hypernyms, data.* of WordNet are read: Debian's package wordnet-base has them,
-and so has NLTK's data.
+NLTK's reader requires the file `lexnames`, which Debian's package wordnet-base lacks, and refuses folders outside of
+NLTK's data. Only index.* and *.exc are read here.
 """
 
 import os
@@ -55,16 +55,13 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 _MAX_STATES = 256
 _MAX_STEPS = 2**15
 
-# Words and spaces, without the words that NLTK splits in two.
-_PLAIN = re.compile(r"(?!.*\b(?:cannot|gimme|gonna|gotta|lemme|wanna)\b)[a-z0-9 ]*[a-z0-9]\.?")
-
 
 class WordNet:
-    """The synsets and lemmas of WordNet, looked up as NLTK's `wordnet.synsets` does.
+    """The synsets of WordNet, looked up as NLTK's `wordnet.synsets` does.
 
     Parameters
     ----------
-    folder : the folder with index.*, data.* and *.exc: a path, or a pointer of `nltk.data` (which may point into a zip)
+    folder : the folder with index.* and *.exc: a path, or a pointer of `nltk.data` (which may point into a zip)
 
     Raises
     ------
@@ -73,29 +70,21 @@ class WordNet:
     """
 
     def __init__(self, folder: Any) -> None:
-        self._folder = folder
-        self._entries: dict[str, dict[str, str]] = {}
+        self._entries: dict[str, dict[str, list[str]]] = {}
         self._exceptions: dict[str, dict[str, list[str]]] = {}
+        self._synsets: dict[str, frozenset[tuple[str, str]]] = {}
         self.version = "unknown"
         for part in _PARTS_OF_SPEECH:
-            header, entries = [], {}
-            for line in _lines(folder, f"index.{part}"):
-                if line.startswith(" "):
-                    header.append(line)
-                else:
-                    lemma, _, rest = line.partition(" ")
-                    entries[lemma] = rest
-            self._entries[part] = entries
-            self._exceptions[part] = {
-                inflected: lemmas for inflected, *lemmas in map(str.split, _lines(folder, f"{part}.exc"))
-            }
-            match = re.search(r"WordNet (\d+\.\d+)", "".join(header))
-            if match:
+            lines = _lines(folder, f"index.{part}")
+            if match := re.search(r"WordNet (\d+\.\d+)", "".join(line for line in lines if line.startswith(" "))):
                 self.version = match.group(1)
+            # lemma pos synset_cnt p_cnt [ptr_symbol...] sense_cnt tagsense_cnt offset...
+            rows = [line.split() for line in lines if not line.startswith(" ")]
+            self._entries[part] = {row[0]: row[-int(row[2]) :] for row in rows}
+            self._exceptions[part] = {form: lemmas for form, *lemmas in map(str.split, _lines(folder, f"{part}.exc"))}
         names = [name for part in _PARTS_OF_SPEECH for name in (*self._entries[part], *self._exceptions[part])]
         # The number of words of the longest collocation.
         self.longest = max((name.count("_") for name in names), default=0) + 1
-        self._synsets: dict[str, frozenset[tuple[str, str]]] = {}
 
     def synsets(self, form: str) -> frozenset[tuple[str, str]]:
         """Find the synsets of a word or a collocation (`hot_dog`): pairs of part of speech and offset."""
@@ -105,43 +94,15 @@ class WordNet:
                 (part, offset)
                 for part in _PARTS_OF_SPEECH
                 for lemma in self._lemmas(form, part)
-                for offset in _offsets(self._entries[part][lemma])
+                for offset in self._entries[part].get(lemma, ())
             )
         return self._synsets[form]
 
-    def lemma(self, word: str) -> str:
-        """Return the lemma of a word: by the first part of speech that has it, or the word itself."""
-        word = word.lower()
-        for part in _PARTS_OF_SPEECH:
-            lemmas = self._lemmas(word, part)
-            if lemmas:
-                # If an inflected form is an entry too ("glasses"), the base form represents both.
-                return lemmas[-1]
-        return word
-
-    def hypernyms(self, part: str) -> dict[str, list[str]]:
-        """Read the hypernyms of all synsets of a part of speech: from an offset to offsets.
-
-        Raises a ValueError if the file is missing.
-        """
-        hypernyms = {}
-        for line in _lines(self._folder, f"data.{part}"):
-            if not line.startswith(" "):
-                # offset lex_filenum ss_type w_cnt (in base 16) word lex_id [word lex_id...] p_cnt [pointer...], where
-                # a pointer is: symbol offset pos source/target.
-                fields = line.partition("|")[0].split()
-                start = 4 + 2 * int(fields[3], 16)
-                pointers = range(start + 1, start + 1 + 4 * int(fields[start]), 4)
-                hypernyms[fields[0]] = [fields[i + 1] for i in pointers if fields[i] in ("@", "@i")]
-        return hypernyms
-
     def _lemmas(self, form: str, part: str) -> list[str]:
-        forms = [form]
+        """List the forms that may be lemmas of an inflected form, and the form itself."""
         if form in self._exceptions[part]:
-            forms += self._exceptions[part][form]
-        else:
-            forms += [form.removesuffix(old) + new for old, new in _SUFFIXES[part] if form.endswith(old)]
-        return [lemma for lemma in dict.fromkeys(forms) if lemma in self._entries[part]]
+            return [form, *self._exceptions[part][form]]
+        return [form, *(form.removesuffix(old) + new for old, new in _SUFFIXES[part] if form.endswith(old))]
 
 
 def _lines(folder: Any, name: str) -> list[str]:
@@ -150,13 +111,7 @@ def _lines(folder: Any, name: str) -> list[str]:
     except OSError as error:
         raise ValueError(f"WordNet in {folder} is incomplete: {name} could not be read ({error}).") from error
     with file:
-        return file.read().decode("utf-8").splitlines(keepends=True)
-
-
-def _offsets(entry: str) -> list[str]:
-    """Read the synset offsets of a line: pos synset_cnt p_cnt [ptr_symbol...] sense_cnt tagsense_cnt offset..."""
-    fields = entry.split()
-    return fields[len(fields) - int(fields[1]) :]
+        return file.read().decode("utf-8").splitlines()
 
 
 def load_wordnet() -> WordNet:
@@ -189,12 +144,7 @@ def _load(folder: str | None) -> WordNet:
 
 def tokenize(text: str) -> list[str]:
     """Tokenize a phrase as NLTK's `word_tokenize` does, without its sentence splitter, and drop stop words."""
-    if _PLAIN.fullmatch(text):
-        # NLTK's patterns could match only a final full stop here.
-        tokens = text.removesuffix(".").split() + ["."] * text.endswith(".")
-    else:
-        tokens = word_tokenizer().tokenize(text)
-    return [token for token in tokens if token not in STOP_WORDS]
+    return [token for token in word_tokenizer().tokenize(text) if token not in STOP_WORDS]
 
 
 class Phrase:

@@ -9,14 +9,8 @@ from .core_inputs import find_scored_sets, parse_sets, select_sets
 from .core_metric import TextMetric
 from .core_ngrams import number_tokens
 from .core_numbers import parse_count as parse_count
-from .core_rarefaction import DRAWN, large_enough
 from .core_results import SETS, confidence_settings, format_sizes, parse_confidence_by, signature, spread
-from .core_rewards import RewardFunction as RewardFunction
 from .core_settings import Settings as Settings
-from .core_statistics import SetParts as SetParts
-from .core_trainer import TrainerMetric as TrainerMetric
-from .self_bleu_parts import SelfBleuParts
-from .self_bleu_rarefied import rarefied_columns as rarefied_columns
 from .self_bleu_repetition import COMPRESSION, rouge_identity
 from .self_bleu_scores import describe_sets, estimate_score, score_sets
 from .self_bleu_settings import SelfBleuSettings
@@ -62,17 +56,12 @@ Args:
     singletons (`"error"` or `"skip"`, default `"error"`): a set of one text has no references. Either raise an error,
         or leave the set out of all means and return None as its score.
     vocabulary_size (`int`, at least 2): also return Distinct-1 adjusted for the number of tokens, for a vocabulary of
-        this many tokens: that of the models compared, the largest if they differ. Cannot be combined with `rarefy`.
+        this many tokens: that of the models compared, the largest if they differ.
     repetition (`bool`, default `False`): also return the compression ratio and the self-repetition, as in
         arXiv 2403.00553.
     homogenization (`bool`, default `False`): also return the mean ROUGE-L of all pairs of texts of a set, by the
         package `rouge-score`, whose words are letters a to z, in lower case, and digits. The time is quadratic in the
         size of a set.
-    rarefy (`int`, at least 2): return expected scores of this many texts, drawn from each set without replacement, so
-        that sets of different sizes can be compared. Distinct-n is the expected number of distinct n-grams, which is
-        exact, over the expected number of n-grams. All other scores are means over all different subsets if there are
-        at most 200, and over 200 random ones if there are more, with a seed made from the texts of the set. A smaller
-        set has no score. Cannot be combined with `aggregate="corpus"`.
     confidence (`float`): level of a confidence interval, such as 0.95, of the mean over sets: Student's interval,
         corrected for skewness. With `aggregate="corpus"`, the error of the score is that of the jackknife.
     confidence_by (`list[str]` or `list[int]`): with `confidence`, a label for each set. Sets with equal labels, such as
@@ -93,18 +82,16 @@ Returns:
     rouge_l (`float`): only with `homogenization=True`. Mean F1 of ROUGE-L of the pairs of texts of a set, in [0, 1].
         Higher is less diverse.
     compression_ratio (`float`): only with `repetition=True`. Size of the texts of a set, joined by spaces, over their
-        size compressed by gzip, above 0. Higher is less diverse.
+        size compressed by gzip, above 0. Higher is less diverse. It depends on the order of the texts.
     self_repetition_1, self_repetition_2, ... (`float`): only with `repetition=True`. Mean over texts of log(1 + N),
         where N sums, over the different n-grams of the text, the number of other texts of its set that contain the
         n-gram; at least 0. Higher is less diverse.
-    scores (`list[float]`): self-BLEU of order `max_order` of each set. None for a set that is left out, or smaller
-        than `rarefy`.
+    scores (`list[float]`): self-BLEU of order `max_order` of each set. None for a set that is left out.
     confidence_interval (`list[float]`): only with `confidence`. `[low, high]` of `self_bleu`. None for fewer than two
         sets, or labels of `confidence_by`, and if all score the same.
     n_singletons (`int`): only with `singletons="skip"`. Number of sets of one text.
-    n_too_small (`int`): only with `rarefy`. Number of sets with fewer texts, which have no score.
     details (`list[dict]`): only with `details=True`. For each set the values above and, with `aggregate="sentence"`,
-        `text_scores`; with `rarefy`, `standard_errors` instead. None for a set that is left out.
+        `text_scores`. None for a set that is left out.
     signature (`str`): all settings that determine the score. Scores are comparable if their signatures are equal. Of
         a tokenizer function, the signature has only the name: use the same one.
 
@@ -134,7 +121,6 @@ class SelfBleu(TextMetric, evaluate.Metric):
     bounds = (0.0, 1.0)
     decreasing = ("self_bleu", "rouge_l", "compression_ratio", "self_repetition")
     settings = SelfBleuSettings
-    parts = SelfBleuParts
 
     def _info(self) -> evaluate.MetricInfo:
         urls = ["https://arxiv.org/abs/1802.01886", "https://arxiv.org/abs/2506.00514"]
@@ -143,10 +129,7 @@ class SelfBleu(TextMetric, evaluate.Metric):
     def _compute(self, *, predictions: Any, **given: Any) -> dict[str, Any]:
         settings = SelfBleuSettings.read(given, "self_bleu")
         sets = parse_sets(predictions, settings.set_size)
-        if settings.rarefy is None:
-            scored = find_scored_sets(sets, settings.singletons, "self_bleu")
-        else:
-            scored = large_enough(settings.rarefy, sets.sizes)
+        scored = find_scored_sets(sets, settings.singletons, "self_bleu")
         units = parse_confidence_by(settings.confidence_by, len(sets.sizes), "set")[scored]
 
         scored_sets, rows = select_sets(sets, scored)
@@ -161,8 +144,6 @@ class SelfBleu(TextMetric, evaluate.Metric):
             result["confidence_interval"] = estimate.interval(settings.confidence, self.bounds)
         if settings.singletons == "skip":
             result["n_singletons"] = int((sets.sizes == 1).sum())
-        if settings.rarefy is not None:
-            result["n_too_small"] = int((~scored).sum())
         if settings.details:
             result["details"] = spread(describe_sets(numbers, scored_sets.sizes), scored)
         result["signature"] = signature(
@@ -175,7 +156,6 @@ class SelfBleu(TextMetric, evaluate.Metric):
             **({"compression": COMPRESSION} if settings.repetition else {}),
             **({"homogenization": rouge_identity()} if settings.homogenization else {}),
             set_size=format_sizes(sets.sizes),
-            **({} if settings.rarefy is None else {"rarefy": settings.rarefy, **DRAWN}),
             **confidence_settings(settings.confidence, settings.confidence_by),
         )
         return result

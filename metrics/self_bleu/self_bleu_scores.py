@@ -16,7 +16,6 @@ from .core_ngrams import (
     ngram_tables,
 )
 from .core_results import Estimate, jackknife_estimate, mean_estimate, mean_over_sets, rows_of
-from .self_bleu_rarefied import rarefied_columns
 from .self_bleu_repetition import compression_ratio, compression_ratios, rouge_sums, self_repetition
 from .self_bleu_settings import SelfBleuSettings
 
@@ -28,24 +27,16 @@ class Scored(NamedTuple):
     means : by name, over all sets
     statistics : of BLEU, with a value for each set; None without `aggregate="corpus"`
     text_scores : ndarray of shape (n,), the BLEU of each text; None without `aggregate="sentence"`
-    errors : with `rarefy`, the standard errors of columns; None without
     """
 
     columns: dict[str, np.ndarray]
     means: dict[str, float | None]
     statistics: BleuStatistics | None = None
     text_scores: np.ndarray | None = None
-    errors: dict[str, np.ndarray] | None = None
 
 
 def score_sets(sets: TextSets, tokens: Tokens, settings: SelfBleuSettings) -> Scored:
     """Score each set, and all of them together."""
-    if settings.rarefy is not None:
-        columns, errors = rarefied_columns(sets, tokens, settings)
-        if settings.homogenization:
-            # The mean over pairs of a random subset is expected to be that of the set.
-            columns["rouge_l"] = np.divide(*rouge_sums(sets.texts, sets.sizes))
-        return Scored(columns, {name: mean_over_sets(column) for name, column in columns.items()}, errors=errors)
     sizes, smoothing, text_scores = sets.sizes, settings.smoothed_by, None
     pooled = settings.aggregate == "corpus" and len(sizes) > 0
     tables = list(ngram_tables(tokens, sizes, settings.max_order))
@@ -134,8 +125,6 @@ def estimate_score(scored: Scored, units: np.ndarray, settings: SelfBleuSettings
 def describe_sets(scored: Scored, sizes: np.ndarray) -> list[dict[str, Any]]:
     """List for each set what `details` shows."""
     columns: dict[str, list] = {name: column.tolist() for name, column in scored.columns.items()}
-    if scored.errors is not None:
-        columns["standard_errors"] = rows_of({name: column.tolist() for name, column in scored.errors.items()})
     if scored.text_scores is not None:
         columns["text_scores"] = lists_by_set(scored.text_scores, sizes)
     return rows_of(columns)

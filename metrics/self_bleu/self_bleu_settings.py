@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .core_ngrams import SMOOTHINGS
-from .core_rarefaction import subset_size
 from .core_results import confidence_level
-from .core_settings import SET, Settings, choice, count, flag, never, setting
+from .core_settings import SET, Settings, choice, count, flag, setting
 
 # Each order is a pass over all tokens, and three numbers of the result.
 _LONGEST = 100
@@ -18,31 +17,22 @@ class SelfBleuSettings(Settings):
     """The settings of a call, as the help explains them."""
 
     max_order: int = setting(4, count(high=_LONGEST))
-    aggregate: str = setting("set", choice("set", "corpus", "sentence"), merges_batches=lambda value: value != "corpus")
+    aggregate: str = setting("set", choice("set", "corpus", "sentence"))
     smoothing: str | None = setting(None, choice(*SMOOTHINGS))
     tokenizer: str | Callable[[str], Any] = setting("whitespace")
     set_size: int | None = setting(None, count())
-    singletons: str = setting("error", choice("error", "skip"), merges_parts=never)
+    singletons: str = setting("error", choice("error", "skip"))
     vocabulary_size: int | None = setting(None, count(2))
-    repetition: bool = setting(False, flag, merges_parts=never)
-    homogenization: bool = setting(False, flag, merges_parts=never)
-    rarefy: int | None = setting(None, subset_size(least=2), merges_parts=never, of_mean=True)
-    confidence: float | None = setting(None, confidence_level, of_mean=True)
-    confidence_by: Any = setting(None, given=SET, needs="confidence")
-    details: bool = setting(False, flag, finer=True)
+    repetition: bool = setting(False, flag)
+    homogenization: bool = setting(False, flag)
+    confidence: float | None = setting(None, confidence_level)
+    confidence_by: Any = setting(None, given=SET)
+    details: bool = setting(False, flag)
 
-    def check(self) -> None:
-        """Raise an error for settings that do not go together."""
-        if self.rarefy is not None and self.aggregate == "corpus":
-            raise ValueError(
-                "rarefy has no effect with aggregate='corpus', which pools all sets: leave one of them out."
-            )
-
-        if self.rarefy is not None and self.vocabulary_size is not None:
-            raise ValueError(
-                "vocabulary_size cannot be combined with rarefy: each adjusts Distinct for the amount of text. Leave "
-                "one of them out."
-            )
+    def check_batches(self) -> None:
+        """Raise a ValueError for aggregate="corpus", which pools all sets."""
+        if self.aggregate == "corpus":
+            raise ValueError("aggregate='corpus' cannot be scored in batches: it pools all sets.")
 
     @property
     def smoothed_by(self) -> str:

@@ -1,115 +1,84 @@
-"""The scores of sets, with weights and quality; contributions, and details."""
+"""The similarities of the texts of each set, as matrices with the eigenvalues that are scored; details."""
 
-import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from .core_inputs import TextSets, lists_by_set, sum_by_set
-from .core_rarefaction import large_enough
-from .core_results import ScoreSummary, format_order, rows_of
-from .core_similarity import Similarities, source_keys
-from .vendi_embed_kernels import ClassKernel, Kernel
-from .vendi_embed_rarefied import Scored, rarefied
+from .core_distances import BLOCK_ROWS
+from .core_encoder import embed_sets
+from .core_inputs import TextSets, batches_by_size
+from .core_models import matrix_device
+from .core_ngrams import ngram_kernels, ngram_tables, number_tokens
+from .core_results import format_order, rows_of
+from .core_similarity import parse_similarity
+from .core_spectra import Matrices, embedding_matrices, kernel_matrices, row_error, spectra
 from .vendi_embed_settings import VendiSettings
-from .vendi_embed_weighting import Weighting, mean_quality
+
+# The n-gram kernel of the Vendi Score paper (section 5.4, text) averages these orders.
+_NGRAM_ORDERS = 4
+
+Kernels = Iterator[tuple[np.ndarray, np.ndarray]]
 
 
-def score_sets(
-    kernel: Kernel, sets: TextSets, weighting: Weighting, similarities: Similarities | None, settings: VendiSettings
-) -> Scored:
-    """Score each set at each order, whole or rarefied."""
-    if settings.rarefy is not None:
-        large_enough(settings.rarefy, weighting.sizes(sets.sizes))
-        contents = source_keys(sets, similarities, settings.embeddings, weighting.qualities)
-        return rarefied(kernel, settings.orders, settings.rarefy, contents, weighting)
-    by_order, eigenvalues = kernel.score(settings.orders, weighting.probabilities, settings.details)
-    by_order[weighting.empty] = 0.0
-    with_quality = None
-    if weighting.qualities is not None:
-        with_quality = mean_quality(weighting, sets.sizes) * by_order[:, 0]
-    return Scored(by_order, with_quality, eigenvalues)
+def make_matrices(
+    sets: TextSets, weights: np.ndarray | None, settings: VendiSettings
+) -> tuple[Iterable[Matrices], dict[str, Any]]:
+    """Compare the texts of each set.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n,), probabilities that sum to 1 within each set; uniform if None
+
+    Returns
+    -------
+    matrices : of sets of equal size, with the eigenvalues of their weighted kernels
+    signed : the entries of a signature
+    """
+    matrices, signed = _matrices(sets, weights, settings)
+    # Details read them a second time.
+    return list(matrices) if settings.details else matrices, signed
 
 
-def name_orders(values: np.ndarray, orders: list[float]) -> list[dict[str, float]]:
-    """Name the values (k, number of orders) of each row by their orders."""
-    return [dict(zip(map(format_order, orders), row, strict=True)) for row in values.tolist()]
+def _matrices(
+    sets: TextSets, weights: np.ndarray | None, settings: VendiSettings
+) -> tuple[Iterator[Matrices], dict[str, Any]]:
+    device = matrix_device(settings.device)
+    if settings.kernel == "ngram":
+        kernels, signed = word_kernels(sets)
+        return kernel_matrices(kernels, sets.sizes, weights, device=device), signed
+    if settings.similarity is not None:
+        squares = parse_similarity(settings.similarity, sets, repair=True)
+        batches = batches_by_size(sets.sizes, BLOCK_ROWS)
+        kernels = ((members, np.stack([squares[i] for i in members])) for members, _ in batches)
+        return kernel_matrices(kernels, sets.sizes, weights, device=device), {"similarity": "given"}
+    vectors, signed = embed_sets(sets, settings.embeddings, settings)
+    error = row_error(signed.get("precision"))
+    matrices = embedding_matrices(vectors, sets.sizes, weights, device=device, error=error)
+    return matrices, {"kernel": "embedding", **signed}
+
+
+def word_kernels(sets: TextSets) -> tuple[Kernels, dict[str, str]]:
+    """Make the matrices of `kernel="ngram"`, the mean of the cosines of 1- to 4-gram counts of words."""
+    import nltk
+    from nltk.tokenize import NLTKWordTokenizer
+
+    # NLTK's tokenizer takes most of the time, so each different text is tokenized once.
+    words = {text: NLTKWordTokenizer().tokenize(text) for text in dict.fromkeys(sets.texts)}
+    tokens = number_tokens([words[text] for text in sets.texts])
+    tables = list(ngram_tables(tokens, sets.sizes, _NGRAM_ORDERS))
+    signed = {"kernel": "ngram", "tokenizer": f"nltk{nltk.__version__}"}
+    return ngram_kernels(tables, sets.sizes, BLOCK_ROWS), signed
 
 
 def describe_sets(
-    scored: Scored, kernel: Kernel, weighting: Weighting, orders: list[float]
-) -> list[dict[str, Any] | None]:
-    """List for each set what `details` shows; None for a set without a score."""
-    columns: dict[str, list] = {"size": kernel.sizes.tolist(), "by_order": name_orders(scored.by_order, orders)}
-    if scored.errors is None:
-        pairs = zip(scored.eigenvalues, weighting.empty, strict=True)
-        columns["eigenvalues"] = [[] if is_empty else values.tolist() for values, is_empty in pairs]
-    else:
-        columns["standard_errors"] = name_orders(scored.errors, orders)
-    if isinstance(kernel, ClassKernel):
-        columns["classes"] = kernel.labels()
-    return rows_of(columns, scored.has_score)
-
-
-def utility(kernel: Kernel, weighting: Weighting, patience: float) -> np.ndarray:
-    """Compute the utility of each set to a reader of this patience: (m,)."""
-    assert isinstance(kernel, ClassKernel)
-    assert weighting.qualities is not None
-    return kernel.utility(weighting.qualities, patience)
-
-
-def semantic_entropies(kernel: Kernel, weighting: Weighting, summary: ScoreSummary) -> dict[str, Any]:
-    """Return `semantic_entropy`, the entropy of the classes of each set in nats, also divided by log n.
-
-    A set of which no text counts has neither, and a set of one text has no second.
-    """
-    scores, _ = kernel.score([1.0], weighting.probabilities, False)
-    entropies = np.log(np.maximum(scores[:, 0], 1.0))
-    n_texts = weighting.sizes(kernel.sizes)
-    scored, several = summary.scored & ~weighting.empty, summary.scored & ~weighting.empty & (n_texts > 1)
-    limits = np.log(np.where(several, n_texts, 2))
-    shares = np.minimum(entropies / limits, 1.0)
-    name = "semantic_entropy"
-    result = summary._replace(scored=scored, bounds=(0.0, math.inf)).of(name, entropies, f"{name}_")
-    name = "normalized_semantic_entropy"
-    return result | summary._replace(scored=several, bounds=(0.0, 1.0)).of(name, shares, f"{name}_")
-
-
-def contributions(kernel: Kernel, scored: Scored, weighting: Weighting, order: float) -> dict[str, Any]:
-    """Return `contributions`, what each text adds: the score of its set less that of the set without it, set by set.
-
-    With quality also `quality_contributions`, of quality times Vendi score. A text alone, or with all the weight of its
-    set, has none.
-    """
-    sizes, shares = kernel.sizes, weighting.shares
-    whole = np.repeat(scored.main, sizes)
-    without = kernel.score_without(order, weighting.probabilities)
-    if weighting.counted is not None:
-        # Without a text that counts, the score of a set is 0.
-        without = np.where(np.isnan(without) | np.repeat(weighting.empty, sizes), 0.0, without)
-    only = np.repeat(sizes == 1, sizes)
-    undefined = only if weighting.given is None else only | (weighting.given == 1)
-    result = {"contributions": by_set(np.where(undefined, np.nan, whole - without), sizes)}
-    if weighting.qualities is None:
-        return result
-    products = weighting.qualities * shares
-    left = _sums_of_others(shares, sizes)
-    rest = _sums_of_others(products, sizes) / np.where(left > 0, left, 1.0)
-    before = np.repeat(mean_quality(weighting, sizes) * scored.main, sizes)
-    result["quality_contributions"] = by_set(np.where(undefined, np.nan, before - rest * without), sizes)
-    return result
-
-
-def _sums_of_others(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Sum the values (n,) of the other texts of the set of each text: (n,)."""
-    totals = np.repeat(sum_by_set(values, sizes), sizes)
-    # If one value is most of the sum, the difference loses digits.
-    largest = values > totals / 2
-    small = np.repeat(sum_by_set(np.where(largest, 0.0, values), sizes), sizes)
-    return np.where(largest, small, totals - values)
-
-
-def by_set(values: np.ndarray, sizes: np.ndarray) -> list[list[float | None]]:
-    """List the values of the texts of each set, with None for NaN."""
-    is_number = ~np.isnan(values)
-    return lists_by_set(values[is_number], sizes, is_number)
+    sizes: np.ndarray, scores: np.ndarray, orders: list[float], matrices: Iterable[Matrices]
+) -> list[dict[str, Any]]:
+    """List for each of m sets what `details` shows, from the scores at each order, (m, len(orders))."""
+    names = [format_order(order) for order in orders]
+    columns = {
+        "size": sizes.tolist(),
+        "by_order": [dict(zip(names, row, strict=True)) for row in scores.tolist()],
+        "eigenvalues": [values.tolist() for values in spectra(matrices, len(sizes))],
+    }
+    return rows_of(columns)

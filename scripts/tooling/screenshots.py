@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,15 +137,9 @@ def open_page(opened: Any, demo: Demo, size: dict[str, int], scheme: str = "ligh
     page.set_viewport_size(size)
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_default_timeout(60_000)
-    settle(page, lambda: page.goto(f"{demo.url}?__theme={scheme}"))
-    return page
-
-
-def settle(page: Any, go: Callable[[], Any]) -> None:
-    """Go to a page and wait until it has read its settings from the URL; earlier input may be lost."""
-    with page.expect_response(lambda response: response.request.method == "POST" and "/run/predict" in response.url):
-        go()
+    page.goto(f"{demo.url}?__theme={scheme}")
     page.get_by_role("button", name="Score", exact=True).wait_for()
+    return page
 
 
 def click_example(page: Any, place: int = 0) -> None:

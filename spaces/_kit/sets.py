@@ -185,7 +185,7 @@ def embed(metric: Any, texts: Sequence[str], model: str) -> np.ndarray:
 
 
 def credit_bars(texts: Sequence[Sequence[str]], shown: Sequence[int], credits: Sequence[Sequence[float | None]]) -> Any:
-    """Draw what each text adds to the score of its set, the most first; None if that is not known of any.
+    """Draw what each text adds to the score of its set, in the order of the texts; None if that is not known of any.
 
     `credits` has the contributions of the texts of each set that is shown.
     """
@@ -197,7 +197,7 @@ def credit_bars(texts: Sequence[Sequence[str]], shown: Sequence[int], credits: S
         if value is not None
     ]
     names = [figure_name(texts, i) for i in shown]
-    return plots.ranked_bars(sorted(bars, key=lambda bar: -bar[1]), names, "adds to the score") if bars else None
+    return plots.ranked_bars(bars, names, "adds to the score") if bars else None
 
 
 def map_of_texts(

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from _kit import inputs, language, metric, sets
+from _kit.contributions import contributions
 from _kit.page import Picture, Result, build, launch
 from _kit.show import panels, plots
 
@@ -36,12 +37,14 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     vectors = sets.embed(chamfer_diversity, flat, settings["model"])
     places = sets.rows_of(texts)
     copies = [near_duplicates(vectors[place]) for place in places]
+    matrices = [np.clip(vectors[place] @ vectors[place].T, -1.0, 1.0) for place in places]
+    credits = contributions(chamfer_diversity, texts, matrices, result["scores"], singletons="skip")
     for i, detail in enumerate(result["details"]):
         if detail is None:
             rows.append([i + 1, 1, texts[i][0], "", "", "", "", ""])
             continue
         for j, (distance, near) in enumerate(zip(detail["distances"], detail["neighbours"], strict=True)):
-            adds, copy = result["contributions"][i][j], copies[i].get(j)
+            adds, copy = credits[i][j], copies[i].get(j)
             known, original = "" if adds is None else round(adds, 4), "" if copy is None else copy + 1
             rows.append([i + 1, j + 1, texts[i][j], round(distance, 4), near + 1, texts[i][near], known, original])
             if i in shown:
@@ -62,7 +65,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     closest = min((row for row in rows if row[0] - 1 in shown), key=lambda row: row[3])
     pair = [sets.text_name(closest[0] - 1, closest[k] - 1, n_sets) for k in (1, 4)]
     drawn = [i for i in shown if len(texts[i]) <= MOST_BARS]
-    credits = sets.credit_bars(texts, drawn, [result["contributions"][i] for i in drawn])
+    credit_bars = sets.credit_bars(texts, drawn, [credits[i] for i in drawn])
     in_bars = f" The {MOST_BARS} smallest of {len(bars):,} are shown." if len(bars) > MOST_BARS else ""
     return Result(
         answer=answer(texts, result),
@@ -78,8 +81,8 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
                 distances,
                 f"The closest pair: {pair[0]} and {pair[1]}, {closest[3]:.2f} apart. Hover for the texts.{in_bars}",
             ),
-            (credits, "The score of the set less the score without the text. Below 0: others are near it.")
-            if credits
+            (credit_bars, "The score of the set less the score without the text. Below 0: others are near it.")
+            if credit_bars
             else None,
             duplicates_panel([texts[i] for i in shown], names, [copies[i] for i in shown]),
         ],
@@ -185,8 +188,7 @@ def api(
     Returns
     -------
         The result of the metric: "chamfer_diversity", the mean over sets; "mean_pairwise_distance"; "scores", one for
-        each set, from 0 to 2; "contributions", what each text adds; "details" with each text's neighbour; and the
-        "signature" to report with the score.
+        each set, from 0 to 2; "details" with each text's neighbour; and the "signature" to report with the score.
 
     """
     sets.check_model(model)
@@ -195,9 +197,7 @@ def api(
         raise inputs.InputError("A single text has no neighbour: a set needs at least two. Write one text a line.")
     if model == sets.DEFAULT_MODEL:
         language.check_english(given, advice=sets.MULTILINGUAL)
-    return chamfer_diversity.compute(
-        predictions=given, model=model, singletons="skip", contributions=True, details=True, progress=True
-    )
+    return chamfer_diversity.compute(predictions=given, model=model, singletons="skip", details=True, progress=True)
 
 
 SPACE = sets.describe_space(

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import gradio as gr
-from _kit import inputs, language, metric, sets, work
+from _kit import inputs, metric, sets, work
+from _kit.core_language import find_unread
 from _kit.page import Box, Example, Picture, Result, Space, build, launch
 from _kit.show import panels, plots
 from _kit.show.downloads import Table
@@ -283,8 +284,7 @@ def answer(texts: list[str], result: dict[str, Any]) -> str:
 
 def unjudged(texts: list[str]) -> str:
     """Say why no verdict is possible; "" if it is."""
-    is_foreign = metric.part(gruen, "gruen_text").is_mostly_other_script
-    if work.was_warned(language.OtherLanguageWarning.__name__) or any(map(is_foreign, texts)):
+    if find_unread(texts).other_language:
         return FOREIGN
     # Emoji and numbers, for example, have no letters.
     if any(not any(map(str.isalpha, text)) for text in texts):
@@ -325,7 +325,6 @@ def api(
     (given,) = inputs.check_sets([texts], LIMITS)
     inputs.check_number("focus_threshold", focus_threshold, -1, 1)
     settings = {"focus_threshold": focus_threshold, "model": model} if "focus" in names else {}
-    language.check_english([[text] for text in given])
     result = gruen.compute(predictions=given, components=names, details=True, progress=True, **settings)
     check_sentences(given, result["details"])
     most = max(_MOST_LISTED, _MOST_PAIRS // len(given))

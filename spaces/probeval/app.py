@@ -1,6 +1,5 @@
 """Demo of probeval: the distribution of one or two models' answers to a question, compared with people's."""
 
-import functools
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -28,9 +27,7 @@ MATCHERS = {
     "auto": "As the clusters",
     "cosine": "Meaning (cosine)",
     "gp": "Gaussian process",
-    "soft_wordnet": "By degrees, with WordNet",
     "wordnet": "WordNet",
-    "cascade": "Cascade",
 }
 _KETTLE = "kettle × 42\nelectric kettle × 8\npot × 21\nsaucepan × 9\nmicrowave × 7\ncup × 5\nmug × 4\ncampfire × 4"
 _ALIKE = "a kettle × 45\na pot × 30\nsaucepan × 10\nmicrowave × 10\nmug × 5"
@@ -44,7 +41,7 @@ _EXAMPLES = (
 
 
 def has_wordnet() -> bool:
-    """Return whether WordNet is installed; three of the matchers need it."""
+    """Return whether WordNet is installed; a matcher needs it."""
     try:
         metric.part(probeval, "probeval_wordnet").load_wordnet()
     except (ImportError, OSError, LookupError, ValueError):
@@ -53,7 +50,7 @@ def has_wordnet() -> bool:
 
 
 if not has_wordnet():
-    MATCHERS = {name: label for name, label in MATCHERS.items() if name in ("auto", "cosine", "gp")}
+    MATCHERS = {name: label for name, label in MATCHERS.items() if name != "wordnet"}
 
 
 def compute(questions: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
@@ -97,9 +94,9 @@ def checked(settings: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(settings["debias"], bool):
         raise inputs.InputError("debias must be true or false.")
     settings = dict(settings)
-    if settings["clustering"] == "soft" and settings["matcher"] not in ("auto", "soft_wordnet"):
+    if settings["clustering"] == "soft" and settings["matcher"] != "auto":
         raise inputs.InputError("Clusters by degrees go with matches by degrees. Match “As the clusters”.")
-    if settings["matcher"] not in ("cosine", "cascade"):
+    if settings["matcher"] != "cosine":
         # The other matchers have thresholds on other scales, and so may the one that "auto" chooses.
         del settings["threshold"]
     return settings
@@ -109,8 +106,7 @@ def score(questions: list[dict[str, Any]], chosen: Sequence[int | None], setting
     """Score all questions and draw one."""
     result = compute(questions, settings)
     results = showing.results_by_name(result)
-    merge = metric.part(probeval, "core_results").merge_signatures
-    signature = functools.reduce(merge, (of_model["signature"] for of_model in results.values()))
+    signature = result["signature"]
     shown = sets.two_of(chosen, len(questions))[0]
     details = {who: of_model["details"][shown] for who, of_model in results.items()}
     # The clusters depend on people's answers alone.
@@ -169,7 +165,7 @@ def api(
     people: list[str],
     model: list[str],
     clustering: Literal["auto", "soft", "hac", "xmeans", "gmeans", "none"] = "auto",
-    matcher: Literal["auto", "cosine", "gp", "soft_wordnet", "wordnet", "cascade"] = "auto",
+    matcher: Literal["auto", "cosine", "gp", "wordnet"] = "auto",
     threshold: float = 0.55,
     smoothing: float = 1.0,
     distance: float = 0.95,
@@ -183,7 +179,7 @@ def api(
         model: the model's answers, sampled many times; repeats are counts.
         clustering: the clustering of people's answers.
         matcher: how the model's answers are matched to clusters.
-        threshold: the minimum cosine of a match, from 0 to 1, for the matchers "cosine" and "cascade".
+        threshold: the minimum cosine of a match, from 0 to 1, for the matcher "cosine".
         smoothing: the pseudo-count of each cluster, above 0.
         distance: the cut of "hac", from 0 to 2.
         debias: subtract the bias of sampling, estimated by the jackknife; a small divergence may fall below 0.
@@ -235,7 +231,7 @@ SPACE = Space(
         "matcher": gr.Dropdown(inputs.options(MATCHERS), value="auto", label="Match the model's answers by"),
     },
     more_settings={
-        "threshold": gr.Slider(0, 1, 0.55, step=0.01, label="Minimum cosine", info="Of a match, by cosine or cascade."),
+        "threshold": gr.Slider(0, 1, 0.55, step=0.01, label="Minimum cosine", info="Of a match by cosine."),
         "smoothing": gr.Slider(0.1, 5, 1, step=0.1, label="Smoothing", info="Added to each count."),
         "distance": gr.Slider(0.1, 2, 0.95, step=0.05, label="Cut of HAC", info="Smaller makes more clusters."),
         "debias": gr.Checkbox(False, label="Debias", info="Subtract the estimated bias of sampling."),

@@ -167,7 +167,7 @@ def answer(result: dict[str, Any], signature: str) -> str:
     """Return the answer: for each model the divergence in nats, wrong answers and coverage, and which is closer."""
     results, n = results_by_name(result), len(result["scores"])
     grounds = [ground.of_result(of_model) for of_model in results.values()]
-    gold = f"{result['semantic_entropy']['gold']:.2f}"
+    gold = f"{result['distribution_entropy']['gold']:.2f}"
     clusters = (f"{result['n_clusters']:.3g}", "Clusters", "of people's answers.")
     notes = [
         (f"{name}. " if len(results) > 1 else "") + missing
@@ -175,7 +175,7 @@ def answer(result: dict[str, Any], signature: str) -> str:
         if not sets.unjudged("answers") and (missing := ground.missing(of_ground, of_model))
     ]
     if len(results) == 1:
-        model = f"{result['semantic_entropy']['model']:.2f}"
+        model = f"{result['distribution_entropy']['model']:.2f}"
         entropy = (f"{model} / {gold}", "Entropy", "model's and people's, in nats.")
         at_equal = ground.facts(grounds[0]) if grounds[0] is not None else []
         facts = panels.tiles([*facts_of(result), *at_equal, clusters, entropy])
@@ -185,7 +185,7 @@ def answer(result: dict[str, Any], signature: str) -> str:
         card(name, of_model, of_ground, n, series)._replace(
             facts=[
                 *((value, name, short) for (value, name, _), short in zip(facts_of(of_model), _SHORT, strict=True)),
-                (f"{of_model['semantic_entropy']['model']:.2f}", "Entropy", "in nats"),
+                (f"{of_model['distribution_entropy']['model']:.2f}", "Entropy", "in nats"),
             ]
         )
         for series, ((name, of_model), of_ground) in enumerate(zip(results.items(), grounds, strict=True), 1)

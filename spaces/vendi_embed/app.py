@@ -7,13 +7,15 @@ import likeness
 import numpy as np
 import torch
 from _kit import inputs, language, metric, sets
+from _kit.contributions import contributions
 from _kit.page import Picture, Result, build, launch
 from _kit.show import panels, plots
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 vendi_embed = metric.load(__file__, "vendi_embed")
-SAME = metric.part(vendi_embed, "vendi_embed_classes").DEFAULT_SAME
+# The least cosine, by the default model, of texts that say the same.
+SAME = 0.83
 
 ORDERS = {
     "0.1": "0.1: rare meanings count fully",
@@ -47,7 +49,8 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
     # The threshold of the classes is for cosines of the default model.
     has_threshold = settings["model"] == sets.DEFAULT_MODEL
     classes = [find_groups(matrix) for matrix in matrices] if vectors is not None and has_threshold else []
-    credits = find_credits(texts, None if vectors is None else [vectors[place] for place in places], settings["q"])
+    order = "inf" if settings["q"] == "inf" else float(settings["q"])
+    credits = contributions(vendi_embed, texts, matrices, result["scores"], q=order)
     bars = sets.credit_bars(texts, shown, [credits[i] for i in shown])
     drawn = np.concatenate([places[i][: sets.MOST_IN_MAP] for i in shown])
     return Result(
@@ -59,7 +62,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
             )
             if classes
             else None,
-            (bars, "The score of the set less the score without the text. Below 0: the set is better off without it.")
+            (bars, "The score of the set less the score without the text. Below 0: the score is higher without it.")
             if bars
             else None,
             (
@@ -77,7 +80,7 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
                 whole[np.ix_(drawn, drawn)],
                 "Similar texts are close. The map shows {share:.0%} of the variance; hover for the text.",
             ),
-            likeness.draw(vendi_embed, texts, whole, places, vectors),
+            likeness.draw(texts, whole, places),
             likeness.repeats(texts, classes, MOST_CHIPS) if n_sets > 2 else None,
         ],
         details=sets.details(
@@ -99,10 +102,13 @@ def score(texts: Any, chosen: Any, settings: dict[str, Any]) -> Result:
 def similarity_maps(
     texts: list[list[str]], shown: list[int], matrices: list[np.ndarray]
 ) -> list[tuple[Any, str] | None]:
-    """Draw the similarities within one or two sets, with captions; None in place of a missing second set."""
+    """Draw the similarities within one or two sets, with captions; None for a single text or a missing set."""
     maps: list[tuple[Any, str] | None] = []
     for place, i in enumerate(shown):
         matrix = matrices[i]
+        if len(matrix) < 2:
+            maps.append(None)
+            continue
         n_drawn = min(len(matrix), sets.MOST_IN_MATRIX)
         name = sets.set_name(texts, i)
         caption = (f"{name}. " if name else "") + alike(matrix) + sets.first_of(n_drawn, len(matrix))
@@ -113,7 +119,7 @@ def similarity_maps(
 def find_groups(matrix: np.ndarray) -> list[int]:
     """Return the group of each text: all pairs of a group have at least the similarity SAME.
 
-    Complete linkage begins with the closest pair, which `kernel="classes"` of the metric may divide.
+    Complete linkage begins with the closest pair.
     """
     if len(matrix) < 2:
         return [0] * len(matrix)
@@ -121,19 +127,6 @@ def find_groups(matrix: np.ndarray) -> list[int]:
     # Rounding keeps equal texts together.
     labels = fcluster(linkage(distances, "complete"), 1.0 - SAME + _ROUNDING, "distance").tolist()
     return [list(dict.fromkeys(labels)).index(label) for label in labels]
-
-
-def find_credits(texts: list[list[str]], vectors: list[np.ndarray] | None, q: str) -> list[list[float | None]]:
-    """Return what each text of the sets adds to the score, or None in a set that would take too long."""
-    small = [i for i, members in enumerate(texts) if len(members) <= sets.MOST_IN_MATRIX]
-    credits: list[list[float | None]] = [[None] * len(members) for members in texts]
-    if small:
-        given = {"kernel": "ngram"} if vectors is None else {"embeddings": np.concatenate([vectors[i] for i in small])}
-        order, members = "inf" if q == "inf" else float(q), [texts[i] for i in small]
-        result = vendi_embed.compute(predictions=members, q=order, contributions=True, **given)
-        for i, values in zip(small, result["contributions"], strict=True):
-            credits[i] = values
-    return credits
 
 
 def same_groups(
@@ -169,8 +162,9 @@ def reconciled(name: str, n_groups: int, value: float) -> str:
 def word_similarity(texts: list[str]) -> np.ndarray:
     """Return the similarity matrix of the n-grams, whose eigenvalues determine the score."""
     sets_of_one = metric.part(vendi_embed, "core_inputs").parse_sets([texts])
-    ((_, kernels),) = metric.part(vendi_embed, "vendi_embed_kernels").word_kernels(sets_of_one)()
-    return kernels[0]
+    kernels, _ = metric.part(vendi_embed, "vendi_embed_scores").word_kernels(sets_of_one)
+    ((_, matrices),) = kernels
+    return matrices[0]
 
 
 def by_order(eigenvalues: list[float]) -> list[float]:
@@ -181,9 +175,7 @@ def by_order(eigenvalues: list[float]) -> list[float]:
 
 
 def alike(matrix: np.ndarray) -> str:
-    """Describe the most similar pair of texts."""
-    if len(matrix) < 2:
-        return "A single text."
+    """Describe the most similar pair of two or more texts."""
     apart = matrix - 3 * np.eye(len(matrix))
     i, j = sorted(np.unravel_index(apart.argmax(), apart.shape))
     return f"Texts {i + 1} and {j + 1} are the most similar ({matrix[i, j]:.2f})."

@@ -1,4 +1,4 @@
-"""How alike several sets are: mean similarities of their texts, and how many different sets there are in effect."""
+"""How alike several sets are: the mean similarities of their texts, and what each repeats the most."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,11 +8,8 @@ import numpy as np
 from _kit import sets
 from _kit.show import panels, plots
 
-# The permutation test of more texts would take seconds.
-MOST_TEXTS = 240
 # Sets drawn in the matrix, and sets whose repeats are listed.
 MOST_SETS, MOST_REPEATS = 20, 12
-_LEVEL = 0.05
 
 
 def mean_similarities(whole: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
@@ -33,45 +30,13 @@ def mean_similarities(whole: np.ndarray, places: Sequence[np.ndarray]) -> np.nda
     return np.divide(sums, pairs, out=np.full_like(sums, np.nan), where=pairs > 0)
 
 
-def partition(vendi_embed: Any, texts: list[list[str]], vectors: np.ndarray | None) -> dict[str, Any] | None:
-    """Divide the diversity of all texts into that within and that between the sets; None if it would take too long.
-
-    `vectors` are the embeddings of all texts, (n, d); None to compare n-grams.
-    """
-    flat = [text for members in texts for text in members]
-    if len(flat) > MOST_TEXTS:
-        return None
-    groups = [i for i, members in enumerate(texts) for _ in members]
-    given = {"kernel": "ngram"} if vectors is None else {"embeddings": vectors}
-    return vendi_embed.compute(predictions=flat, groups=groups, **given)
-
-
-def in_words(n_sets: int, parts: dict[str, Any] | None) -> str:
-    """Say how many different sets there are in effect."""
-    if parts is None:
-        return f"How many different sets there are is computed for at most {MOST_TEXTS} texts."
-    p = parts["between_p"]
-    found = "differ" if p < _LEVEL else "are not shown to differ"
-    return (
-        f"The {panels.in_words(n_sets)} sets count as {parts['between']:.2f}, where their texts, exchanged at random, "
-        f"count as {parts['between_expected']:.2f}: they {found} (permutation test, p = {p:.3f})."
-    )
-
-
-def draw(
-    vendi_embed: Any,
-    texts: list[list[str]],
-    whole: np.ndarray,
-    places: Sequence[np.ndarray],
-    vectors: np.ndarray | None,
-) -> tuple[Any, str] | None:
+def draw(texts: list[list[str]], whole: np.ndarray, places: Sequence[np.ndarray]) -> tuple[Any, str] | None:
     """Draw the mean similarities of the sets, with a caption; None for a single set."""
     if len(texts) < 2:
         return None
     drawn = mean_similarities(whole, places[:MOST_SETS])
     names = [sets.set_name(texts, i) for i in range(len(drawn))]
-    caption = "Mean similarity of two texts: of different sets, and on the diagonal of one. "
-    caption += in_words(len(texts), partition(vendi_embed, texts, vectors))
+    caption = "Mean similarity of two texts: of different sets, and on the diagonal of one."
     return plots.heat_map(drawn, names, what="set"), caption + sets.first_of(len(drawn), len(texts), "sets")
 
 

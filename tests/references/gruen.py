@@ -78,20 +78,6 @@ class OneByOne:
         with torch.no_grad():
             return model(input_ids=ids, labels=ids).loss.item()
 
-    def pseudo_loss(self, sentence):
-        import torch
-
-        tokenizer, model = self.lm
-        ids = tokenizer(sentence, return_tensors="pt")["input_ids"]
-        losses = []
-        for place in range(1, ids.shape[1] - 1):
-            masked = ids.clone()
-            masked[0, place] = tokenizer.mask_token_id
-            with torch.no_grad():
-                logits = model(input_ids=masked).logits
-            losses.append(-torch.log_softmax(logits[0, place].double(), -1)[ids[0, place]].item())
-        return sum(losses) / len(losses)
-
     def acceptability(self, sentence):
         import torch
 

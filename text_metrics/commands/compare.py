@@ -24,7 +24,9 @@ two systems are exchangeable within each item, by a paired approximate randomiza
 
 import argparse
 import json
+import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ from text_metrics.commands.jobs.rows import read_rows
 from text_metrics.commands.shared.columns import add_columns, columns_of, parse_columns, read_columns
 from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.merging import merge_signatures
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pages import save_figure
 from text_metrics.commands.shared.pairing import Row, check_order, order_by_id, places_by_id, read_id
@@ -46,16 +49,16 @@ from text_metrics.commands.shared.settings import (
     parse_settings,
     paths_of,
 )
-from text_metrics.commands.shared.statistics import RESAMPLES, mean_test, randomization_p
+from text_metrics.commands.shared.statistics import RESAMPLES, TIE, mean_test, randomization_p
 from text_metrics.metrics._core.core_inputs import mean_by_set
 from text_metrics.metrics._core.core_results import (
     QUESTIONS,
     SETS,
     TEXTS,
     UNBOUNDED,
+    Bounds,
     confidence_level,
     mean_estimate,
-    merge_signatures,
     parse_confidence_by,
 )
 
@@ -154,7 +157,13 @@ def parse_result(metric: Any, name: str) -> str:
     return name
 
 
-def bounds_of(metric: Any, name: str, settings: dict[str, Any]) -> tuple[float, float]:
+def _mean_size(items: Sequence[Any]) -> float:
+    """Return the mean number of texts of items that are sets; infinity if some are single texts."""
+    sizes = [len(item) if isinstance(item, (list, tuple)) else math.inf for item in items]
+    return float(np.mean(sizes))
+
+
+def bounds_of(metric: Any, name: str, settings: dict[str, Any]) -> Bounds:
     """Return the range of a result under some settings, which are valid."""
     if name != "scores":
         return next(result.bounds or UNBOUNDED for result in metric.item_results if result.name == name)
@@ -168,7 +177,8 @@ def compare(
     second: np.ndarray,
     level: float,
     groups: np.ndarray | None = None,
-    bounds: tuple[float, float] = UNBOUNDED,
+    bounds: Bounds = UNBOUNDED,
+    sizes: tuple[float, float] = (math.inf, math.inf),
 ) -> dict[str, Any]:
     """Compare paired scores; returns what is valid JSON.
 
@@ -178,8 +188,9 @@ def compare(
     level : of the confidence intervals
     groups : ndarray of shape (n,), int: equal for items that are not independent; by default all are
     bounds : range of the scores
+    sizes : the mean number of texts of an item of each side, for bounds that depend on it
     """
-    differences = first - second
+    differences = np.where(np.abs(first - second) < TIE, 0.0, first - second)
     groups = np.arange(len(differences)) if groups is None else groups
     sides = {name: mean_estimate(values, groups) for name, values in (("a", first), ("b", second))}
     difference = mean_estimate(differences, groups)
@@ -189,8 +200,8 @@ def compare(
         "n_units": difference.n,
         "confidence": level,
         **{
-            name: {"mean": estimate.value, "interval": estimate.interval(level, bounds)}
-            for name, estimate in sides.items()
+            name: {"mean": estimate.value, "interval": estimate.interval(level, bounds, size)}
+            for (name, estimate), size in zip(sides.items(), sizes, strict=True)
         },
         "difference": {"mean": test["mean"], "interval": test["interval"]},
         "p": test["p"],
@@ -311,6 +322,7 @@ def main() -> int:
     scores, signature = score(metric, items, {**shared, **given}, arguments.a, name)
     other_scores, other_signature = score(metric, other_items, {**shared, **other_given}, arguments.b, name)
     bounds = bounds_of(metric, name, {**settings, **given})
+    sizes = (_mean_size(items), _mean_size(other_items))
     told = ~(np.isnan(scores) | np.isnan(other_scores))
     if not told.any():
         raise ValueError(f"No item has a score by {metric.name} on both sides.")
@@ -320,7 +332,7 @@ def main() -> int:
         "result": name,
         "files": [str(arguments.a), str(arguments.b)],
         "left_out": int((~told).sum()),
-        **compare(scores[told], other_scores[told], level, units[told], bounds),
+        **compare(scores[told], other_scores[told], level, units[told], bounds, sizes),
         "signatures": [signature, other_signature],
     }
     print(show(result))

@@ -51,7 +51,7 @@ def main(words: Sequence[str] | None = None) -> int:
     print(f"  {'metric':<18} {'what it looks at':<44} {'A':>6} {'B':>6}   calls more diverse")
     print(f"  {'-' * 18} {'-' * 44} {'-' * 6} {'-' * 6}   {'-' * 18}")
     for name, reading, (a, b), first_wins in rows:
-        verdict = "A, rightly" if first_wins else "B: fooled by words"
+        verdict = "A (correct)" if first_wins else "B (misled by wording)"
         print(f"  {name:<18} {reading:<44} {a:>6.3f} {b:>6.3f}   {verdict}")
     print()
     return 0

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from text_metrics.metrics._core.core_rewards import RewardFunction
+from text_metrics.training.rewards import RewardFunction
 
 
 def for_verl(reward: RewardFunction, key: str = "uid") -> Callable[..., list[float]]:

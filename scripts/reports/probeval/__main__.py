@@ -19,7 +19,7 @@ import argparse
 import itertools
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,6 @@ from scipy.stats import pearsonr, spearmanr
 
 from scripts.arguments import DATA
 from scripts.reports.probeval.pools import SCHEMES, VIEWS, Pool, among_other_questions, draw, read
-from scripts.training import calibrate_clusters
 from text_metrics.commands.meta_eval.agreement import percentile_interval
 from text_metrics.commands.shared.command import command, drawn, make_parser
 from text_metrics.commands.shared.files import write_text
@@ -39,7 +38,6 @@ from text_metrics.commands.shared.pages import markdown_table, save_figure
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 from text_metrics.metrics.probeval.probeval_formats import WRONG
-from text_metrics.metrics.probeval.probeval_lin import LinSimilarity, load_lin
 from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, cluster_maximum
 from text_metrics.metrics.probeval.probeval_pipeline import (
     Resources,
@@ -49,12 +47,12 @@ from text_metrics.metrics.probeval.probeval_pipeline import (
 )
 from text_metrics.metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores
 from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings, resolve
-from text_metrics.metrics.probeval.probeval_soft import REGRESSIONS, Regression, words
+from text_metrics.metrics.probeval.probeval_soft import words
 from text_metrics.metrics.probeval.probeval_vectors import Embeddings
 from text_metrics.metrics.probeval.probeval_wordnet import load_wordnet
 
 CLUSTERINGS = ("human", "soft", "hac", "xmeans", "gmeans", "none")
-MATCHERS = ("soft", "soft_wordnet", "cosine", "wordnet", "gp", "cascade")
+MATCHERS = ("soft", "cosine", "wordnet", "gp")
 PROTOQA_RULES = ("max_answers_10", "max_incorrect_3")
 BASELINE = "hac + cosine"  # the others are compared with it, question by question
 RESAMPLES = 2000
@@ -62,13 +60,9 @@ SEED = 0
 
 
 def score_sets(
-    pool: Pool,
-    sets: list[np.ndarray],
-    pipelines: dict[str, ProbevalSettings],
-    resources: Resources,
-    regressions: Mapping[str, Regression] = REGRESSIONS,
+    pool: Pool, sets: list[np.ndarray], pipelines: dict[str, ProbevalSettings], resources: Resources
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Score sets of answers, for each scheme an ndarray of shape (sets, u), with regressions of the soft matchers.
+    """Score sets of answers, for each scheme an ndarray of shape (sets, u).
 
     Returns the scores by people's clusters and labels, (schemes, sets), and by each pipeline; ProtoQA's with the sign
     changed.
@@ -81,9 +75,8 @@ def score_sets(
     truth = [[score(row, weights, clusters, human).score for row in rows] for rows in sets]
     scores = {}
     for name, settings in pipelines.items():
-        own = resources._replace(regression=regressions.get(settings.matcher, resources.regression))
-        clusters = cluster(question, settings, own)
-        weights = match(question, clusters, settings, own)
+        clusters = cluster(question, settings, resources)
+        weights = match(question, clusters, settings, resources)
         scores[name] = [[score(row, weights, clusters, settings).score for row in rows] for rows in sets]
     assert resources.wordnet is not None
     matches = protoqa_matches(question.answers, question.gold, resources.wordnet)
@@ -179,19 +172,6 @@ def plot_scatter(scored: list[tuple[np.ndarray, dict[str, np.ndarray]]], title: 
     save_figure(figure, path, dpi=120)
 
 
-def cross_fitted(targets: Path, model: str, folds: int, lin: LinSimilarity) -> dict[str, dict[str, Regression]]:
-    """Fit the regressions of the soft matchers for each question by the questions of other folds."""
-    questions = [question for question in calibrate_clusters.read(targets) if len(question.gold) > 1]
-    embeddings = calibrate_clusters.embed(questions, model)
-    fitted: dict[str, dict[str, Regression]] = {question.name: {} for question in questions}
-    for matcher, regression in REGRESSIONS.items():
-        own = lin if regression.needs_wordnet else None
-        pairs = [calibrate_clusters.pairs_of(question, embeddings, own) for question in questions]
-        for question, by_others in zip(questions, calibrate_clusters.cross_fit(pairs, folds), strict=True):
-            fitted[question.name][matcher] = by_others
-    return fitted
-
-
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     data = Path(os.environ.get(DATA, "")) / "data" / "probeval"
@@ -202,17 +182,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--matchers", nargs="+", default=MATCHERS, choices=MATCHERS)
     parser.add_argument("--sets", type=int, default=50, help="sets drawn for each question and scheme")
     parser.add_argument("--model", default=DEFAULT_MODEL)
-    parser.add_argument(
-        "--folds", type=int, help="fit the weights of soft clusters to the questions of the other folds, such as 7"
-    )
     parser.add_argument("--report", type=Path, help="write the tables to a file too")
     parser.add_argument("--others", action="store_true", help="Pearson's correlation and pooled correlations too")
     parser.add_argument("--scatter", type=drawn, help="draw each pipeline's scores of all answers against people's")
     arguments = parser.parse_args()
     if arguments.sets < 1:
         parser.error(f"--sets must be at least 1. Got {arguments.sets}.")
-    if arguments.folds is not None and arguments.folds < 2:
-        parser.error(f"--folds must be at least 2. Got {arguments.folds}.")
     reads = [arguments.targets, arguments.predictions, *module_files(arguments.model)]
     check_outputs(reads, [arguments.report, arguments.scatter])
     return arguments
@@ -226,13 +201,10 @@ def main() -> None:
     answers = {text for question, labelled in questions for text in [*question.gold, *labelled]}
     texts = sorted(answers | {words(text).content for text in answers})
     encoded = encode(texts, EncoderSettings(arguments.model))
-    wordnet = load_wordnet()
-    lin = load_lin(wordnet)
-    resources = Resources(Embeddings(texts, encoded.embeddings), WordNetMatcher(wordnet), lin)
-    fitted = cross_fitted(arguments.targets, arguments.model, arguments.folds, lin) if arguments.folds else {}
+    resources = Resources(Embeddings(texts, encoded.embeddings), WordNetMatcher(load_wordnet()))
     pipelines = {}
     for clustering, matcher in itertools.product(arguments.clusterings, arguments.matchers):
-        if clustering == "soft" and matcher not in REGRESSIONS:
+        if clustering == "soft" and matcher != "soft":
             continue
         settings = resolve(ProbevalSettings(clustering=clustering, matcher=matcher), [])
         if settings.needs_embeddings or matcher == "wordnet":
@@ -242,8 +214,6 @@ def main() -> None:
         f"{arguments.targets.name}, {arguments.sets} sets a scheme, seed {SEED}, embeddings {encoded.signed['model']}. "
         "Mean over questions of Spearman's correlation, with 95 % bootstrap intervals over questions."
     ]
-    if arguments.folds:
-        lines += ["", f"The weights of soft clusters are fitted to the other questions, in {arguments.folds} folds."]
     views = VIEWS | {
         "held-out gold answers, with people's answers to other questions as wrong ones": partial(
             among_other_questions, [question for question, _ in questions]
@@ -259,7 +229,7 @@ def main() -> None:
             if pool is None:
                 continue
             sets = [np.array([draw(pool, scheme, rng) for _ in range(arguments.sets)]) for scheme in SCHEMES]
-            scored.append(score_sets(pool, sets, pipelines, resources, fitted.get(question.name, REGRESSIONS)))
+            scored.append(score_sets(pool, sets, pipelines, resources))
             equal = np.array([text in set(pool.question.gold) for text in pool.question.answers])
             shares.append(float(pool.question.counts[equal].sum() / pool.question.counts.sum()))
         lines += ["", f"### {title.capitalize()}: {len(scored)} of {len(questions)} questions"]

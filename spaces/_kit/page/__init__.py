@@ -11,7 +11,7 @@ from .. import inputs, server, work
 from ..server import places
 from ..server.errors import log_places
 from ..show import look, panels
-from . import layout, scoring, sources, url
+from . import layout, scoring, sources
 from .space import Box, Example, Picture, Result, Space
 
 __all__ = ["Box", "Example", "Picture", "Result", "Space", "build", "launch"]
@@ -32,7 +32,6 @@ def build(space: Space) -> server.Demo:
                 shown = layout.result_side(space)
         scoring.wire(scoring.Page(space, side, shown, work.Stops()), demo)
         sources.wire(space, side)
-        url.wire(demo, side)
         api = _for_programs(space.api, space.name)
         gr.api(api, api_name="score", concurrency_id="model", concurrency_limit=server.AT_ONCE)
     demo.queue(max_size=server.QUEUE, default_concurrency_limit=server.AT_ONCE, api_open=False)

@@ -42,8 +42,6 @@ class Side(NamedTuple):
     """The components for input; `sources` are the boxes, the table and the file, in this order."""
 
     sources: list[Source]
-    share: gr.Button
-    link: gr.Textbox
     chips: list[gr.Button]
     stop: gr.Button
     settings: dict[str, Any]
@@ -82,10 +80,7 @@ def input_side(space: Space) -> Side:
                 for box in space.boxes
             ]
             note = gr.HTML(padding=False)
-            with gr.Row():
-                written = Source(boxes, [], note, gr.Button("Score", variant="primary", scale=3))
-                share = gr.Button("Share", min_width=80)
-            link = gr.Textbox(label="Link", visible=False, buttons=["copy"])
+            written = Source(boxes, [], note, gr.Button("Score", variant="primary"))
         with gr.Tab("Table", elem_id="source-1"):
             table = gr.Textbox(
                 label="Paste from a spreadsheet, or from a CSV file",
@@ -112,7 +107,7 @@ def input_side(space: Space) -> Side:
         with gr.Accordion("More settings", open=False):
             for component in space.more_settings.values():
                 component.render()
-    return Side([written, pasted, uploaded], share, link, chips, stop, {**space.settings, **space.more_settings})
+    return Side([written, pasted, uploaded], chips, stop, {**space.settings, **space.more_settings})
 
 
 def _with_columns(space: Space, content: Any, name: str) -> Source:

@@ -58,7 +58,7 @@ class Space(NamedTuple):
     to_rows : the inverse of `from_rows`, for the sample files
     preview : says what such an input contains
     score : returns a result for that input, the selected items and the settings by name
-    settings, more_settings : components by their names in the URL, made outside of a page; the latter are folded away
+    settings, more_settings : components by their names, made outside of a page; the latter are folded away
     choosers : labels of the lists that select what is shown
     api : the public endpoint
     """

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 
-from . import connections, places, uploads
+from . import places, uploads
 from .door import Door, refusal
 from .errors import UNFIT, public_error
 
@@ -33,8 +33,6 @@ BUSY = (
 # How many visitors may have a result whose settings they can still change.
 SESSIONS = 50
 SWEEP_SECONDS = 5
-# Proxies whose word on the address of a client is taken: on the Hub's network, they have private addresses.
-PRIVATE = "127.0.0.1,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"
 
 
 class Demo(gr.Blocks):
@@ -63,20 +61,14 @@ class Demo(gr.Blocks):
             raise gr.Error(UNFIT, print_exception=False) from None
 
 
-_uploads = uploads.Uploads()
-
-
 def prepare(name: str) -> None:
     """Put parts of ours in place of Gradio's where it has no option; called before the page is built."""
     uploads.use_folder(name)
     queueing.Queue = places.Queue  # type: ignore[misc]
-    routes.upload_fn = _uploads.receive  # type: ignore[assignment]
+    routes.upload_fn = uploads.receive  # type: ignore[assignment]
     gr.File._process_single_file = uploads.path_of  # type: ignore[method-assign, assignment]
     processing_utils.async_ssrf_protected_download = _refuse_download
     http_server.Server.run_in_thread = start_in_thread  # type: ignore[method-assign]
-    connections.install()
-    if os.environ.get("SPACE_ID"):
-        os.environ.setdefault("FORWARDED_ALLOW_IPS", PRIVATE)
 
 
 def start_in_thread(server: Any) -> None:
@@ -118,7 +110,7 @@ async def _swept(app: Any) -> AsyncIterator[None]:
         yield
     finally:
         task.cancel()
-        _uploads.sweep(app, 0)
+        uploads.sweep(app, 0)
 
 
 async def _sweep(app: Any) -> None:
@@ -129,7 +121,7 @@ async def _sweep(app: Any) -> None:
             if len(session) == 32:
                 app.state_holder.session_data.pop(session, None)
                 app.state_holder.time_last_used.pop(session, None)
-        await asyncio.to_thread(_uploads.sweep, app)
+        await asyncio.to_thread(uploads.sweep, app)
 
 
 def json_tool(demo: gr.Blocks) -> None:

@@ -1,13 +1,10 @@
-"""The door of a demo's server: the routes that exist, and bounds on requests and on what one client has open."""
+"""The door of a demo's server: the routes that exist, and bounds on requests."""
 
 import asyncio
 import contextlib
-import functools
-import ipaddress
 import json
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import parse_qsl
 
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -48,9 +45,9 @@ ROUTES = {
     "/gradio_api/mcp/": "POST",
     "/gradio_api/mcp/schema": "GET",
 }
-# Of these a client may have few open: every POST, and the routes that answer until their client leaves.
+# Of these a bounded number is open: every POST, and the routes that answer until their client leaves.
 _STREAMS = ("/gradio_api/heartbeat/", "/gradio_api/queue/data", "/gradio_api/call/")
-CLIENT_REQUESTS, REQUESTS = 60, 600
+REQUESTS = 600
 BODY_SECONDS = 60
 
 # How long a run, and its result, are there for a client who does not read.
@@ -74,7 +71,7 @@ class Door:
 
     def __init__(self, app: ASGIApp, body_bytes: int, readers: Counter[str], has_event: Callable[[str], bool]) -> None:
         self.app, self.body_bytes, self.readers, self.has_event = app, body_bytes, readers, has_event
-        self.open: Counter[str] = Counter()
+        self.n_open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -103,13 +100,12 @@ class Door:
             text = f"event: error\ndata: {json.dumps({'error': GONE})}\n\n"
             await PlainTextResponse(text, 404, media_type="text/event-stream")(scope, receive, send)
             return
-        client = client_of(scope)
-        if self.open[client] >= CLIENT_REQUESTS or self.open.total() >= REQUESTS:
-            text = f"Too many requests are open: the limit is {CLIENT_REQUESTS} for each address, {REQUESTS} in all."
+        if self.n_open >= REQUESTS:
+            text = f"Too many requests are open: the limit is {REQUESTS}."
             await refusal(text, 429)(scope, receive, send)
             return
         session = _session(scope, allowed[0].groupdict())
-        self.open[client] += 1
+        self.n_open += 1
         self.readers[session] += method == "GET"
         try:
             if method == "POST":
@@ -117,8 +113,10 @@ class Door:
             else:
                 await self._pass_on(scope, receive, send)
         finally:
-            _decrease(self.open, client, 1)
-            _decrease(self.readers, session, method == "GET")
+            self.n_open -= 1
+            self.readers[session] -= method == "GET"
+            if not self.readers[session]:
+                del self.readers[session]
 
     async def _pass_body_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on when all of its body is there, so that an aborted request does nothing."""
@@ -143,9 +141,7 @@ class Door:
             await self._pass_on(scope, replay, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Call the app; it sees the address of the client in place of what the client says about it."""
-        headers = [header for header in scope["headers"] if header[0] != b"x-forwarded-for"]
-        scope = {**scope, "headers": [*headers, (b"x-forwarded-for", _host(scope).encode())]}
+        """Call the app."""
         is_begun = False
 
         async def send_noted(message: Message) -> None:
@@ -177,38 +173,9 @@ async def _read(scope: Scope, receive: Receive, most: int) -> bytes:
     return bytes(body)
 
 
-def _decrease(counts: Counter[str], key: str, n: int) -> None:
-    counts[key] -= n
-    if counts[key] <= 0:
-        del counts[key]
-
-
 def _session(scope: Scope, names: dict[str, str]) -> str:
     names = dict(parse_qsl(scope["query_string"].decode("latin-1"))) | names
     return names.get("event_id") or names.get("session_hash", "")
-
-
-def _host(scope: Any) -> str:
-    return (scope.get("client") or ("unknown",))[0]
-
-
-def client_of(scope: Any) -> str:
-    """Return what stands for the client of a request: its IPv4 address, or the 64 bits of its IPv6 network.
-
-    The server has put the address that its trusted proxies report in place of their own.
-    """
-    return _network(_host(scope))
-
-
-@functools.lru_cache(10_000)
-def _network(host: str) -> str:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    if address.version == 6 and address.ipv4_mapped is None:
-        return str(ipaddress.ip_network((address, 64), strict=False))
-    return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def refusal(text: str, status: int, headers: dict[str, str] | None = None) -> JSONResponse:

@@ -1,26 +1,17 @@
-"""Places in the queue: a few for each client, and none for a run whose result nobody waits for."""
+"""The queue of a demo, without the runs and results that nobody waits for."""
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
-from fastapi import HTTPException
 from gradio import queueing
 from gradio.context import LocalContext
 
-from .door import UNREAD_SECONDS, client_of
-
-# Of one client: runs at the same time, and these with the runs that wait.
-CLIENT_RUNS, CLIENT_PLACES = 2, 6
-FULL = (
-    f"You have {CLIENT_PLACES} runs here that have not ended. Nothing was scored, and your texts are still here. "
-    "Please try again when one of them has ended."
-)
+from .door import UNREAD_SECONDS
 
 
 class Queue(queueing.Queue):
-    """Gradio's queue, in which a client has a few places, and that ends and forgets what nobody reads.
+    """Gradio's queue, that ends and forgets what nobody reads.
 
     `readers` counts, for each session, the open requests that read its results.
     """
@@ -47,27 +38,11 @@ class Queue(queueing.Queue):
         return event in self.event_ids_to_events or any(event in ids for ids in self.pending_event_ids_session.values())
 
     async def push(self, body: Any, request: Any, username: str | None) -> Any:
-        """Add an event to the queue, unless its client has as many there as are allowed: then the status is 429."""
-        client = client_of(request.scope)
-        if sum(_client(event) == client for event in self._events()) >= CLIENT_PLACES:
-            raise HTTPException(429, FULL)
+        """Add an event to the queue; its result is kept a few seconds for a reader."""
         answer = await super().push(body, request, username)
         if body.session_hash:
             self.deadlines[body.session_hash] = time.monotonic() + UNREAD_SECONDS
         return answer
-
-    def get_events(self) -> Any:
-        """Return the next event to run: the oldest that is awaited, of the clients with the fewest runs."""
-        for name, waiting in self.event_queue_per_concurrency_id.items():
-            if waiting.concurrency_limit is not None and waiting.current_concurrency >= waiting.concurrency_limit:
-                continue
-            runs = Counter(_client(event) for event in self._running() if event.concurrency_id == name)
-            ready = [event for event in waiting.queue if self.is_awaited(event.session_hash)]
-            event = min(ready, key=lambda event: runs[_client(event)], default=None)
-            if event is not None and runs[_client(event)] < CLIENT_RUNS:
-                waiting.queue.remove(event)
-                return [event], False, name
-        return None
 
     def sweep(self) -> list[str]:
         """Forget the waiting runs and the results that nobody reads; return the sessions that have ended."""
@@ -75,26 +50,13 @@ class Queue(queueing.Queue):
             for event in [event for event in waiting.queue if not self.is_awaited(event.session_hash)]:
                 waiting.queue.remove(event)
                 self.event_ids_to_events.pop(event._id, None)
-        running = {event.session_hash for event in self._running()}
+        running = {event.session_hash for job in self.active_jobs for event in job or ()}
         ended = [session for session in self.deadlines if not self.is_awaited(session) and session not in running]
         for session in ended:
             del self.deadlines[session]
             self.pending_messages_per_session.pop(session, None)
             self.pending_event_ids_session.pop(session, None)
         return ended
-
-    def _running(self) -> Iterator[Any]:
-        for job in self.active_jobs:
-            yield from job or ()
-
-    def _events(self) -> Iterator[Any]:
-        yield from self._running()
-        for waiting in self.event_queue_per_concurrency_id.values():
-            yield from waiting.queue
-
-
-def _client(event: Any) -> str:
-    return client_of(event.request.scope)
 
 
 def is_awaited() -> bool:

@@ -1,10 +1,9 @@
-"""Uploaded files: one for each request, a few for each client, and nothing on disk after an error or ten minutes."""
+"""Uploaded files: one for each request, and nothing on disk after an error or ten minutes."""
 
 import getpass
 import os
 import tempfile
 import time
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,8 @@ from fastapi import HTTPException
 from gradio import route_utils
 from gradio_client.utils import is_valid_file
 
-from .door import client_of
-
 KEPT_SECONDS = 600
-CLIENT_FILES, FILES = 20, 400
+FILES = 400
 
 
 def use_folder(name: str) -> None:
@@ -32,44 +29,30 @@ def path_of(component: gr.File, file: Any) -> str:
     return file.path
 
 
-class Uploads:
-    """The files that clients have uploaded."""
+async def receive(request: Any, folder: str, most_bytes: float, *rest: Any, **more: Any) -> Any:
+    """Store the file of a request, in place of Gradio's function; its temporary files are always removed."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    if sum(path.is_file() for path in Path(folder).rglob("*")) >= FILES:
+        raise HTTPException(507, "The demo has no room for further files. Please try again in ten minutes.")
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        paths, *_ = await route_utils.upload_fn(request, place, most_bytes, None)
+        if len(paths) != 1:
+            raise HTTPException(400, f"Send one file, in the field “files”. Got {len(paths)}.")
+        target = Path(folder) / Path(paths[0]).relative_to(place)
+        target.parent.mkdir(exist_ok=True)
+        os.replace(paths[0], target)
+    return [str(target)], [], []
 
-    def __init__(self) -> None:
-        self._files: defaultdict[str, list[Path]] = defaultdict(list)
 
-    async def receive(self, request: Any, folder: str, most_bytes: float, *rest: Any, **more: Any) -> Any:
-        """Store the file of a request, in place of Gradio's function; its temporary files are always removed."""
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        if sum(map(len, self._files.values())) >= FILES:
-            raise HTTPException(507, "The demo has no room for further files. Please try again in ten minutes.")
-        with tempfile.TemporaryDirectory(dir=folder) as place:
-            paths, *_ = await route_utils.upload_fn(request, place, most_bytes, None)
-            if len(paths) != 1:
-                raise HTTPException(400, f"Send one file, in the field “files”. Got {len(paths)}.")
-            target = Path(folder) / Path(paths[0]).relative_to(place)
-            target.parent.mkdir(exist_ok=True)
-            os.replace(paths[0], target)
-        client = client_of(request.scope)
-        files = [*(path for path in self._files[client] if path != target), target]
-        for path in files[:-CLIENT_FILES]:
-            path.unlink(missing_ok=True)
-        self._files[client] = files[-CLIENT_FILES:]
-        return [str(target)], [], []
-
-    def sweep(self, app: Any, seconds: float = KEPT_SECONDS) -> None:
-        """Delete the files that are older, whoever left them, and forget those that are deleted."""
-        oldest = time.time() - seconds
-        for path in sorted(Path(app.uploaded_file_dir).rglob("*"), reverse=True):
-            try:
-                if path.stat().st_ctime <= oldest:
-                    path.rmdir() if path.is_dir() else path.unlink()
-            except OSError:
-                # A folder that is not empty, or a file that has just been deleted.
-                continue
-        for client, files in list(self._files.items()):
-            self._files[client] = [path for path in files if path.exists()]
-            if not self._files[client]:
-                del self._files[client]
-        for paths in app.get_blocks().temp_file_sets:
-            paths -= {path for path in list(paths) if not Path(path).exists()}
+def sweep(app: Any, seconds: float = KEPT_SECONDS) -> None:
+    """Delete the files that are older, whoever left them, and forget those that are deleted."""
+    oldest = time.time() - seconds
+    for path in sorted(Path(app.uploaded_file_dir).rglob("*"), reverse=True):
+        try:
+            if path.stat().st_ctime <= oldest:
+                path.rmdir() if path.is_dir() else path.unlink()
+        except OSError:
+            # A folder that is not empty, or a file that has just been deleted.
+            continue
+    for paths in app.get_blocks().temp_file_sets:
+        paths -= {path for path in list(paths) if not Path(path).exists()}

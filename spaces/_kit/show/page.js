@@ -1,8 +1,6 @@
 // What a page does that Gradio does not: it announces results, marks old ones, says when the
 // queue is full, and keeps hatchings.
 (() => {
-  // Of the fragment of a link that holds texts, in characters.
-  const LONGEST_LINK = 8192;
   const announced = document.createElement("div");
   announced.className = "tm-sr";
   announced.setAttribute("role", "status");
@@ -22,31 +20,7 @@
 
   // The result is of the source that was scored last, until that is edited.
   let last = null;
-  const encode = (texts) => btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(texts))))
-    .replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-  const decode = (text) => JSON.parse(new TextDecoder().decode(
-    Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0))));
   window.demo = {
-    share: (texts) => {
-      const show = (update) => [{ __type__: "update", visible: true, ...update }];
-      const url = new URL(window.location);
-      // The argument list of a call is bounded.
-      url.hash = texts.join("").length > LONGEST_LINK ? "" : `texts=${encode(texts)}`;
-      if (!texts.join("").trim()) return show({ value: "", info: "There is no text yet." });
-      if (!url.hash || url.hash.length > LONGEST_LINK)
-        return show({ value: "", info: "The texts are too long for a link, which holds up to 8 kB. Send a file instead." });
-      navigator.clipboard?.writeText(url.href).catch(() => {});
-      return show({ value: url.href, info: "The texts are in the link itself, not on the server." });
-    },
-    shared: () => {
-      const match = window.location.hash.match(/^#texts=([\w-]+)$/);
-      if (!match) return;
-      try {
-        return decode(match[1]).map(String);
-      } catch {
-        return;
-      }
-    },
     scores: (source = last) => { last = source; document.body.classList.remove("tm-old"); },
     edits: (source) => document.body.classList.toggle("tm-old", source === last || document.body.matches(".tm-old")),
   };

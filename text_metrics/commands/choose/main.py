@@ -11,7 +11,7 @@ the chosen texts. If a row holds one text, a group consists of the adjacent rows
 order.
 
 Texts are chosen one at a time: always the one that most increases the mean quality times the Vendi score of order 2 of
-the texts chosen so far in its group. No guarantee is known for this rule: docs/choosing.md has its distance from the
+the texts chosen so far in its group. No guarantee is known for this rule: docs/choose.md has its distance from the
 best subset. All texts of a group with fewer than --keep are chosen.
 
 A summary goes to stdout and to <out>.summary.json: the numbers of groups, texts and chosen texts, the number of groups
@@ -48,7 +48,7 @@ from text_metrics.metrics._core.core_results import SETS
 
 _SEED = 0
 # What the encoder reports of itself.
-_SIGNED = ("model", "precision", "long_texts")
+_SIGNED = ("model", "long_texts")
 
 
 def read_groups(command: ChooseCommand, start: int) -> Iterator[tuple[list[Unit], int]]:

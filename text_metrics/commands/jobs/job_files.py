@@ -70,6 +70,7 @@ class Files:
         store = Store(self._parts, schema)
         state = store.last_state() or State(self._decisive)
         if state.command != self._decisive:
+            store.__exit__()
             raise UsageError(f"{self._parts} belongs to another command or file: pass --restart, or another --out.")
         if command.group_key is not None and not store.parts:
             try:

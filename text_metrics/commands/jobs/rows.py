@@ -19,6 +19,7 @@ from text_metrics.commands.jobs.pieces import WHOLE, Piece, cut_lines, cut_table
 from text_metrics.commands.shared.files import (
     check_text,
     decompressed_name,
+    file_format,
     has_old_ends,
     open_file,
     parse_lines,
@@ -94,7 +95,7 @@ class Source:
         self._columns: list[str] | None = None
         if not path.exists():
             raise UsageError(f"{path} does not exist.")
-        kind = "folder" if path.is_dir() else decompressed_name(path).suffix.lower()
+        kind = "folder" if path.is_dir() else file_format(path)
         is_compressed = decompressed_name(path) != path
         tables = [path] if kind == ".parquet" else parquet_files(path) if kind == "folder" else []
         if kind == "folder" and tables:

@@ -80,10 +80,18 @@ class Store:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            self._lock.close()
             raise UsageError(f"{folder} is in use by another process.") from None
         for left in folder.glob("*.tmp"):
             left.unlink(missing_ok=True)
         self.parts = sorted(folder.glob("part-*"))
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        # On Python 3.13, a failed job's frames keep the file open until the next garbage collection.
+        self._lock.close()
 
     def last_state(self) -> State | None:
         """Read the state after the last batch."""

@@ -1,4 +1,4 @@
-"""The whole evaluation as one report: strictly valid JSON, from which the pages and pictures are made."""
+"""Evaluate all metrics: results that are strictly valid JSON, from which the tables and pictures are made."""
 
 from typing import Any
 
@@ -14,17 +14,19 @@ from text_metrics.commands.meta_eval.agreement import (
     kappas,
     rule_choices,
 )
-from text_metrics.commands.meta_eval.generated_sets import ORIGINAL, POORER, Kinds, originals_above
+from text_metrics.commands.meta_eval.kinds import ORIGINAL, POORER, Kinds, originals_above
 from text_metrics.commands.meta_eval.pairs import Pairs
 
 _QUANTILES = {"p5": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "p95": 0.95}
 
 
 def evaluate_metrics(pairs: Pairs, rows: list[Row], parity: bool) -> dict[str, Any]:
-    """Hold all metrics against the judge; returns strictly valid JSON."""
+    """Compare all metrics with the judge, on all pairs and on those that are clear."""
     chosen = {row.name: choices(row, pairs, parity) for row in rows} | rule_choices(pairs)
+    by_parity = {row.name: choices(row, pairs, parity=True) for row in rows} | rule_choices(pairs)
     groups = dict.fromkeys(chosen, "rule") | {row.name: row.group for row in rows}
     rules = tuple(name for name, group in groups.items() if group == "rule")
+    of_row = {row.name: row for row in rows}
     masks = cells(pairs)
     by_cell = {name: agreements(chosen, pairs, where, rules) for name, where in masks.items()}
     clear = {
@@ -32,9 +34,6 @@ def evaluate_metrics(pairs: Pairs, rows: list[Row], parity: bool) -> dict[str, A
         for name, where in masks.items()
         if pairs.clear[where].any()
     }
-    by_parity = {row.name: choices(row, pairs, parity=True) for row in rows} | rule_choices(pairs)
-    signs = {row.name: row.sign for row in rows}
-    signatures = {row.name: row.signature for row in rows}
     return {
         "cells": [
             {"name": name, "pairs": int(where.sum()), "clear": int((where & pairs.clear).sum())}
@@ -44,8 +43,8 @@ def evaluate_metrics(pairs: Pairs, rows: list[Row], parity: bool) -> dict[str, A
             {
                 "name": name,
                 "group": groups[name],
-                "more_diverse": "lower" if signs.get(name, 1) < 0 else "higher",
-                "signature": signatures.get(name, ""),
+                "more_diverse": "lower" if name in of_row and of_row[name].sign < 0 else "higher",
+                "signature": of_row[name].signature if name in of_row else "",
                 "cells": {cell: results[name] for cell, results in by_cell.items()},
                 "clear_cells": {cell: results[name] for cell, results in clear.items()},
                 "accuracy_by_parity": {
@@ -66,26 +65,23 @@ def _kappa(pairs: Pairs, chosen: dict[str, np.ndarray], groups: dict[str, str]) 
     metrics |= {name: verdicts for name, verdicts in chosen.items() if not name.startswith("rule:")}
     masks = {"pooled": np.ones(len(pairs.first), dtype=bool)}
     masks |= {part: pairs.parts == part for part in ("high", "low") if (pairs.parts == part).any()}
+
+    def of(where: np.ndarray, annotators: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {name: verdicts[where] for name, verdicts in annotators.items()}
+
     return {
         "names": list(metrics),
         "pairs": {part: int(where.sum()) for part, where in masks.items()},
-        "matrices": {
-            part: kappas({name: verdicts[where] for name, verdicts in metrics.items()}) for part, where in masks.items()
-        },
+        "matrices": {part: kappas(of(where, metrics)) for part, where in masks.items()},
         "groups": {
-            part: kappa_by_group(
-                {name: verdicts[where] for name, verdicts in chosen.items()},
-                groups,
-                pairs.verdicts[where],
-                pairs.concepts[where],
-            )
+            part: kappa_by_group(of(where, chosen), groups, pairs.verdicts[where], pairs.concepts[where])
             for part, where in masks.items()
         },
     }
 
 
 def evaluate_kinds(kinds: list[Kinds], rows: list[Row]) -> dict[str, Any]:
-    """Say how often each metric ranks the original above the poorer kinds of the same concept, as valid JSON."""
+    """Say how often each metric ranks the original above the poorer kinds of the same concept."""
     return {
         "generators": [
             {"name": generator.name, "concepts": len(generator.numbers[ORIGINAL]), "left_out": generator.left_out}
@@ -95,7 +91,6 @@ def evaluate_kinds(kinds: list[Kinds], rows: list[Row]) -> dict[str, Any]:
         "metrics": [
             {
                 "name": row.name,
-                "group": row.group,
                 "signature": row.signature,
                 "above": {generator.name: originals_above(generator, row) for generator in kinds},
             }
@@ -105,11 +100,10 @@ def evaluate_kinds(kinds: list[Kinds], rows: list[Row]) -> dict[str, Any]:
 
 
 def labels_of_kinds(kinds: list[Kinds]) -> dict[str, list[int]]:
-    """List the sets of each kind over all generators, under the names of the reports."""
-    names = {ORIGINAL: ORIGINAL, **POORER}
+    """List the sets of each kind over all generators."""
     return {
         shown: np.concatenate([generator.numbers[name] for generator in kinds if name in generator.numbers]).tolist()
-        for name, shown in names.items()
+        for name, shown in {ORIGINAL: ORIGINAL, **POORER}.items()
         if any(name in generator.numbers for generator in kinds)
     }
 

@@ -6,16 +6,11 @@ judge; its balanced accuracy is the mean of the accuracies over the pairs of eac
     text-metrics meta-eval pairs.jsonl --metric my/metric    pairs, and a metric of your own beside ours
     text-metrics meta-eval pairs.jsonl --quality rated.jsonl ratings of quality from a file
     text-metrics meta-eval pairs.jsonl --parity              ties go to set 1, as in the paper; else they count half
-    text-metrics meta-eval pairs.jsonl --model princeton-nlp/sup-simcse-roberta-large --pooling pooler
-    text-metrics meta-eval pairs.jsonl --markdown report.md --json report.json --html report.html
+    text-metrics meta-eval pairs.jsonl --out evaluation      all tables as CSV, pictures, and the results as JSON
 
-Each line is a pair, a JSON object with `set1` and `set2`, lists of equal length; the judge's verdict, `llm_diversity`
-(0: set 1 is the more diverse, 1: set 2, 2: neither), or its scores, `Diversity_Set1` and `Diversity_Set2`; and, if
-known, `set1_label` and `set2_label`, how the sets were made, `src`, their subject, and `Quality_Set1` and
-`Quality_Set2`. Pairs whose scores differ by less than 0.5 are vague and left out. `text-metrics judge-diversity` writes
-such files. Pairs with `human_diversity`, a list of people's verdicts, are reported separately. `--sets` names a folder
-with a folder for each generator; in its `original.jsonl`, and in the files of corrupted or paraphrased sets, each line
-has `src` and `sentences`.
+Each line is a pair: `set1` and `set2`, lists of equal length, and `llm_diversity`, the judge's verdict (0: set 1 is
+the more diverse, 1: set 2, 2: neither), or its scores, `Diversity_Set1` and `Diversity_Set2`. docs/evidence.md has the
+other columns, the files of `--sets`, and how pairs that people judged are read.
 """
 
 import argparse
@@ -24,7 +19,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from text_metrics.commands.meta_eval import pages, report
 from text_metrics.commands.meta_eval.agreement import LEVEL, people_agreement
 from text_metrics.commands.meta_eval.evaluation import (
     distributions,
@@ -32,18 +26,19 @@ from text_metrics.commands.meta_eval.evaluation import (
     evaluate_metrics,
     labels_of_kinds,
 )
-from text_metrics.commands.meta_eval.generated_sets import read_kinds
+from text_metrics.commands.meta_eval.kinds import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, has_people, read_pairs, read_people
-from text_metrics.commands.meta_eval.raters import rate_raters, shortness_rater
-from text_metrics.commands.meta_eval.rows import POOLINGS, Scoring, all_rows
-from text_metrics.commands.shared.command import command, drawn, make_parser
+from text_metrics.commands.meta_eval.rows import Scoring, all_rows
+from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files
-from text_metrics.commands.shared.pages import picture_files
+from text_metrics.commands.shared.pages import save_figure
 from text_metrics.commands.shared.settings import load_metric
-from text_metrics.metrics._core.core_models import DEFAULT_MODEL, PRECISIONS
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL
 
 CONCEPTS = 300
+# The tables that are printed.
+_SHORT = ("qualities", "people", "agreement", "kappa")
 
 
 def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -54,9 +49,7 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--concepts", type=int, default=CONCEPTS, help="number to draw for each generator")
     parser.add_argument("--parity", action="store_true", help="ties go to set 1, as in the paper; else they count half")
     parser.add_argument("--model", default=DEFAULT_MODEL, help="sentence encoder, a folder or an id of the Hub")
-    parser.add_argument("--pooling", choices=POOLINGS, help="of a bare transformer; SimCSE's is pooler")
-    parser.add_argument("--precision", choices=PRECISIONS, help="of the sentence encoder")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="cache of embeddings")
+    parser.add_argument("--cache-dir", type=Path, metavar="FOLDER", help="cache of embeddings")
     parser.add_argument("--metric", action="append", default=[], metavar="MODULE", help="path of a metric of your own")
     parser.add_argument(
         "--metric-lower", action="append", default=[], metavar="MODULE", help="the same, where lower is more diverse"
@@ -66,9 +59,7 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--no-gruen", action="store_true", help="leave out what is rated by gruen")
     parser.add_argument("--list-texts", type=Path, metavar="FILE", help="write the texts to be rated, and stop")
-    for form, kind in (("markdown", Path), ("json", Path), ("html", drawn)):
-        parser.add_argument(f"--{form}", type=kind, metavar="FILE", help=f"write the report as {form}")
-    parser.add_argument("--pictures", type=drawn, metavar="FOLDER", help="write the pictures as SVG, for the markdown")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="write tables, pictures and results.json")
     arguments = parser.parse_args(words)
     if not arguments.files and not arguments.sets:
         parser.error("there is nothing to evaluate on: name files of judged pairs, or pass --sets")
@@ -92,16 +83,8 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
     metrics = [(path, 1) for path in arguments.metric] + [(path, -1) for path in arguments.metric_lower]
     for path, _ in metrics:
         load_metric(path)  # fails before any work is done
-    scoring = Scoring(
-        model=arguments.model,
-        precision=arguments.precision,
-        pooling=arguments.pooling,
-        cache_dir=arguments.cache,
-        metrics=metrics,
-        ratings=arguments.quality,
-        gruen=not arguments.no_gruen,
-    )
-    rows, raters, failures = all_rows(texts, scoring)
+    scoring = Scoring(arguments.model, arguments.cache_dir, metrics, arguments.quality, not arguments.no_gruen)
+    rows, failures = all_rows(texts, scoring)
     if not rows:
         return None
     results: dict[str, Any] = {
@@ -112,8 +95,6 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
             "ties": "go to set 1" if arguments.parity else "count half",
             "level": LEVEL,
             "model": arguments.model,
-            "pooling": arguments.pooling,
-            "precision": arguments.precision,
             "failures": failures,
         }
     }
@@ -124,32 +105,41 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any] | None:
         results["distributions"] = distributions(rows, labels_of_kinds(kinds))
     if people is not None:
         results["people"] = people_agreement(people, rows)
-    results["raters"] = rate_raters([*raters, shortness_rater(texts)], pairs, kinds)
     return results
 
 
-def write_report(arguments: argparse.Namespace, claims: report.Claims = report.NO_CLAIMS) -> int:
-    """Evaluate, print the report in short, and write it in the requested forms; returns the exit code."""
-    modules = [arguments.model, *arguments.metric, *arguments.metric_lower]
-    reads = [*arguments.files, arguments.sets, *arguments.quality]
-    reads += [path for name in modules for path in module_files(name)]
-    reports = [arguments.markdown, arguments.json, arguments.html, arguments.list_texts]
-    pictures = picture_files(arguments.pictures, pages.PICTURES)
-    check_outputs(reads, [*reports, arguments.cache, arguments.pictures, *pictures])
-    results = evaluate_all(arguments)
-    if results is None:
-        return 0 if arguments.list_texts else 1
-    print(report.terminal(results, claims))
-    if arguments.json:
-        write_text(arguments.json, json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    if arguments.html:
-        write_text(arguments.html, pages.html(results, claims))
-    if arguments.markdown:
-        write_text(arguments.markdown, pages.markdown(results, arguments.markdown, arguments.pictures, claims))
-    return 1 if results["settings"]["failures"] else 0
+def write_results(results: dict[str, Any], folder: Path) -> None:
+    """Write all tables as CSV, the pictures as SVG, and the results as JSON."""
+    # pandas and matplotlib take a second to import.
+    from text_metrics.commands.meta_eval.pictures import pictures
+    from text_metrics.commands.meta_eval.tables import tables
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in tables(results).items():
+        write_text(folder / f"{name}.csv", table.to_csv(index=False))
+    for name, figure in pictures(results).items():
+        save_figure(figure, folder / f"{name}.svg")
+    write_text(folder / "results.json", json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 @command
 def main() -> int:
     """Run the command."""
-    return write_report(parse_arguments())
+    arguments = parse_arguments()
+    modules = [arguments.model, *arguments.metric, *arguments.metric_lower]
+    reads = [*arguments.files, arguments.sets, *arguments.quality]
+    reads += [path for name in modules for path in module_files(name)]
+    check_outputs(reads, [arguments.out, arguments.cache_dir, arguments.list_texts])
+    results = evaluate_all(arguments)
+    if results is None:
+        return 0 if arguments.list_texts else 1
+    from text_metrics.commands.meta_eval.tables import NOTES, tables
+
+    shown = tables(results)
+    for name in _SHORT:
+        if name in shown:
+            print(f"{shown[name].to_string(index=False)}\n")
+    print("\n".join(NOTES))
+    if arguments.out:
+        write_results(results, arguments.out)
+    return 1 if results["settings"]["failures"] else 0

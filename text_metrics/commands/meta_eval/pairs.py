@@ -41,7 +41,6 @@ class Pairs(NamedTuple):
     parts : ndarray of shape (n,), "high" or "low" quality, or ""
     concepts : ndarray of shape (n,), int: pairs about the same thing have the same number
     labels : ndarray of shape (n, 2), how the sets were made, or ""
-    quality : ndarray of shape (n, 2), the judge's ratings of the sets' quality; NaN where there are none
     left_out : how many pairs have no verdict
     """
 
@@ -53,7 +52,6 @@ class Pairs(NamedTuple):
     parts: np.ndarray
     concepts: np.ndarray
     labels: np.ndarray
-    quality: np.ndarray
     left_out: int
 
     def by_label(self) -> dict[str, list[int]]:
@@ -109,8 +107,7 @@ def read_pairs(paths: list[Path], sets: Sets) -> Pairs | None:
             labels = [str(record.get(key) or "") for key in ("set1_label", "set2_label")]
             part = named_part or ("low" if LOW & set(labels) else "high" if HIGH & set(labels) else "")
             concept = concepts.setdefault(read_topic(record) or len(rows), len(concepts))
-            quality = [_rating(record.get(key)) for key in ("Quality_Set1", "Quality_Set2")]
-            rows.append((first, second, verdict, _is_clear(record), data, part, concept, labels, quality))
+            rows.append((first, second, verdict, _is_clear(record), data, part, concept, labels))
     if not rows:
         raise ValueError(f"No pair has a verdict: all {left_out} are vague.")
     return Pairs._make([*(np.array(column) for column in zip(*rows, strict=True)), left_out])

@@ -1,59 +1,65 @@
 """Score all sets by all metrics: one call of a metric for all rows that it returns."""
 
 import contextlib
-import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from text_metrics import load
 from text_metrics.commands.meta_eval.agreement import Row
-from text_metrics.commands.meta_eval.raters import Rater, gruen_rater, read_rater
+from text_metrics.commands.shared.files import read_objects
 from text_metrics.commands.shared.settings import load_metric
-from text_metrics.metrics._core.core_encoder import Encoded, EncoderSettings, encode
-from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_device, find_model, find_transformer
-from text_metrics.metrics._core.core_tokens import token_batches
-
-if TYPE_CHECKING:
-    import torch
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
+from text_metrics.metrics._core.core_models import DEFAULT_MODEL, find_model
 
 MIN_QUALITY = 0.5  # the middle of the range: not tuned
-POOLINGS = ("mean", "cls", "pooler")
 
 
 class Scoring(NamedTuple):
     """What to score by.
 
-    model, precision, pooling : of the sentence encoder; pooling for a bare transformer
-    cache_dir : cache of embeddings
+    model, cache_dir : of the sentence encoder
     metrics : paths of metrics to score by besides ours, and 1 if higher is more diverse, -1 if lower is
     ratings : files with ratings of quality
     gruen : whether to rate by `gruen` too
     """
 
-    model: str = DEFAULT_MODEL
-    precision: str | None = None
-    pooling: str | None = None
+    model: Any = DEFAULT_MODEL
     cache_dir: Path | None = None
     metrics: Sequence[tuple[str, int]] = ()
     ratings: Sequence[Path] = ()
     gruen: bool = True
 
 
-def all_rows(sets: list[list[str]], scoring: Scoring) -> tuple[list[Row], list[Rater], list[str]]:
+class Encoded(NamedTuple):
+    """The embeddings of all texts, set after set, and the entries of a signature that name their model."""
+
+    embeddings: np.ndarray
+    signed: Mapping[str, Any]
+
+
+class Rater(NamedTuple):
+    """Ratings of the texts of all sets: for each set, a list of numbers in [0, 1]."""
+
+    name: str
+    ratings: list[list[float]]
+    signature: str
+
+
+def all_rows(sets: list[list[str]], scoring: Scoring) -> tuple[list[Row], list[str]]:
     """Score all sets by all metrics, each text encoded once; returns also which metrics are left out, and why."""
-    encoded = encode_texts([text for members in sets for text in members], scoring)
+    settings = EncoderSettings(model=scoring.model, cache_dir=scoring.cache_dir, progress=sys.stderr.isatty() or None)
+    encoded = Encoded(*encode([text for members in sets for text in members], settings)[:2])
     raters = [read_rater(path, sets) for path in scoring.ratings]
     groups: list[tuple[str, Callable[[], Iterable[Row]]]] = [
         ("self_bleu", lambda: form_rows(sets)),
         ("vendi_embed (n-grams)", lambda: ngram_rows(sets)),
-        ("vendi_embed and chamfer_diversity", lambda: embedding_rows(sets, encoded)),
-        ("gruen", lambda: _gruen_rows(sets, encoded, scoring, raters)),
+        ("metrics of embeddings", lambda: embedding_rows(sets, encoded)),
+        *([("gruen", lambda: quality_rows(sets, encoded, gruen_rater(sets, scoring)))] if scoring.gruen else []),
         *((rater.name, partial(quality_rows, sets, encoded, rater)) for rater in raters),
         *((path, partial(own_rows, path, direction, sets)) for path, direction in scoring.metrics),
         ("rules", lambda: rule_rows(sets)),
@@ -68,75 +74,36 @@ def all_rows(sets: list[list[str]], scoring: Scoring) -> tuple[list[Row], list[R
         except Exception as error:  # a metric of the caller may raise anything
             failures.append(f"{name}: {error}")
             print(f"{name} is left out: {error}", file=sys.stderr)
-    return rows, raters, failures
+    return rows, failures
 
 
-def encode_texts(texts: list[str], scoring: Scoring) -> Encoded:
-    """Embed texts, each different one once."""
-    if scoring.pooling is not None:
-        encoder = PooledTransformer(scoring.model, scoring.pooling, scoring.precision)
-        encoded = encode(texts, EncoderSettings(model=encoder))
-        return encoded._replace(signed=encoder.signed)
-    settings = EncoderSettings(
-        model=scoring.model,
-        precision=scoring.precision,
-        cache_dir=scoring.cache_dir,
-        progress=sys.stderr.isatty() or None,
-    )
-    return encode(texts, settings)
+def gruen_rater(sets: list[list[str]], scoring: Scoring) -> Rater:
+    """Rate texts by `gruen` at its defaults."""
+    texts = list(dict.fromkeys(text for members in sets for text in members))
+    result = load("gruen").compute(predictions=texts, cache_dir=scoring.cache_dir)
+    rated = dict(zip(texts, result["scores"], strict=True))
+    return Rater("GRUEN", [[rated[text] for text in members] for members in sets], result["signature"])
 
 
-class PooledTransformer:
-    """Embed texts by a bare transformer, by the pooling that its authors used: SimCSE's is the pooler's output.
-
-    Parameters
-    ----------
-    model : a folder, or an id on the Hugging Face Hub
-    pooling : "mean" over a text's tokens, "cls" for the first token, or "pooler" for the model's own pooled output
-    precision : torch dtype; as the model is stored if None
-    """
-
-    def __init__(self, model: str | os.PathLike[str], pooling: str, precision: str | None = None) -> None:
-        import torch
-        from transformers import AutoModel, AutoTokenizer
-
-        if pooling not in POOLINGS:
-            raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}. Got {pooling!r}.")
-        files = find_transformer(model, "model")
-        self.pooling = pooling
-        self.device = find_device(None)
-        self._tokenizer: Any = AutoTokenizer.from_pretrained(files.path, local_files_only=True)
-        self._model: Any = AutoModel.from_pretrained(
-            files.path, local_files_only=True, dtype="auto" if precision is None else getattr(torch, precision)
+def read_rater(path: Path, sets: list[list[str]]) -> Rater:
+    """Read ratings from JSON lines of `text` and `quality`, in [0, 1]; the file's name is that of the rater."""
+    rated: dict[str, float] = {}
+    signature = path.name
+    for where, record in read_objects(path):
+        text, quality = record.get("text"), record.get("quality")
+        if not isinstance(text, str):
+            raise ValueError(f"{where}: 'text' must be a string. Got {text!r:.80}.")
+        if isinstance(quality, bool) or not isinstance(quality, (int, float)) or not 0 <= quality <= 1:
+            raise ValueError(f"{where}: 'quality' must be a number in [0, 1]. Got {quality!r:.80}.")
+        rated[text] = float(quality)
+        signature = str(record.get("signature", signature))
+    missing = [text for members in sets for text in members if text not in rated]
+    if missing:
+        raise ValueError(
+            f"{path} does not rate {len(set(missing))} of the texts, such as {missing[0]!r:.80}. List them all by "
+            "--list-texts FILE, and rate those."
         )
-        if pooling == "pooler" and getattr(self._model, "pooler", None) is None:
-            raise ValueError(f"pooling 'pooler' needs a model with a pooler. {files.identity} has none.")
-        self._model.to(self.device).eval()
-        stored = str(self._model.dtype).removeprefix("torch.")
-        self.signed = {"model": files.identity, "pooling": pooling, "precision": stored}
-
-    def encode(self, texts: list[str]) -> np.ndarray:
-        """Embed n texts; ndarray of shape (n, d), float32."""
-        import torch
-
-        # A RoBERTa's positions start after its padding index, so that it reads fewer tokens than it has positions.
-        limit = min(self._tokenizer.model_max_length, self._model.config.max_position_embeddings - 2)
-        ids = self._tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
-        embeddings = np.empty((len(texts), self._model.config.hidden_size), dtype=np.float32)
-        for batch in token_batches(np.array([len(tokens) for tokens in ids]), self.device):
-            padded = self._tokenizer.pad({"input_ids": [ids[i] for i in batch]}, return_tensors="pt").to(self.device)
-            with torch.inference_mode():
-                output = self._model(**padded)
-            embeddings[batch] = self._pool(output, padded["attention_mask"]).float().cpu().numpy()
-        return embeddings
-
-    def _pool(self, output: Any, mask: "torch.Tensor") -> "torch.Tensor":
-        if self.pooling == "pooler":
-            return output.pooler_output
-        if self.pooling == "cls":
-            return output.last_hidden_state[:, 0]
-        weights = mask.unsqueeze(-1).to(output.last_hidden_state.dtype)
-        return (output.last_hidden_state * weights).sum(dim=1) / weights.sum(dim=1)
+    return Rater(path.stem, [[rated[text] for text in members] for members in sets], signature)
 
 
 def form_rows(sets: list[list[str]]) -> Iterator[Row]:
@@ -154,7 +121,8 @@ def form_rows(sets: list[list[str]]) -> Iterator[Row]:
             # The original adds 1e-10 to the number of n-grams: of two sets without a repeat, the longer one wins.
             totals = np.array([sum(max(len(text.split()) - 3, 0) for text in members) for members in sets])
             original = scores * totals / (totals + 1e-10)
-        yield Row(name, scores, sign, result["signature"], "form", original)
+        signature = result["signature"].replace("order:4", "order:3") if key.endswith("_3") else result["signature"]
+        yield Row(name, scores, sign, signature, "form", original)
 
 
 def _rows_by_order(name: str, result: dict[str, Any], signature: str, group: str) -> Iterator[Row]:
@@ -171,7 +139,7 @@ def ngram_rows(sets: list[list[str]]) -> Iterator[Row]:
 
 
 def embedding_rows(sets: list[list[str]], encoded: Encoded) -> Iterator[Row]:
-    """Score distances and Vendi on embeddings."""
+    """Score distances, Vendi and the number of meanings on embeddings."""
     given = {"predictions": sets, "embeddings": encoded.embeddings, "details": True}
     result = load("chamfer_diversity").compute(**given)
     signature = with_model(result, encoded)
@@ -182,34 +150,40 @@ def embedding_rows(sets: list[list[str]], encoded: Encoded) -> Iterator[Row]:
     yield from _rows_by_order("VS-Embed", result, with_model(result, encoded), "content")
     if encoded.signed["model"] != find_model(DEFAULT_MODEL).identity:
         return  # The threshold of the classes is for cosines of the default model.
-    from text_metrics.metrics.vendi_embed.vendi_embed_settings import DEFAULT_SAME
+    from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import DEFAULT_SAME
 
-    result = load("vendi_embed").compute(**given, kernel="classes", same=DEFAULT_SAME, q=[0, 1])
-    yield from _rows_by_order("VS-Classes", result, with_model(result, encoded), "content")
-
-
-def _gruen_rows(sets: list[list[str]], encoded: Encoded, scoring: Scoring, raters: list[Rater]) -> Iterator[Row]:
-    if scoring.gruen:
-        raters.insert(0, gruen_rater(sets, load("gruen"), scoring.cache_dir))
-        yield from quality_rows(sets, encoded, raters[0])
+    result = load("semantic_entropy").compute(**given, same=DEFAULT_SAME)
+    signature = with_model(result, encoded)
+    yield Row("VS-Classes-0", column(result["n_classes_scores"]), 1, signature, "content")
+    yield Row("VS-Classes-1", np.exp(column(result["scores"])), 1, signature, "content")
 
 
 def quality_rows(sets: list[list[str]], encoded: Encoded, rater: Rater) -> Iterator[Row]:
     """Score quality alone, and diversity weighted by it."""
-    yield Row(
-        f"{rater.name} alone", np.array([ratings.mean() for ratings in rater.ratings]), 1, rater.signature, "rule"
-    )
-    quality = [ratings.tolist() for ratings in rater.ratings]
-    above = f"VS-Embed-0.5 of {rater.name} ≥ {MIN_QUALITY}"
-    calls: list[tuple[str, str, str, dict[str, float]]] = [
-        (f"{rater.name} × Chamfer", "chamfer_diversity", "quality_scores", {}),
-        (f"{rater.name} × VS-Embed-0.5", "vendi_embed", "quality_scores", {"q": 0.5}),
-        (above, "vendi_embed", "scores", {"q": 0.5, "min_quality": MIN_QUALITY}),
+    quality = rater.ratings
+    yield Row(f"{rater.name} alone", np.array([np.mean(row) for row in quality]), 1, rater.signature, "rule")
+    calls: list[tuple[str, str, dict[str, float]]] = [
+        ("Chamfer", "chamfer_diversity", {}),
+        ("VS-Embed-0.5", "vendi_embed", {"q": 0.5}),
     ]
-    for name, metric, key, settings in calls:
+    for name, metric, settings in calls:
         result = load(metric).compute(predictions=sets, embeddings=encoded.embeddings, quality=quality, **settings)
         signature = f"{with_model(result, encoded)}|quality:({rater.signature})"
-        yield Row(name, column(result[key]), 1, signature, "quality")
+        yield Row(f"{rater.name} × {name}", column(result["quality_scores"]), 1, signature, "quality")
+    # The texts of sufficient quality; a set scores 0 if there is none.
+    good = [rating >= MIN_QUALITY for row in quality for rating in row]
+    kept = [
+        [text for text, rating in zip(*each, strict=True) if rating >= MIN_QUALITY]
+        for each in zip(sets, quality, strict=True)
+    ]
+    scores = np.zeros(len(sets))
+    if any(good):
+        result = load("vendi_embed").compute(
+            predictions=[texts for texts in kept if texts], embeddings=encoded.embeddings[good], q=0.5
+        )
+        scores[[bool(texts) for texts in kept]] = result["scores"]
+        signature = f"{with_model(result, encoded)}|min_quality:{MIN_QUALITY}|quality:({rater.signature})"
+        yield Row(f"VS-Embed-0.5 of {rater.name} ≥ {MIN_QUALITY}", scores, 1, signature, "quality")
 
 
 def rule_rows(sets: list[list[str]]) -> Iterator[Row]:
@@ -225,7 +199,7 @@ def rule_rows(sets: list[list[str]]) -> Iterator[Row]:
 def with_model(result: dict[str, Any], encoded: Encoded) -> str:
     """Put the model into a signature that reports given embeddings."""
     model = "|".join(f"{name}:{value}" for name, value in encoded.signed.items())
-    return re.sub(r"embeddings:given\(\w+\)", lambda _: model, result["signature"])
+    return result["signature"].replace("embeddings:given", model)
 
 
 def own_rows(path: str, direction: int, sets: list[list[str]]) -> list[Row]:

@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from text_metrics.commands.shared.causal import CausalModel, example_turns
-from text_metrics.metrics._core.core_encoder import progress_bar
-from text_metrics.metrics._core.core_tokens import token_batches
+from text_metrics.metrics._core.core_encoder import progress_bar, token_batches
 
 # The most probable tokens to request. Some services allow no more.
 TOP = 5
+# The probability of all possible answers below which their probabilities say nothing.
+_LEAST_SHARE = 0.5
 # What a chat template is rendered with in place of the text.
 _TEXT = "\ue000"
 
@@ -123,16 +124,25 @@ class Rated(NamedTuple):
 def read_answer(question: Question, answer: str, top: dict[str, float] | None) -> Rated:
     """Rate a text by the expected value of the answer to a question.
 
-    `top` holds log-probabilities of the most probable first tokens; without one of the possible answers among them, the
-    rating is the value of the answer itself, which must begin with one of them.
+    `top` holds log-probabilities of the most probable first tokens, of which the spellings of an answer count together.
+    If they hold less than half of the probability, or the answer's text says something else than they, the rating is
+    the value of the answer itself, which must begin with one of the possible ones.
     """
-    shares = {token: math.exp(value) for token, value in (top or {}).items() if token in question.values}
-    total = sum(shares.values())
-    if total > 0:
-        return Rated(sum(share * question.values[token] for token, share in shares.items()) / total, True)
     values = {name.casefold(): value for name, value in question.values.items()}
-    # Whatever marks up the answer, and what explains it, does not matter.
+    shares = dict.fromkeys(values, 0.0)
+    for token, log_probability in (top or {}).items():
+        if (word := _word(token)) in shares and not math.isnan(log_probability):
+            shares[word] += math.exp(log_probability)
+    total = sum(shares.values())
     first = re.search(r"\w+", answer)
-    if first is None or first[0].casefold() not in values:
+    written = "" if first is None else first[0].casefold()
+    if total >= _LEAST_SHARE and written in ("", *values) and shares.get(written, total) == max(shares.values()):
+        return Rated(sum(share * values[word] for word, share in shares.items()) / total, True)
+    if written not in values:
         raise ValueError(f"it must begin with {' or '.join(question.values)}")
-    return Rated(values[first[0].casefold()], False)
+    return Rated(values[written], False)
+
+
+def _word(token: str) -> str:
+    """Return the word of a token, without the space before it and its markup; some servers write the space as Ġ."""
+    return token.removeprefix("Ġ").strip(" \t\n*_#`'\".,:!▁").casefold()

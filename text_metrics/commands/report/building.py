@@ -16,6 +16,7 @@ from text_metrics.commands.report.people import compare_with_people, draw
 from text_metrics.commands.report.scores import Scorer, power
 from text_metrics.commands.report.sentences import sentences
 from text_metrics.commands.report.systems import Inputs, Prompts, describe_source
+from text_metrics.commands.shared.statistics import TIE
 from text_metrics.metrics._core.core_results import VERSION
 
 # Examples of the prompts that a system lacks.
@@ -98,7 +99,8 @@ def collapse(prompts: Prompts, metric: dict[str, Any], embedded: Embedded, with_
         ]
         for of_system, row in zip(sets, scores, strict=True)
     ]
-    widest = np.argsort(scores.min(axis=0) - scores.max(axis=0), kind="stable")[:SHOWN].tolist()
+    widest = np.argsort(-np.ptp(scores, axis=0), kind="stable")[:SHOWN].tolist()
+    apart = np.ptp(scores, axis=0)
     differ = [
         {
             "prompt": ids[p],
@@ -106,7 +108,7 @@ def collapse(prompts: Prompts, metric: dict[str, Any], embedded: Embedded, with_
             **({"texts": [of_system[p] for of_system in sets]} if with_texts else {}),
         }
         for p in widest
-        if len(sets) > 1
+        if apart[p] >= TIE
     ]
     return {"least": least, "differ": differ}
 

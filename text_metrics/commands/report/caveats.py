@@ -7,10 +7,11 @@ from typing import Any
 
 from text_metrics.commands.report.command import GRUEN, ReportCommand
 from text_metrics.commands.report.embedding import Reach
+from text_metrics.commands.report.formats import significant
 from text_metrics.commands.report.people import LENGTHS_APART, standardized, word_counts
 from text_metrics.commands.report.scores import Quality
 from text_metrics.commands.report.systems import Inputs, System
-from text_metrics.metrics.gruen.gruen_text import is_mostly_other_script
+from text_metrics.metrics._core.core_language import find_unread
 
 # Fewer prompts than this give intervals that may be too narrow (docs/intervals.md).
 FEW_PROMPTS = 20
@@ -23,9 +24,12 @@ def find_caveats(
     prompts, texts = inputs.prompts, inputs.prompts.by_system()
     caveats = Caveats(report["systems"])
     _add_reading(caveats, inputs)
+    for hint in inputs.hints:
+        caveats.add("systems", hint)
     _add_lengths(caveats, texts)
     _add_reach(caveats, reaches, command.settings.get("long_texts") != "cut")
-    _add_quality(caveats, quality, texts, command)
+    _add_language(caveats, texts, command)
+    _add_quality(caveats, quality, command)
     _add_power(caveats, len(prompts.ids), report)
     _add_permutations(caveats, report["likeness"], command.confidence)
     _add_people(caveats, inputs.people, report["people"], len(prompts.ids))
@@ -82,9 +86,9 @@ def _add_reading(caveats: Caveats, inputs: Inputs) -> None:
         sizes = prompts.sizes
         caveats.add(
             "sizes",
-            f"Sets have {sizes.min()} to {sizes.max()} texts: Vendi scores, classes, Chamfer diversity, self-BLEU, "
+            f"Sets have {sizes.min()} to {sizes.max()} texts: Vendi scores, meanings, Chamfer diversity, self-BLEU, "
             f"Distinct-2 and compression ratio are what is expected of {prompts.smallest} texts of each, drawn at "
-            f"random (rarefy={prompts.smallest}).",
+            f"random (rarefied).",
             [name for name, row in zip(caveats.names, sizes, strict=True) if row.max() > prompts.smallest],
         )
 
@@ -126,15 +130,22 @@ def _add_reach(caveats: Caveats, reaches: Sequence[Reach], in_windows: bool) -> 
     )
 
 
-def _add_quality(caveats: Caveats, quality: Quality | None, texts: Sequence[list[str]], command: ReportCommand) -> None:
+def _add_language(caveats: Caveats, texts: Sequence[list[str]], command: ReportCommand) -> None:
+    """Add texts that are not English prose, which is what gruen and the default encoder are trained on."""
+    readers = ["gruen"] if command.quality == GRUEN else []
+    readers += [] if "model" in command.settings else ["the default encoder"]
+    if readers:
+        counts = [(sum(map(len, find_unread(members))), len(members)) for members in texts]
+        effect = f"{' and '.join(readers)} {'is' if len(readers) == 1 else 'are'} trained on English prose"
+        caveats.add_counts("language", counts, "are in another language than English, or source code", effect)
+
+
+def _add_quality(caveats: Caveats, quality: Quality | None, command: ReportCommand) -> None:
     """Add what the quality cannot tell."""
     if quality is None:
         caveats.add("quality", "Quality was not measured: diversity may come from bad texts.")
         return
     if command.quality == GRUEN:
-        counts = [(sum(map(is_mostly_other_script, members)), len(members)) for members in texts]
-        effect = "gruen is trained on English, and its ratings of them mean little"
-        caveats.add_counts("quality", counts, "are mostly in another script than Latin", effect)
         return
     low, high = float(quality.values.min()), float(quality.values.max())
     if low < 0 or high > 1:
@@ -153,7 +164,7 @@ def _add_power(caveats: Caveats, n: int, report: dict[str, Any]) -> None:
     if report["power"]:
         shown = report["power"][0]
         (title,) = (metric["title"] for metric in report["metrics"] if metric["name"] == shown["metric"])
-        size = f" A test finds a difference in mean {title} from {shown['difference']:.3g} on, at 80 % power."
+        size = f" A test finds a difference in mean {title} from {significant(shown['difference'])} on, at 80 % power."
     caveats.add("few", f"With {_count(n, 'prompt')}, intervals may be too narrow or missing.{size}")
 
 
@@ -175,7 +186,7 @@ def _add_people(caveats: Caveats, people: System | None, section: dict[str, Any]
         caveats.add(
             "people",
             "People have one text for each prompt: there is no comparison with other people, and the neighbours of "
-            "their texts are on other prompts, so precision, recall, density and coverage tell little.",
+            "their texts are on other prompts, so precision, recall and coverage tell little.",
             [],
         )
     apart = [
@@ -193,6 +204,8 @@ def _add_people(caveats: Caveats, people: System | None, section: dict[str, Any]
 def _add_permutations(caveats: Caveats, section: dict[str, Any] | None, level: float) -> None:
     """Add that pairs of systems are too many for their permutation tests."""
     if section is None:
+        return
+    if section["partition"]["least_p"] is None:
         return
     n_pairs, permutations = len(section["pairs"]), section["pairs_permutations"]
     smallest = n_pairs / (1 + permutations)

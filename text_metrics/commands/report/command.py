@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from text_metrics.commands.jobs.options import UsageError, as_usage
 from text_metrics.commands.shared.columns import add_columns, parse_columns
 from text_metrics.commands.shared.command import make_parser
-from text_metrics.commands.shared.settings import ENCODER, add_confidence, add_settings, check_names, parse_settings
+from text_metrics.commands.shared.settings import add_confidence, add_settings, check_names, parse_settings
 from text_metrics.metrics._core.core_results import confidence_level
 
 MOST_SYSTEMS = 20
 # Settings that change numbers, and those that change only how they are computed.
-_SETTINGS = (*(name for name in ENCODER if name != "cache_dir"), "same")
+_SETTINGS = ("model", "long_texts", "batch_size", "device", "same")
 _WITHOUT_EFFECT = ("batch_size", "device")
 GRUEN, NONE = "gruen", "none"
 
@@ -33,7 +33,7 @@ class ReportCommand:
     ----------
     files : a file for each system, or one file of all systems with `system_key`
     quality : "gruen" or "none"; None with `quality_key`, which is `--column quality`
-    settings : of the encoder, and `same` of the classes
+    settings : of the encoder, and `same` of the meanings
     texts : whether the report shows texts
     """
 
@@ -115,7 +115,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     add_columns(parser, "quality, of each text, instead of --quality,")
     parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
-    add_settings(parser, f"a setting of the encoder or the classes: {', '.join(_SETTINGS)}")
+    add_settings(parser, f"a setting of the encoder or of semantic_entropy: {', '.join(_SETTINGS)}")
     add_confidence(parser)
     parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
     parser.add_argument("--quiet", action="store_true", help="show no progress")

@@ -8,11 +8,10 @@ import numpy as np
 from tqdm import tqdm
 
 from text_metrics.commands.report.command import ReportCommand
-from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
+from text_metrics.metrics._core.core_encoder import EncoderSettings, count_tokens, encode
 from text_metrics.metrics._core.core_inputs import parse_embeddings, parse_sets
 from text_metrics.metrics._core.core_models import load_encoder
-from text_metrics.metrics._core.core_tokens import count_tokens
-from text_metrics.metrics.vendi_embed.vendi_embed_settings import VendiSettings
+from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
 # Texts embedded and kept together: a killed process loses at most these.
 _TEXTS_AT_ONCE = 1000
@@ -20,22 +19,22 @@ _TEXTS_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Encoder:
-    """The encoder of a report: its settings as metrics take them, and those of classes of texts that say the same."""
+    """The encoder of a report: its settings as metrics take them, and which texts say the same by semantic_entropy."""
 
     settings: dict[str, Any]
-    classes: dict[str, Any]
+    meaning: dict[str, Any]
     quiet: bool
 
     @classmethod
     def of(cls, command: ReportCommand) -> "Encoder":
         """Make the encoder that a command names."""
         settings = dict(command.settings)
-        classes = {"kernel": "classes", "q": 0} | ({"same": settings.pop("same")} if "same" in settings else {})
-        return cls({**settings, "cache_dir": str(command.embeddings)}, classes, command.quiet)
+        meaning = {"same": settings.pop("same")} if "same" in settings else {}
+        return cls({**settings, "cache_dir": str(command.embeddings)}, meaning, command.quiet)
 
     def check(self) -> None:
         """Raise an error, before anything is computed, for a setting that is invalid or a model that is missing."""
-        VendiSettings(**self.settings, **self.classes).check_found()
+        SemanticEntropySettings(**self.settings, **self.meaning).check_found()
 
     def read(self) -> EncoderSettings:
         """Return the settings as the core takes them."""
@@ -96,7 +95,7 @@ def reach(texts: Iterable[str], encoder: Encoder) -> Reach:
     """Count the texts that the encoder reads in windows or cuts, and those that it cannot read."""
     unique = sorted(set(texts))
     settings = encoder.read()
-    loaded, _ = load_encoder(settings.model, settings.precision, settings.device)
+    loaded, _ = load_encoder(settings.model, settings.device)
     with loaded.lock:
         lengths, n_unread = count_tokens(loaded.tokenizer, unique)
     limit = loaded.token_limit

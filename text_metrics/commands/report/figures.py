@@ -35,11 +35,7 @@ _MEASURES = {
         "The share of people's neighbourhoods that hold a text of the system.",
         "higher is nearer →",
     ),
-    "density": ("Density", "People's neighbourhoods around a text of the system, divided by k.", "higher is nearer →"),
-    "mmd2": ("MMD²", "The squared kernel distance of the system's texts and people's, unbiased.", "← lower is nearer"),
 }
-# Of these, the axis is from 0 to 1.
-_SHARES = ("recall", "precision", "coverage")
 
 
 class Picture(NamedTuple):
@@ -305,8 +301,7 @@ def _people(report: Report) -> list[Picture]:
         ]
         if rows:
             scales = [row.value for row in rows if row.system is None]
-            held = (0, 1) if key in _SHARES else ()
-            picture = intervals(title, rows, [arrow], held, scales[0] if scales else None)
+            picture = intervals(title, rows, [arrow], (0, 1), scales[0] if scales else None)
             drawn.append(Picture("people", f"people_{key}", caption, picture))
     return drawn
 

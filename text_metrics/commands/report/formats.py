@@ -30,9 +30,15 @@ def number(value: float | None, digits: int, signed: bool = False) -> str:
     """Format a number with so many decimals and a true minus sign; a dash for None."""
     if value is None:
         return NONE
-    # `+ 0.0` turns -0.0 into 0.0.
-    text = f"{round(value, digits) + 0.0:{'+' if signed else ''}.{digits}f}"
+    # `+ 0.0` turns -0.0 into 0.0, which has no sign.
+    rounded = round(value, digits) + 0.0
+    text = f"{rounded:{'+' if signed and rounded else ''}.{digits}f}"
     return text.replace("-", _MINUS)
+
+
+def significant(value: float) -> str:
+    """Format a size with three significant digits, so that a small one is not 0."""
+    return f"{value:.3g}"
 
 
 def interval(ends: Sequence[float] | None, digits: int) -> str:
@@ -45,17 +51,19 @@ def estimate(value: float | None, ends: Sequence[float] | None, digits: int) -> 
     return f"{number(value, digits)} {interval(ends, digits)}".strip()
 
 
-def p_value(value: float | None) -> str:
-    """Format a p-value with three decimals, as in `0.012` or `< 0.001`."""
+def p_value(value: float | None, least: float | None = None) -> str:
+    """Format a p-value with three decimals, as in `0.012` or `< 0.001`; as `≤ 0.040` if it is the least possible."""
     if value is None:
         return NONE
+    if least is not None and value <= least:
+        return f"≤ {max(value, _SMALLEST_P):.3f}"
     return f"< {_SMALLEST_P}" if value < _SMALLEST_P else f"{value:.3f}"
 
 
-def with_p(value: float | None) -> str:
-    """Format a p-value with its letter, as in `p = 0.012` or `p < 0.001`."""
-    text = p_value(value)
-    return (f"p {text}" if text.startswith("<") else f"p = {text}").replace(" ", _SPACE)
+def with_p(value: float | None, least: float | None = None) -> str:
+    """Format a p-value with its letter, as in `p = 0.012` or `p < 0.001`; see `p_value`."""
+    text = p_value(value, least)
+    return (f"p {text}" if text.startswith(("<", "≤")) else f"p = {text}").replace(" ", _SPACE)
 
 
 def percent(value: float | None, digits: int = 0) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 from tqdm import tqdm
 
 from text_metrics.commands.report.embedding import Embedded, Encoder
-from text_metrics.commands.shared.settings import load_metric
 from text_metrics.commands.shared.statistics import holm
 from text_metrics.metrics._core.core_results import Estimate, jackknife_estimate, mean_estimate
+from text_metrics.questions.groups import between_groups
 
 # Texts of each side on a prompt whose diversity is partitioned: the time grows with the third power.
 MOST_TEXTS = 25
@@ -50,9 +50,8 @@ def equal_numbers(ids: Sequence[str], sets: Sequence[Sequence[list[str]]]) -> li
 
 
 _COSINES = (-1.0, 1.0)
-# Permutations of the test of all systems; and bounds of those of pairs, where they have most of the cost.
-PERMUTATIONS = 200
-_LEAST_OF_PAIRS, _MOST_OF_PAIRS = 99, 1000
+# Permutations of the test of all systems, and the most of those of pairs.
+PERMUTATIONS, _MOST_OF_PAIRS = 100, 1000
 
 Sets = Sequence[Sequence[list[str]]]
 
@@ -126,37 +125,48 @@ def _cell(estimate: Estimate, level: float) -> dict[str, Any]:
 def partitions(sets: Sets, encoder: Encoder, level: float) -> dict[str, Any]:
     """Return the partition of diversity among all systems, and among each pair of them, at equal numbers of texts."""
     pairs = list(combinations(range(len(sets)), 2))
-    # After Holm's adjustment, the smallest p-value is then 0.8 of the level at which tests reject.
-    permutations = min(max(math.ceil(1.25 * len(pairs) / (1 - level)), _LEAST_OF_PAIRS), _MOST_OF_PAIRS)
-    permutations = PERMUTATIONS if len(sets) == 2 else permutations
     whole = partition(sets, encoder, level)
+    permutations = PERMUTATIONS
+    if whole["least_p"] is not None and len(sets) > 2:
+        # After Holm's adjustment, the smallest p-value is then 0.8 of the level at which tests reject.
+        permutations = min(max(math.ceil(1.25 * len(pairs) / (1 - level)), PERMUTATIONS), _MOST_OF_PAIRS)
     rows = []
     for i, j in tqdm(pairs, desc="Pairs of systems", unit="pair", disable=encoder.quiet or len(pairs) < 2):
         part = whole if len(sets) == 2 else partition([sets[i], sets[j]], encoder, level, permutations)
-        names = ("between", "between_expected", "p", "share")
+        names = ("between", "between_expected", "p", "least_p", "share")
         rows.append({"a": i, "b": j, **{name: part[name] for name in names}, "interval": part["intervals"]["share"]})
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
         row["p_holm"] = p
+        # Whatever the place of a test in Holm's order, permutations bound it by this.
+        row["least_p_holm"] = p if row["p"] == row["least_p"] else None
     rows.sort(key=lambda row: -math.inf if row["share"] is None else row["share"], reverse=True)
     return {"partition": whole, "pairs": rows, "pairs_permutations": permutations}
 
 
 def partition(sets: Sets, encoder: Encoder, level: float, permutations: int = PERMUTATIONS) -> dict[str, Any]:
-    """Divide the diversity of the texts of each prompt into that within and between groups, such as systems."""
+    """Divide the diversity of the texts of each prompt into that within and between groups, such as systems.
+
+    `least_p` is the smallest p-value that the permutations can give; None for many prompts, where the normal
+    distribution gives p.
+    """
     by_prompt = list(zip(*sets, strict=True))
-    result = load_metric("vendi_embed").compute(
+    result = between_groups(
+        "vendi_embed",
         predictions=[[text for texts in groups for text in texts] for groups in by_prompt],
         groups=[[group for group, texts in enumerate(groups) for _ in texts] for groups in by_prompt],
         permutations=permutations,
         confidence=level,
         **encoder.settings,
     )
+    between = result["between_confidence_interval"]
     return {
         **{name: result[name] for name in ("within", "pooled", "between", "between_expected")},
-        "p": result["between_p"],
-        "share": result["between_share"],
+        "p": result.get("permutation_p", result["p_value"]),
+        "least_p": 1 / (1 + permutations) if "permutation_p" in result else None,
+        "share": result["share"],
         "intervals": {
-            **{name: result[f"{name}_confidence_interval"] for name in ("within", "pooled", "between")},
+            **{name: result[f"{name}_confidence_interval"] for name in ("within", "pooled")},
+            "between": between and [between[0], min(between[1], len(sets))],
             "share": _share_interval(result, _sizes(sets), level),
         },
         "n_groups": len(sets),
@@ -173,6 +183,6 @@ def _share_interval(result: dict[str, Any], sizes: np.ndarray, level: float) -> 
     most = -(shares * np.log(shares)).sum(axis=0)
     above, possible = observed - chance, most - chance
     left = possible.sum() - possible
-    if len(above) < 2 or result["between_share"] is None or not (left > 0).all():
+    if len(above) < 2 or result["share"] is None or not (left > 0).all():
         return None
-    return jackknife_estimate(result["between_share"], (above.sum() - above) / left).interval(level, (-math.inf, 1.0))
+    return jackknife_estimate(result["share"], (above.sum() - above) / left).interval(level, (-math.inf, 1.0))

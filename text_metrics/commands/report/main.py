@@ -19,8 +19,8 @@ docs/report.md explains the numbers. Each different text is embedded once; embed
 until the report is written, so that the same command continues after a kill. A row that cannot be read is named on
 stderr, and set aside in <out>/bad.jsonl with all rows of its set.
 
-Exit codes: 0 all rows are used; 3 some were set aside; 2 the command, its settings or a file are invalid; 130
-interrupted; 1 an internal error.
+Exit codes: 0 all rows are used; 3 some were set aside; 2 the command, its settings or a file are invalid, or the folder
+is no earlier report; 130 interrupted; 1 an internal error.
 """
 
 import json
@@ -39,6 +39,7 @@ from text_metrics.commands.shared.settings import paths_of
 
 # What is written into the folder of the report.
 FILES = ("report.json", "index.html", "table.md", "table.tex", "bad.jsonl")
+UNFINISHED = Path("embeddings.tmp")
 
 
 def run(command: ReportCommand) -> int:
@@ -47,7 +48,7 @@ def run(command: ReportCommand) -> int:
     inputs = read_inputs(command)
     for row in inputs.bad:
         print(f"{row.file}, row {row.number}: {row.error}", file=sys.stderr)
-    for note in inputs.notes:
+    for note in [*inputs.notes, *inputs.hints]:
         print(note, file=sys.stderr)
     # Imports torch.
     from text_metrics.commands.report.building import build
@@ -80,6 +81,22 @@ def _check_outputs(command: ReportCommand) -> None:
         check_outputs(reads, [command.out, *writes], folders)
     if command.out.exists() and not command.out.is_dir():
         raise UsageError(f"--out must be a folder. Got {command.out}, which is a file.")
+    names = {path.name for path in command.out.iterdir()} if command.out.exists() else set()
+    # Embeddings are what a report that was killed leaves.
+    if not names - {path.name for path in (command.embeddings, UNFINISHED)}:
+        return
+    if not _is_report(command.out / "report.json"):
+        raise UsageError(f"--out must be a new or empty folder, or an earlier report. Got {command.out}.")
+    print(f"{command.out} has an earlier report, which is overwritten.", file=sys.stderr)
+
+
+def _is_report(path: Path) -> bool:
+    """Whether a file is the JSON of a report."""
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(report, dict) and {"version", "command", "systems", "sentences"} <= report.keys()
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""How near systems are to people: overlap of their texts in the space of embeddings, and tests of equality."""
+"""How near systems are to people: overlap of their texts in the space of embeddings, and a test of equality."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,11 @@ from tqdm import tqdm
 from text_metrics.commands.report.embedding import Embedded, Encoder
 from text_metrics.commands.report.likeness import MOST_TEXTS, PERMUTATIONS, partition, shuffled
 from text_metrics.commands.report.scores import count_words
-from text_metrics.metrics._core.core_results import jackknife_estimate, mean_estimate
+from text_metrics.metrics._core.core_results import mean_estimate
 
 NEIGHBOURS = 5
 # Standard deviations by which lengths must differ to explain the other numbers.
 LENGTHS_APART = 0.5
-_SEED = 0
 # Entries of a block of similarities.
 _BLOCK_ENTRIES = 2**23
 # What rounding can do to a cosine.
@@ -85,8 +84,7 @@ def compare_with_people(sample: Sample, embedded: Embedded, encoder: Encoder, le
             {
                 "system": system,
                 **overlap(vectors, side, reach, k, counts, level),
-                **distance(vectors, side, counts, level),
-                **{name: part[name] for name in ("between", "between_expected", "share", "p")},
+                **{name: part[name] for name in ("between", "between_expected", "share", "p", "least_p")},
                 "mean_length": float(side_lengths.mean()),
                 "length_difference": apart,
                 "length_warning": apart is None or abs(apart) >= LENGTHS_APART,
@@ -135,7 +133,7 @@ def nearest_cosines(vectors: np.ndarray, k: int) -> np.ndarray:
 def overlap(
     people: np.ndarray, side: np.ndarray, reach: np.ndarray | None, k: int, counts: np.ndarray, level: float
 ) -> dict[str, Any]:
-    """Compute precision and recall, density and coverage of n texts against n of people's.
+    """Compute precision, recall and coverage of n texts against n of people's.
 
     A text is near another if it is in the ball around it that reaches its k-th nearest neighbour of the same side.
     The intervals are those of means over the texts, with the prompts as units, for the balls as they are.
@@ -151,112 +149,22 @@ def overlap(
     Kynkäänniemi, T., et al. (2019). Improved precision and recall metric for assessing generative models. NeurIPS.
     Naeem, M. F., et al. (2020). Reliable fidelity and diversity metrics for generative models. ICML.
     """
-    names = ("precision", "recall", "density", "coverage")
+    names = ("precision", "recall", "coverage")
     if reach is None:
         return {name: {"value": None, "interval": None} for name in names}
     side_reach = nearest_cosines(side, k) - _ROUNDING
     n = len(people)
-    near_people = np.zeros(n)
-    near_side, covered = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    near_people, near_side, covered = (np.zeros(n, dtype=bool) for _ in range(3))
     for part in _blocks(n):
         cosines = side[part] @ people.T
         in_people = cosines >= reach - _ROUNDING
-        near_people[part] = in_people.sum(axis=1)
+        near_people[part] = in_people.any(axis=1)
         covered |= in_people.any(axis=0)
         near_side |= (cosines >= side_reach[part, None]).any(axis=0)
     units = np.repeat(np.arange(len(counts)), counts)
-    values = dict(zip(names, (near_people > 0, near_side, near_people / k, covered), strict=True))
+    values = dict(zip(names, (near_people, near_side, covered), strict=True))
     result = {}
     for name, numbers in values.items():
         estimate = mean_estimate(numbers.astype(np.float64), units)
-        bounds = (0.0, math.inf if name == "density" else 1.0)
-        result[name] = {"value": estimate.value, "interval": estimate.interval(level, bounds)}
+        result[name] = {"value": estimate.value, "interval": estimate.interval(level, (0.0, 1.0))}
     return result
-
-
-def kernel(cosines: np.ndarray) -> np.ndarray:
-    """Return the polynomial kernel ((1 + cosine) / 2)³, in [0, 1].
-
-    Unlike the cosine itself, whose maximum mean discrepancy compares means only, it compares moments up to the third;
-    and it has no bandwidth to choose.
-    """
-    return ((1 + cosines) / 2) ** 3
-
-
-def distance(people: np.ndarray, side: np.ndarray, counts: np.ndarray, level: float) -> dict[str, Any]:
-    """Estimate the squared maximum mean discrepancy of n texts and n of people's, with a permutation test.
-
-    Both samples have the same prompts, so the estimate is unbiased if sums over pairs on one prompt are scaled to leave
-    out a text with itself; it may be negative. A prompt with one text of each side only adds pairs with other prompts.
-    The interval is by the jackknife over prompts. The test permutes which side a text is from, within each prompt.
-
-    Parameters
-    ----------
-    people, side : ndarrays of shape (n, d), unit rows
-    counts : ndarray of shape (p,), the number of texts of each prompt on each side
-
-    References
-    ----------
-    Gretton, A., et al. (2012). A kernel two-sample test. JMLR 13, 723-773, equation 3.
-    """
-    n = len(people)
-    if n < 2:
-        return {"mmd2": {"value": None, "interval": None}, "mmd2_p": None}
-    # Prompt by prompt, people's texts before the others.
-    both = np.empty((2 * n, people.shape[1]))
-    is_people = np.concatenate([np.arange(2 * count) < count for count in counts])
-    both[is_people], both[~is_people] = people, side
-    sizes = 2 * counts
-    starts = np.cumsum(sizes) - sizes
-    signs = _permuted_signs(counts)
-    forms = np.empty_like(signs)
-    for part in _blocks(2 * n):
-        forms[part] = signs[part] * (kernel(both[part] @ both.T) @ signs)
-    of_prompts = np.add.reduceat(forms, starts, axis=0)
-    within, unbiased = _same_prompt(both, signs, starts, sizes)
-    across = of_prompts.sum(axis=0) - within.sum(axis=0)
-    values = (across + unbiased.sum(axis=0)) / n**2
-    # Rounding must not decide.
-    reached = int((values[1:] >= values[0] - _ROUNDING).sum())
-    interval = None
-    if len(counts) > 1:
-        left = across[0] - 2 * (of_prompts - within)[:, 0] + unbiased[:, 0].sum() - unbiased[:, 0]
-        interval = jackknife_estimate(float(values[0]), left / (n - counts) ** 2).interval(level)
-    return {
-        "mmd2": {"value": float(values[0]), "interval": interval},
-        "mmd2_p": (1 + reached) / (1 + PERMUTATIONS),
-    }
-
-
-def _permuted_signs(counts: np.ndarray) -> np.ndarray:
-    """Return the sign of each text's side, observed and then permuted within prompts: (2 n, permutations + 1)."""
-    rng = np.random.default_rng(_SEED)
-    parts = []
-    for count in counts.tolist():
-        signs = np.repeat([1.0, -1.0], count)
-        permuted = rng.permuted(np.tile(signs[:, None], (1, PERMUTATIONS)), axis=0)
-        parts.append(np.concatenate([signs[:, None], permuted], axis=1))
-    return np.concatenate(parts)
-
-
-def _same_prompt(
-    both: np.ndarray, signs: np.ndarray, starts: np.ndarray, sizes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Sum the kernel over pairs on the same prompt, for each prompt and permutation: (p, permutations + 1).
-
-    Returns
-    -------
-    within : pairs of one side less pairs of two, with each text itself
-    unbiased : the same without each text itself, those of one side scaled to the number of those of two; 0 for a
-        prompt with one text of each side
-    """
-    within, unbiased = np.empty((2, len(sizes), signs.shape[1]))
-    for p, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
-        rows = slice(start, start + size)
-        matrix = kernel(both[rows] @ both[rows].T)
-        within[p] = (signs[rows] * (matrix @ signs[rows])).sum(axis=0)
-        total, itself, count = matrix.sum(), np.trace(matrix), size // 2
-        one_side = (total + within[p]) / 2 - itself
-        two_sides = (total - within[p]) / 2
-        unbiased[p] = one_side * count / (count - 1) - two_sides if count > 1 else 0.0
-    return within, unbiased

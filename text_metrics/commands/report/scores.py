@@ -15,9 +15,10 @@ from text_metrics.commands.report.command import GRUEN, ReportCommand
 from text_metrics.commands.report.embedding import Encoder
 from text_metrics.commands.report.systems import Prompts
 from text_metrics.commands.shared.settings import load_metric
-from text_metrics.commands.shared.statistics import holm, mean_test, smallest_difference
+from text_metrics.commands.shared.statistics import TIE, holm, mean_test, smallest_difference
 from text_metrics.metrics._core.core_inputs import mean_by_set
-from text_metrics.metrics._core.core_results import UNBOUNDED, mean_estimate, signature
+from text_metrics.metrics._core.core_results import UNBOUNDED, Bounds, mean_estimate, signature
+from text_metrics.questions.rarefied import rarefied
 
 # What spaces separate; each character of Chinese and Japanese, which are written without spaces.
 _WORDS = re.compile(
@@ -35,7 +36,7 @@ class Metric(NamedTuple):
 
     better : "higher" or "lower"; None where neither is
     section : "diversity" or "quality"
-    bounds : range of the number
+    bounds : range of the number, of which the upper end may be a function of the number of texts
     """
 
     name: str
@@ -44,18 +45,18 @@ class Metric(NamedTuple):
     better: str | None
     section: str
     help: str
-    bounds: tuple[float, float]
+    bounds: Bounds
 
 
 VENDI = Metric(
     *("vendi_embed", "Vendi score", "different texts in a set", "higher", "diversity"),
     "The effective number of texts of a set that mean different things: 1 if all mean the same.",
-    (1.0, math.inf),
+    (1.0, float),
 )
-CLASSES = Metric(
-    *("classes", "Classes", "classes in a set", "higher", "diversity"),
+MEANINGS = Metric(
+    *("n_classes", "Meanings", "meanings in a set", "higher", "diversity"),
     "The number of groups of texts of a set that say the same, by a threshold on their similarity.",
-    (1.0, math.inf),
+    (1.0, float),
 )
 CHAMFER = Metric(
     *("chamfer_diversity", "Chamfer diversity", "cosine distance", "higher", "diversity"),
@@ -109,7 +110,6 @@ class Scorer:
         self._prompts, self._encoder, self._command = prompts, encoder, command
         self._sets = [texts for sets in prompts.texts() for texts in sets]
         self._sizes = prompts.sizes.ravel()
-        self._rarefy = {} if prompts.smallest is None else {"rarefy": prompts.smallest}
 
     def quality(self) -> Quality | None:
         """Rate the texts, or read their ratings; None without quality."""
@@ -137,14 +137,14 @@ class Scorer:
             parts = np.split(quality.values, np.cumsum(self._sizes)[:-1])
             by_set = {"quality": [part.tolist() for part in parts]}
         vendi = self._compute("vendi_embed", **self._encoder.settings, **by_set)
-        classes = self._compute("vendi_embed", **self._encoder.classes, **self._encoder.settings)
+        meanings = self._compute("semantic_entropy", **self._encoder.meaning, **self._encoder.settings)
         chamfer = self._compute("chamfer_diversity", **self._encoder.settings)
         bleu = self._compute("self_bleu", repetition=True, details=True)
         columns = {name: [row[name] for row in bleu["details"]] for name in ("distinct_2", "compression_ratio")}
         lengths = np.array([count_words(text) for texts in self._sets for text in texts], dtype=np.float64)
         rows = [
             self.describe(VENDI, vendi["scores"], vendi["signature"]),
-            self.describe(CLASSES, classes["scores"], classes["signature"]),
+            self.describe(MEANINGS, meanings["n_classes_scores"], meanings["signature"]),
             self.describe(CHAMFER, chamfer["scores"], chamfer["signature"]),
             self.describe(SELF_BLEU, bleu["scores"], bleu["signature"]),
             self.describe(DISTINCT, columns["distinct_2"], bleu["signature"]),
@@ -161,10 +161,11 @@ class Scorer:
         """Return the entry of `metrics` for the scores of all sets, system after system: values, and tests of pairs."""
         by_system = np.asarray(scores, dtype=np.float64).reshape(len(self._prompts.sets), -1)
         level = self._command.confidence
+        size = self._prompts.smallest or float(self._sizes[0])
         values = []
         for row in by_system:
             estimate = mean_estimate(row)
-            interval = estimate.interval(level, metric.bounds)
+            interval = estimate.interval(level, metric.bounds, size)
             values.append({"mean": estimate.value, "interval": interval, "n": estimate.n, "scores": row.tolist()})
         tests = compare_all(by_system, level)
         order = np.argsort([value["mean"] * (1 if metric.better == "lower" else -1) for value in values], kind="stable")
@@ -179,13 +180,19 @@ class Scorer:
         }
 
     def _compute(self, name: str, **settings: Any) -> dict[str, Any]:
-        return load_metric(name).compute(predictions=self._sets, **self._rarefy, **settings)
+        # Compression depends on the order of texts, which differs between a list and rows of one text.
+        sets = [sorted(texts) for texts in self._sets] if name == "self_bleu" else self._sets
+        metric, k = load_metric(name), self._prompts.smallest
+        return metric.compute(predictions=sets, **settings) if k is None else rarefied(metric, sets, k, **settings)
 
 
 def compare_all(scores: np.ndarray, level: float) -> list[dict[str, Any]]:
     """Test the mean paired difference of scores (systems, prompts) of all pairs of systems, with Holm's adjustment."""
     pairs = list(combinations(range(len(scores)), 2))
-    tests = [mean_test(mean_estimate(scores[i] - scores[j]), level) for i, j in pairs]
+    tests = [mean_test(mean_estimate(paired_differences(scores[i], scores[j])), level) for i, j in pairs]
+    for test in tests:
+        # So are means.
+        test["p"] = 1.0 if test["p"] is not None and abs(test["mean"]) < TIE else test["p"]
     adjusted = holm([test["p"] for test in tests])
     return [
         {"a": i, "b": j, "difference": test["mean"], "interval": test["interval"], "p": test["p"], "p_holm": p}
@@ -193,13 +200,17 @@ def compare_all(scores: np.ndarray, level: float) -> list[dict[str, Any]]:
     ]
 
 
+def paired_differences(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Subtract scores; those that differ by less than `TIE` are equal."""
+    differences = first - second
+    return np.where(np.abs(differences) < TIE, 0.0, differences)
+
+
 def _best(order: list[int], tests: list[dict[str, Any]], level: float) -> int | None:
-    """Return the first system if its test against the second holds."""
-    if len(order) < 2:
-        return None
-    pair = tuple(sorted(order[:2]))
-    (p,) = [test["p_holm"] for test in tests if (test["a"], test["b"]) == pair]
-    return order[0] if p is not None and p < 1 - level else None
+    """Return the first system if its tests against all others hold."""
+    p_values = [test["p_holm"] for test in tests if order[0] in (test["a"], test["b"])]
+    holds = bool(p_values) and all(p is not None and p < 1 - level for p in p_values)
+    return order[0] if holds else None
 
 
 def power(metrics: Sequence[dict[str, Any]], level: float) -> list[dict[str, Any]]:
@@ -210,7 +221,7 @@ def power(metrics: Sequence[dict[str, Any]], level: float) -> list[dict[str, Any
     rows = []
     for metric in metrics:
         scores = np.array([value["scores"] for value in metric["values"]])
-        errors = [mean_estimate(scores[test["a"]] - scores[test["b"]]) for test in metric["tests"]]
+        errors = [mean_estimate(paired_differences(scores[test["a"]], scores[test["b"]])) for test in metric["tests"]]
         known = [smallest_difference(estimate, level) for estimate in errors if estimate.error > 0]
         if known:
             rows.append({"metric": metric["name"], "difference": max(known)})

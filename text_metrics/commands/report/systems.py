@@ -15,7 +15,7 @@ from text_metrics.commands.jobs.keys import read_key
 from text_metrics.commands.jobs.options import Command, UsageError, as_usage
 from text_metrics.commands.jobs.rows import Row, Source, show_values
 from text_metrics.commands.report.command import MOST_SYSTEMS, NamedFile, ReportCommand
-from text_metrics.commands.shared.files import parse_json
+from text_metrics.commands.shared.files import file_format, parse_json
 from text_metrics.commands.shared.pairing import check_order
 from text_metrics.metrics._core.core_numbers import describe, to_float
 from text_metrics.metrics._core.core_results import TEXTS
@@ -43,13 +43,14 @@ class BadRow(NamedTuple):
 
 
 class System(NamedTuple):
-    """The sets of one system by prompt, and how many rows of its file were read and set aside."""
+    """The sets of a system by prompt, how many rows of its file were read and set aside, and hints at more systems."""
 
     name: str
     file: Path
     sets: dict[str, TextSet]
     n_rows: int
     n_bad: int
+    hints: list[str]
 
 
 class Columns(NamedTuple):
@@ -134,13 +135,35 @@ def _read_file(file: NamedFile, columns: Columns, split: str | None) -> tuple[li
     systems = []
     for name in names:
         sets = _gather([part for part in good if part.system == name])
-        systems.append(System(name, file.path, sets, n_rows[name], sum(row.system == name for row in bad)))
+        n_bad = sum(row.system == name for row in bad)
+        systems.append(System(name, file.path, sets, n_rows[name], n_bad, _hints(file.path, good, columns)))
     return systems, bad, rows
+
+
+def _hints(path: Path, parts: Sequence[_Part], columns: Columns) -> list[str]:
+    """Name the columns, of no other use, that may hold systems: several strings, each in at least half of the sets."""
+    if columns.id is None or columns.system is not None:
+        return []
+    n_prompts = len({part.prompt for part in parts})
+    hints = []
+    for name in dict.fromkeys(name for part in parts for name in part.values if name not in columns):
+        prompts: dict[str, set[str]] = defaultdict(set)
+        for part in parts:
+            if isinstance(value := part.values.get(name), str):
+                prompts[value].add(part.prompt)
+        counts = [len(of_value) for of_value in prompts.values()]
+        recurs = 2 <= len(counts) <= MOST_SYSTEMS and 2 * min(counts) >= max(n_prompts, 4)
+        if recurs and sum(counts) >= 1.5 * n_prompts:
+            hints.append(
+                f"{path}: all rows count as one system. The column {name!r} has {len(prompts)} values, each for most "
+                f"prompts: pass --system-key {name} if they are systems."
+            )
+    return hints
 
 
 def _units(source: Source, reader: Reader, columns: Columns) -> Iterator[tuple[Row, Unit]]:
     """Yield the rows that are not blank, each with its texts; a row that is bad has none, and an error."""
-    is_csv = source.path.suffix.lower() == ".csv"
+    is_csv = file_format(source.path) == ".csv"
     for row in source.rows(0):
         if row.is_blank:
             continue
@@ -260,12 +283,18 @@ class Prompts(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What a report is made from; `bad` are the rows of all files that are set aside, `notes` on the order of rows."""
+    """What a report is made from.
+
+    bad : the rows of all files that are set aside
+    notes : on the order of rows
+    hints : columns that may hold systems
+    """
 
     systems: list[System]
     people: System | None
     bad: list[BadRow]
     notes: list[str]
+    hints: list[str]
     prompts: Prompts
 
 
@@ -277,7 +306,8 @@ def read_inputs(command: ReportCommand) -> Inputs:
         columns = Columns(command.people_key or command.text_key, command.id_key)
         (people,), set_aside, _ = _read_file(NamedFile("people", command.people), columns, command.split)
         bad += set_aside
-    return Inputs(systems, people, bad, notes, pair(systems))
+    hints = [hint for system in systems for hint in system.hints]
+    return Inputs(systems, people, bad, notes, hints, pair(systems))
 
 
 def pair(systems: Sequence[System]) -> Prompts:

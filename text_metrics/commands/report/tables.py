@@ -16,6 +16,8 @@ from text_metrics.commands.report.formats import (
     p_value,
     percent,
     percent_interval,
+    significant,
+    with_p,
 )
 from text_metrics.commands.report.sentences import Report, comparison, in_section
 from text_metrics.commands.shared.pages import markdown_table
@@ -82,7 +84,7 @@ def scores_table(report: Report, section: str) -> Table | None:
     heads = [Head("System"), *(Head(metric["title"], metric["unit"], direction(metric)) for metric in metrics)]
     what = {"diversity": "Diversity", "quality": "Quality"}[section]
     caption = f"{what}: means over {count(report['prompts']['n'], 'prompt')} with {level(report)} intervals."
-    marks = "Bold: the paired test against the next system holds after Holm's adjustment."
+    marks = "Bold: the paired tests against all other systems hold after Holm's adjustment."
     return Table(section, caption, heads, rows, marks)
 
 
@@ -99,7 +101,7 @@ def matrix_of_tests(report: Report, metric: dict[str, Any]) -> Table | None:
             p = test["p_holm"]
             cells[i, j] = Cell(
                 number(test["difference"], digits, signed=True),
-                f"p {p_value(p)}".replace("p 0", "p = 0"),
+                with_p(p),
                 marked=p is not None and p < alpha,
             )
     rows = [[_system(report, i), *(cells[i, j] for j in range(n))] for i in range(n)]
@@ -122,7 +124,7 @@ def partition_table(report: Report) -> Table | None:
         *_estimates(parts, least=2),
         Cell(number(whole["between_expected"], digits)),
         Cell(percent(whole["share"], 1), percent_interval(intervals.get("share"), 1)),
-        Cell(p_value(whole["p"])),
+        Cell(p_value(whole["p"], whole["least_p"])),
     ]
     heads = [
         Head("Systems"),
@@ -149,7 +151,10 @@ def pairs_table(report: Report) -> Table | None:
             Cell(percent(pair["share"], 1), percent_interval(pair["interval"], 1)),
             Cell(number(pair["between"], digits)),
             Cell(number(pair["between_expected"], digits)),
-            Cell(p_value(pair["p_holm"]), marked=pair["p_holm"] is not None and pair["p_holm"] < alpha),
+            Cell(
+                p_value(pair["p_holm"], pair["least_p_holm"]),
+                marked=pair["p_holm"] is not None and pair["p_holm"] < alpha,
+            ),
         ]
         for pair in likeness["pairs"]
     ]
@@ -168,7 +173,7 @@ def people_table(report: Report) -> Table | None:
     people = report["people"]
     if people is None:
         return None
-    measures = ("recall", "precision", "coverage", "density", "mmd2")
+    measures = ("recall", "precision", "coverage")
     columns = [_estimates((row[key]["value"], row[key]["interval"]) for row in people["rows"]) for key in measures]
     rows = []
     for row, *estimates in zip(people["rows"], *columns, strict=True):
@@ -177,10 +182,9 @@ def people_table(report: Report) -> Table | None:
             [
                 head or _system(report, row["system"]),
                 *estimates,
-                Cell(p_value(row["mmd2_p"])),
                 Cell(number(row["between"], 3), f"by chance {number(row['between_expected'], 3)}"),
                 Cell(percent(row["share"], 1)),
-                Cell(p_value(row["p"])),
+                Cell(p_value(row["p"], row["least_p"])),
                 Cell(number(row["mean_length"], 1), "unlike people's" if row["length_warning"] else ""),
             ]
         )
@@ -189,9 +193,6 @@ def people_table(report: Report) -> Table | None:
         Head("Recall", "of people's texts", "higher is nearer"),
         Head("Precision", "of the system's texts", "higher is nearer"),
         Head("Coverage", "of people's neighbourhoods", "higher is nearer"),
-        Head("Density", "people around a text, relative to k", "higher is nearer"),
-        Head("MMD²", "squared kernel distance", "lower is nearer"),
-        Head("p of MMD²", "permutation test"),
         Head("Between (beta)", "effective systems, 1 to 2", "lower is nearer"),
         Head("Share", "of the possible beyond chance", "lower is nearer"),
         Head("p of between", "permutation test"),
@@ -209,7 +210,7 @@ def power_table(report: Report) -> Table | None:
     rows = [
         [
             Cell(titles[row["metric"]]["title"]),
-            Cell(number(row["difference"], 3)),
+            Cell(significant(row["difference"])),
             Cell(titles[row["metric"]]["unit"], words=True),
         ]
         for row in report["power"]

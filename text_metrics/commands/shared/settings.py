@@ -12,7 +12,7 @@ from text_metrics.commands.shared.outputs import module_files
 from text_metrics.metrics._core.core_settings import suggest
 
 # The settings of the encoder that a command takes.
-ENCODER = ("model", "precision", "long_texts", "batch_size", "device", "cache_dir")
+ENCODER = ("model", "long_texts", "batch_size", "device", "cache_dir")
 CONFIDENCE = 0.95
 
 

@@ -1,0 +1,408 @@
+"""Read the texts of a call as a flat list and the size of each set, and the numbers that belong to each text.
+
+Every error names the parameter, the set and the text, and the value it got.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from .core_numbers import describe, parse_count, parse_matrix, to_array, unpack
+
+Item = TypeVar("Item")
+# Rows checked at a time, so that a check does not copy a large matrix.
+_BLOCK_ROWS = 8192
+# Wide enough for probabilities rounded to three digits or stored as float16.
+_SUM_TOLERANCE = 1e-3
+# Squared norms outside this range lose digits in float64.
+_SAFE_SQUARES = (1e-200, 1e200)
+
+
+class TextSets(NamedTuple):
+    """A flat list of texts, set after set.
+
+    texts : list of n strings
+    sizes : ndarray of shape (m,), the number of texts in each set, all >= 1
+    nested : whether the caller passed a list of lists
+    """
+
+    texts: list[str]
+    sizes: np.ndarray
+    nested: bool
+
+    def where(self, index: int) -> str:
+        """Name the text at a flat index as the caller knows it."""
+        set_index, text_index = locate(index, self.sizes)
+        return f"set {set_index}, text {text_index}" if self.nested or len(self.sizes) > 1 else f"text {index}"
+
+
+def locate(index: int, sizes: np.ndarray) -> tuple[int, int]:
+    """Convert the flat index of a text to the index of its set and its index within the set."""
+    ends = np.cumsum(sizes)
+    set_index = int(np.searchsorted(ends, index, side="right"))
+    return set_index, int(index - (ends[set_index] - sizes[set_index]))
+
+
+def parse_sets(predictions: Any, set_size: int | None = None) -> TextSets:
+    """Read `predictions` as sets of texts.
+
+    Parameters
+    ----------
+    predictions : list of lists of str, or list of str
+        Sets, or texts that make one set or, with `set_size`, consecutive sets.
+    set_size : int, optional
+        The number of texts in each set of a flat list. With nested lists, their sizes are checked against it.
+
+    Raises
+    ------
+    TypeError
+        If `predictions` or a set is not a list, or a text is not a string.
+    ValueError
+        If there is no text, a set is empty, or `set_size` does not divide the number of texts.
+    """
+    if set_size is not None:
+        set_size = parse_count(set_size, "set_size")
+    items = _read_predictions(predictions, "a list of texts or a list of lists of texts")
+    if isinstance(items[0], str):
+        _check_texts(items, lambda i: f"predictions[{i}]", "a string, like the first item")
+        check_characters(items, lambda i: f"predictions[{i}]")
+        return _cut(items, set_size)
+    return _join(items, set_size)
+
+
+def parse_texts(predictions: Any) -> list[str]:
+    """Read `predictions` as texts, each scored by itself.
+
+    Raises a TypeError if it is not a list of strings, and a ValueError if there is no text.
+    """
+    texts = _read_predictions(predictions, "a list of texts")
+    _check_texts(texts, lambda i: f"predictions[{i}]", "a text")
+    check_characters(texts, lambda i: f"predictions[{i}]")
+    return texts
+
+
+def _read_predictions(predictions: Any, expected: str) -> list:
+    """Convert predictions to a list; the error for a table, a mapping or a set says how to make it one."""
+    try:
+        items = as_list(predictions, "predictions", expected)
+    except TypeError as error:
+        if isinstance(predictions, (str, bytes)) or not isinstance(predictions, Iterable):
+            raise
+        advice = "list(predictions)"
+        if isinstance(predictions, Mapping):
+            advice = "list(predictions.values())"
+        elif hasattr(predictions, "columns") or hasattr(predictions, "column_names"):
+            advice = 'one column as a list, such as predictions["text"].tolist()'
+        raise TypeError(f"{error} Pass {advice}.") from None
+    if not items:
+        raise ValueError("predictions is empty: there is no text to score.")
+    return items
+
+
+def as_list(value: Any, name: str, expected: str) -> list:
+    """Convert an ordered sequence to a list; strings, mappings, sets and numbers raise a TypeError."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{name} must be {expected}. Got a bare string, {describe(value)}.")
+    if hasattr(value, "tolist"):
+        value = unpack(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"{name} must be {expected}. Got {describe(value)}.")
+
+
+def _check_texts(items: list, name: Callable[[int], str], expected: str) -> None:
+    if all(issubclass(kind, str) for kind in set(map(type, items))):
+        return
+    for i, item in enumerate(items):
+        if not isinstance(item, str):
+            raise TypeError(f"{name(i)} must be {expected}. Got {describe(item)}.")
+
+
+def check_characters(texts: list[str], name: Callable[[int], str]) -> None:
+    """Raise a ValueError for a text with an unpaired surrogate, as in broken JSON: it cannot be encoded."""
+    try:
+        for text in texts:
+            text.encode()
+    except UnicodeEncodeError as error:
+        i = next(i for i, text in enumerate(texts) if text is error.object)
+        raise ValueError(
+            f"{name(i)} holds an unpaired surrogate at character {error.start}. Got {describe(texts[i])}."
+        ) from None
+
+
+def _cut(texts: list[str], set_size: int | None) -> TextSets:
+    size = len(texts) if set_size is None else set_size
+    if len(texts) % size:
+        raise ValueError(f"set_size must divide the number of predictions. Got set_size={size} for {len(texts)} texts.")
+    return TextSets(texts, np.full(len(texts) // size, size, dtype=np.int64), nested=False)
+
+
+def _join(items: list, set_size: int | None) -> TextSets:
+    texts: list[str] = []
+    sizes = np.empty(len(items), dtype=np.int64)
+    for i, item in enumerate(items):
+        if isinstance(item, str):
+            raise TypeError(f"predictions[{i}] must be a list of texts, like the first item. Got {describe(item)}.")
+        if isinstance(item, Mapping):
+            raise TypeError(
+                f"predictions[{i}] must be a text or a list of texts. Got {describe(item)}. Pass the texts of such "
+                "rows alone, as in [row['text'] for row in predictions]."
+            )
+        members = as_list(item, f"predictions[{i}]", "a text or a list of texts")
+        if not members:
+            raise ValueError(f"predictions[{i}] is an empty set: a set holds at least one text.")
+        if set_size is not None and len(members) != set_size:
+            raise ValueError(
+                f"set_size is {set_size}, but predictions[{i}] holds {len(members)} texts. "
+                "Nested predictions need no set_size."
+            )
+        texts += members
+        sizes[i] = len(members)
+
+    def name(index: int) -> str:
+        set_index, text_index = locate(index, sizes)
+        return f"predictions[{set_index}][{text_index}]"
+
+    _check_texts(texts, name, "a string")
+    check_characters(texts, name)
+    return TextSets(texts, sizes, nested=True)
+
+
+def parse_values(values: Any, sets: TextSets, name: str, low: float = 0.0, high: float = 1.0) -> np.ndarray:
+    """Read one number per text, shaped like the predictions.
+
+    Returns
+    -------
+    ndarray of shape (n,), float64, all in [low, high]
+
+    Raises
+    ------
+    TypeError
+        If it is not a list, or an item is not a number.
+    ValueError
+        If its shape is not that of the predictions, or a number is NaN or out of range.
+    """
+    flat = flatten(values, sets, name, "number")
+    if not all(_is_number_type(kind) for kind in set(map(type, flat))):
+        i = next(i for i, value in enumerate(flat) if not _is_number_type(type(value)))
+        raise TypeError(f"{name} ({sets.where(i)}) must be a number. Got {describe(flat[i])}.")
+    try:
+        numbers = np.asarray(flat, dtype=np.float64)
+    except OverflowError:  # an integer beyond the range of floats
+        numbers = np.array([value if abs(value) <= high else np.inf for value in flat])
+    bad = np.flatnonzero(~((numbers >= low) & (numbers <= high)))
+    if bad.size:
+        i = int(bad[0])
+        raise ValueError(f"{name} ({sets.where(i)}) must be in [{low:g}, {high:g}]. Got {describe(flat[i])}.")
+    return numbers
+
+
+def flatten(values: Any, sets: TextSets, name: str, noun: str) -> list:
+    """Read one value per text, nested like the predictions or as one flat list: a flat list.
+
+    Raises a TypeError if it is not a list, and a ValueError if its shape fits neither. `noun` is what a value is, for
+    errors.
+    """
+    rows = as_list(values, name, f"one {noun} for each text, flat or nested like predictions")
+    nested = bool(rows) and all(_is_list(row) for row in rows)
+    # A value may itself be a list, such as the log-probabilities of tokens.
+    is_flat = len(rows) == len(sets.texts) and (len(rows) > len(sets.sizes) or not sets.nested)
+    if not nested or is_flat:
+        if len(rows) != len(sets.texts):
+            raise ValueError(f"{name} must have one {noun} for each of the {len(sets.texts)} texts. Got {len(rows)}.")
+        return rows
+    if len(rows) != len(sets.sizes):
+        raise ValueError(f"{name} must have one list for each of the {len(sets.sizes)} sets. Got {len(rows)}.")
+    flat: list = []
+    for i, (row, size) in enumerate(zip(rows, sets.sizes.tolist(), strict=True)):
+        members = as_list(row, f"{name}[{i}]", f"one {noun} for each text of its set")
+        if len(members) != size:
+            raise ValueError(f"{name}[{i}] must have {size} {noun}s, one for each text of set {i}. Got {len(members)}.")
+        flat += members
+    return flat
+
+
+def _is_list(value: Any) -> bool:
+    return getattr(value, "ndim", 0) > 0 or (isinstance(value, Sequence) and not isinstance(value, (str, bytes)))
+
+
+def _is_number_type(kind: type) -> bool:
+    return issubclass(kind, (int, float, np.integer, np.floating)) and not issubclass(kind, bool)
+
+
+def parse_probabilities(values: Any, sets: TextSets, name: str) -> np.ndarray:
+    """Read the probability of each text within its set: (n,), float64, scaled so that each set sums to 1 exactly."""
+    numbers = parse_values(values, sets, name, high=math.inf)
+    sums = sum_by_set(numbers, sets.sizes)
+    bad = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
+    if bad.size:
+        i = int(bad[0])
+        raise ValueError(
+            f"{name} must sum to 1 over the texts of a set. Those of set {i} sum to {sums[i]:.6g}. Pass ratings of the "
+            "texts as quality=."
+        )
+    return numbers / np.repeat(sums, sets.sizes)
+
+
+def parse_embeddings(embeddings: Any, sets: TextSets, name: str = "embeddings") -> np.ndarray:
+    """Read an (n, d) array of floats with a row for each text, set after set, or a list of (k, d) arrays for the sets.
+
+    Returns
+    -------
+    ndarray of shape (n, d), float32 or float64: no copy where it is that already
+
+    Raises
+    ------
+    TypeError
+        If it is not an array of numbers.
+    ValueError
+        If its shape is wrong, or a row holds NaN or infinity, or is all zero, so that its cosine is undefined.
+    """
+    matrix = parse_matrix(_concatenated(embeddings, sets, name), len(sets.texts), name)
+    extreme: list[int] = []
+    for start in range(0, len(matrix), _BLOCK_ROWS):
+        block = matrix[start : start + _BLOCK_ROWS]
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            squares = np.einsum("ij,ij->i", block, block)
+            odd = ~((squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1]))
+        for i in (start + np.flatnonzero(odd)).tolist():
+            largest = float(np.abs(matrix[i]).max())
+            if not math.isfinite(largest):
+                raise ValueError(f"{name} row {i} ({sets.where(i)}) holds NaN or infinity.")
+            if largest == 0.0:
+                raise ValueError(f"{name} row {i} ({sets.where(i)}) is a zero vector, whose cosine is undefined.")
+            extreme.append(i)
+    if extreme and matrix.dtype == np.float64:
+        # Scaling such a row keeps its direction, and its square in the range of float64.
+        matrix = matrix.copy()
+        matrix[extreme] /= np.abs(matrix[extreme]).max(axis=1, keepdims=True)
+    return matrix
+
+
+def _concatenated(embeddings: Any, sets: TextSets, name: str) -> Any:
+    """Concatenate embeddings that are nested like the predictions; others stay as they are."""
+    is_list = isinstance(embeddings, (list, tuple)) and len(embeddings) == len(sets.sizes)
+    if not is_list and getattr(embeddings, "ndim", 0) != 3:
+        return embeddings
+    try:
+        parts = [to_array(part) for part in embeddings]
+    except (TypeError, ValueError):
+        return embeddings
+    if any(part.ndim != 2 for part in parts):
+        return embeddings
+    for i, (part, size) in enumerate(zip(parts, sets.sizes.tolist(), strict=False)):
+        if len(part) != size:
+            raise ValueError(f"{name}[{i}] must have {size} rows, one for each text of set {i}. Got {len(part)}.")
+    return np.concatenate(parts) if len({part.shape[1] for part in parts}) == 1 else embeddings
+
+
+def find_scored_sets(sets: TextSets, singletons: str, metric: str) -> np.ndarray:
+    """Find the sets of two texts or more, which are those with a score in a metric that compares texts.
+
+    Parameters
+    ----------
+    singletons : "error" or "skip"
+        What to do with sets of one text.
+
+    Returns
+    -------
+    ndarray of shape (m,), bool
+
+    Raises
+    ------
+    ValueError
+        If a set has one text and `singletons` is "error".
+    """
+    scored = sets.sizes > 1
+    if singletons == "error" and not scored.all():
+        name = f"predictions (set {int(np.argmin(scored))})" if len(scored) > 1 or sets.nested else "predictions"
+        raise ValueError(
+            f"{name} holds one text, and {metric} is undefined for a set of one ({int((~scored).sum())} of "
+            f"{len(scored)} sets). Pass singletons='skip' to leave such sets out of the mean."
+        )
+    return scored
+
+
+def select_sets(sets: TextSets, keep: np.ndarray) -> tuple[TextSets, np.ndarray]:
+    """Return the selected sets and the flat indices of their texts."""
+    if keep.all():
+        return sets, np.arange(len(sets.texts))
+    rows = np.flatnonzero(np.repeat(keep, sets.sizes))
+    return TextSets([sets.texts[i] for i in rows], sets.sizes[keep], sets.nested), rows
+
+
+def batches_by_size(sizes: np.ndarray, max_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Group sets of equal size, to compute them in one array operation.
+
+    Yields
+    ------
+    members : ndarray of shape (b,), indices of sets
+    rows : ndarray of shape (b, k), flat indices of their texts; b * k <= max_rows, or b = 1
+    """
+    starts = np.cumsum(sizes) - sizes
+    for size in np.unique(sizes).tolist():
+        same = np.flatnonzero(sizes == size)
+        step = max(1, max_rows // size)
+        for i in range(0, len(same), step):
+            members = same[i : i + step]
+            yield members, starts[members, None] + np.arange(size)
+
+
+def gather(items: Iterable[Item], size: Callable[[Item], int], least: int) -> Iterator[list[Item]]:
+    """Gather items into lists of at least this total size, but for the last."""
+    gathered: list[Item] = []
+    total = 0
+    for item in items:
+        gathered.append(item)
+        total += size(item)
+        if total >= least:
+            yield gathered
+            gathered, total = [], 0
+    if gathered:
+        yield gathered
+
+
+def mean_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Average the values of each set's texts: (n,) to (m,)."""
+    return sum_by_set(values, sizes) / sizes
+
+
+def sum_by_set(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Add up the values of each set's texts, along the last axis: (..., n) to (..., m)."""
+    return np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=-1)
+
+
+def lists_by_set(values: np.ndarray, sizes: np.ndarray, has_value: np.ndarray | None = None) -> list[list]:
+    """List the values of the texts of each set, with None for texts without one.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,), or (k,) if only k texts have a value
+    has_value : ndarray of shape (n,), bool, or (k,), indices: which texts have a value; all if None
+    """
+    if has_value is not None:
+        known, values = values, np.full(sizes.sum(), None, dtype=object)
+        values[has_value] = known
+    return [part.tolist() for part in np.split(values, np.cumsum(sizes))[:-1]]
+
+
+def content_ranks(texts: list[str], embeddings: np.ndarray | None = None) -> np.ndarray:
+    """Rank texts by their content, so that an algorithm can visit them in an order that the caller does not choose.
+
+    Returns an ndarray of shape (n,), int64, equal for equal texts; with the caller's own embeddings (n, d), only if
+    their rows are equal too.
+    """
+    ordered = {text: i for i, text in enumerate(sorted(set(texts)))}
+    ranks = np.fromiter(map(ordered.__getitem__, texts), np.int64, len(texts))
+    if embeddings is None or len(ordered) == len(texts):
+        return ranks
+    digests = np.zeros(len(texts), dtype=np.int64)
+    for i in np.flatnonzero(np.bincount(ranks)[ranks] > 1).tolist():
+        digest = hashlib.blake2b(embeddings[i].tobytes(), digest_size=8).digest()
+        digests[i] = int.from_bytes(digest, "big") >> 1
+    return np.unique(np.stack([ranks, digests], axis=1), axis=0, return_inverse=True)[1].ravel()

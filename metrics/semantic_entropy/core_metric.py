@@ -1,0 +1,168 @@
+"""The mixin of all metrics: input checks before `evaluate` runs, and scoring in memory."""
+
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import datasets
+import evaluate
+
+from .core_forks import one_thread
+from .core_inputs import parse_sets
+from .core_results import Bounds, ItemResult
+from .core_settings import Settings
+
+
+class TextMetric:
+    """Mixin for a metric over sets of texts; it precedes `evaluate.Metric` among the bases.
+
+    `evaluate` takes a string for a list of characters and fails on `[]` with a bare IndexError, so input is
+    checked here first. A call with all its input is scored in memory. `evaluate` stores in files what is passed
+    to `add` and `add_batch`, and gathers it over processes.
+
+    It does not subclass `EvaluationModule`: `evaluate.load` takes the first such class that it finds.
+    """
+
+    # Defined by each metric: SETS, TEXTS or QUESTIONS of core_results, and the range of the score.
+    items: str
+    bounds: Bounds
+    settings: type[Settings]
+    # Its results with an entry for each item, besides `scores`.
+    item_results: tuple[ItemResult, ...] = ()
+    _compute: Callable[..., dict[str, Any]]
+    # The results of which lower means better or more diverse; of those that end in a number, without it.
+    decreasing: tuple[str, ...] = ()
+    # Set by evaluate.EvaluationModule.
+    name: str
+    writer: Any
+    num_process: int
+    _feature_names: Callable[[], list[str]]
+    selected_feature_format: datasets.Features | None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # evaluate makes a copy of the method for each instance.
+        of_metric: Any = self.compute.__func__  # type: ignore[attr-defined]
+        of_metric.__signature__ = self._signature()
+
+    def _describe(
+        self, description: str, citation: str, arguments: str, urls: list[str], stored: dict[str, Any] | None = None
+    ) -> evaluate.MetricInfo:
+        """Make the description that `evaluate` shows; `stored` is by default sets of texts or texts."""
+        text = datasets.Value("string")
+        forms = [stored] if stored else [{"predictions": datasets.Sequence(text)}, {"predictions": text}]
+        features = [datasets.Features(form) for form in forms]
+        return evaluate.MetricInfo(
+            description=description,
+            citation=citation,
+            inputs_description=arguments,
+            features=features[0] if stored else features,
+            reference_urls=urls,
+        )
+
+    def _signature(self) -> inspect.Signature:
+        """Return the signature of `compute` with the settings of the metric, which `help` shows."""
+        shared = inspect.signature(TextMetric.compute)
+        names = ("self", *self._feature_names())
+        inputs = [parameter for name, parameter in shared.parameters.items() if name in names]
+        settings = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=self.settings.default(name))
+            for name in self.settings.declared()
+        ]
+        return shared.replace(parameters=[*inputs, *settings])
+
+    def compute(
+        self, *texts: Any, predictions: Any = None, references: Any = None, **kwargs: Any
+    ) -> dict[str, Any] | None:
+        """Score `predictions` together with everything added before.
+
+        Args:
+            predictions: the texts, or sets of texts, to score; None to score only what was added.
+            references: what to compare them with, in a metric that does; otherwise unused, with a warning, except
+                where `evaluate.combine` passes them to all of its metrics.
+            **kwargs: the settings below.
+
+        Returns
+        -------
+            The result, or None on any process but the first.
+
+        """
+        stored = self.writer is not None
+        if texts:
+            raise TypeError(f"{self.name} takes its texts by name: pass compute(predictions=...).")
+        if predictions is None and not stored:
+            unknown = [name for name in kwargs if name not in self.settings.declared()]
+            if unknown:
+                raise TypeError(f"{self.name} has no argument {unknown[0]!r}: pass the texts as predictions=.")
+            raise ValueError("predictions is None and nothing was added before: there is no text to score.")
+        self._warn_of_unused(references)
+        compared = {"references": references} if "references" in self._feature_names() else {}
+        with one_thread():
+            if not stored and self.num_process == 1:
+                return self._compute(predictions=predictions, **compared, **kwargs)
+            # evaluate discards what was added once it calls `_compute`, also if that fails.
+            self.settings.read(kwargs, self.name).check_found()
+            return super().compute(predictions=predictions, references=references, **kwargs)  # type: ignore[misc]
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
+        """Keep a batch of texts, or of sets of texts, for a later `compute`.
+
+        Args:
+            predictions: a list of texts, or a list of sets of texts; the same form in all batches.
+            references: what to compare them with, in a metric that does; otherwise unused, with a warning.
+
+        """
+        self._warn_of_unused(references)
+        self._add(predictions, references, kwargs)
+
+    def _add(self, predictions: Any, references: Any, kwargs: dict[str, Any]) -> None:
+        super().add_batch(**self._canonical(predictions, references), **kwargs)  # type: ignore[misc]
+
+    def _warn_of_unused(self, references: Any) -> None:
+        """Warn the caller of the method that calls this if the metric compares with no references.
+
+        `evaluate`, as in `combine`, passes references to all metrics: then the user cannot leave them out.
+        """
+        caller = sys._getframe(2).f_globals.get("__name__", "")
+        if references is None or "references" in self._feature_names() or caller.startswith("evaluate."):
+            return
+        warnings.warn(f"references: {self.name} compares with none, so they are unused. Leave them out.", stacklevel=3)
+
+    def _canonical(self, predictions: Any, references: Any) -> dict[str, Any]:
+        """Check a batch and convert it to the form that `evaluate` stores: here, texts or sets of texts.
+
+        A metric with other features overrides this.
+        """
+        sets = parse_sets(predictions)
+        if self.selected_feature_format is not None:
+            nested_before = not isinstance(self.selected_feature_format["predictions"], datasets.Value)
+            if sets.nested != nested_before:
+                forms = ("texts", "sets of texts")
+                raise ValueError(
+                    "predictions must have the same form in all batches. "
+                    f"Got {forms[sets.nested]} after {forms[nested_before]}."
+                )
+        return {"predictions": [list(members) for members in predictions] if sets.nested else sets.texts}
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
+        """Keep one text, or one set of texts, for a later `compute`.
+
+        Args:
+            prediction: a text, or a set of texts; the same form in all calls.
+            reference: what to compare it with, in a metric that does; otherwise unused, with a warning.
+
+        """
+        # CombinedEvaluations.add of evaluate 0.4.6 passes the single prediction under the plural name.
+        prediction, reference = kwargs.pop("predictions", prediction), kwargs.pop("references", reference)
+        self._warn_of_unused(reference)
+        self._add([prediction], [reference], kwargs)
+
+    def bounds_under(self, settings: Settings) -> Bounds:
+        """Return the range of the score under some settings; a metric overrides this if they change it."""
+        return self.bounds
+
+    def n_items(self, result: Mapping[str, Any], name: str) -> int:
+        """Count the items with a score, over which a mean in a result was taken."""
+        return sum(score is not None for score in result.get(f"{name}_scores", result["scores"]))

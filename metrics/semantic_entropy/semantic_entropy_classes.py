@@ -1,0 +1,156 @@
+"""The class of each text: given, or found by cosines, by a function of the caller's or by a classifier of pairs."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .core_distances import unit_rows
+from .core_encoder import embed_sets
+from .core_inputs import TextSets, as_list, batches_by_size, check_characters, content_ranks, flatten
+from .core_models import matrix_device
+from .core_numbers import describe, to_array
+from .core_results import format_callable
+from .semantic_entropy_grouping import Items, Same, different_texts, group, number_classes
+from .semantic_entropy_pairs import mutual_entailment, probably_same
+from .semantic_entropy_settings import DEFAULT_SAME, NLI, PAIRS, SemanticEntropySettings
+
+# Tolerance of the comparison with a threshold: cosines of equal rows may differ from 1 by rounding.
+_ROUNDING = 1e-9
+# Pairs that a caller's function sees at a time, and items whose pairs are listed at a time.
+_PAIRS_AT_ONCE, _LISTED_ITEMS = 10_000, 2048
+
+
+def find_classes(
+    sets: TextSets, present: np.ndarray, sizes: np.ndarray, settings: SemanticEntropySettings
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Group the texts of each set into classes that say the same.
+
+    Parameters
+    ----------
+    present : ndarray of shape (k,), the texts that take part, in order; the others are as if they were not there
+    sizes : ndarray of shape (m,), how many of them each set has, at least 1
+
+    Returns
+    -------
+    classes : ndarray of shape (k,), numbered in each set from 0, in order of first appearance
+    counts : ndarray of shape (m,), the number of classes of each set
+    signed : the entries of a signature
+    """
+    if settings.classes is not None:
+        labels = _parse_classes(settings.classes, sets)[present]
+        return *number_classes(labels, sizes), {"classes": "given"}
+    texts = [sets.texts[i] for i in present.tolist()]
+    grouping = settings.grouping
+    same: Same
+    if settings.by_cosine:
+        embeddings, encoded = embed_sets(sets, settings.embeddings, settings)
+        ranks = content_ranks(texts, None if settings.embeddings is None else embeddings[present])
+        items = different_texts(ranks, sizes, grouping)
+        threshold = DEFAULT_SAME if settings.same is None else settings.same
+        same = _by_cosine(embeddings, present[items.first], threshold, matrix_device(settings.device))
+        signed = {"same": threshold, "grouping": grouping, **encoded}
+    else:
+        items = different_texts(content_ranks(texts), sizes, grouping)
+        asked = _with_contexts(sets, settings.contexts)
+        same, signed = _by_pairs(items, [asked[i] for i in present[items.first].tolist()], settings)
+        signed |= {"grouping": grouping, **({} if settings.contexts is None else {"contexts": "given"})}
+    labels = group(items, same, grouping)
+    return *number_classes(labels[items.of_text], sizes), signed
+
+
+def _by_cosine(embeddings: np.ndarray, first: np.ndarray, threshold: float, device: str) -> Same:
+    # A large set is asked about block by block: its unit vectors are kept meanwhile.
+    last: list[Any] = [None, None]
+
+    def same(rows: np.ndarray, places: slice) -> np.ndarray:
+        if last[0] is not rows:
+            last[:] = rows, unit_rows(embeddings, first[rows], device)
+        vectors = last[1]
+        return (vectors[:, places] @ vectors.mT >= threshold - _ROUNDING).cpu().numpy()
+
+    return same
+
+
+def _by_pairs(items: Items, texts: list[str], settings: SemanticEntropySettings) -> tuple[Same, dict[str, Any]]:
+    """Ask a function or a classifier about all pairs of different texts of a set, the earlier first."""
+    pairs = _all_pairs(items.sizes)
+    text_pairs = [(texts[i], texts[j]) for i, j in pairs.tolist()]
+    rule = settings.same
+    signed: dict[str, Any]
+    if not isinstance(rule, str):
+        answers, signed = _ask(rule, text_pairs), {"same": format_callable(rule)}
+    elif rule.startswith(NLI):
+        answers, signed = mutual_entailment(text_pairs, rule.removeprefix(NLI), settings)
+    else:
+        answers, signed = probably_same(text_pairs, rule.removeprefix(PAIRS), settings)
+    n_items = len(items.first)
+    # Numbers of the pairs that are the same, in ascending order.
+    numbers = np.sort(pairs[answers] @ np.array([n_items, 1]))
+
+    def same(rows: np.ndarray, places: slice) -> np.ndarray:
+        left, right = rows[:, places, None], rows[:, None, :]
+        asked = np.minimum(left, right) * n_items + np.maximum(left, right)
+        return (left == right) | _contains(numbers, asked)
+
+    return same, signed
+
+
+def _contains(ascending: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Whether each of some values is in an array in ascending order."""
+    if not len(ascending):
+        return np.zeros(values.shape, dtype=bool)
+    places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    return ascending[places] == values
+
+
+def _all_pairs(sizes: np.ndarray) -> np.ndarray:
+    """List all pairs of items of one set: ndarray of shape (e, 2), the earlier first."""
+    pairs = [np.empty((0, 2), dtype=np.int64)]
+    for _, rows in batches_by_size(sizes, _LISTED_ITEMS):
+        i, j = np.triu_indices(rows.shape[1], 1)
+        pairs.append(np.stack([rows[:, i].ravel(), rows[:, j].ravel()], axis=1))
+    return np.concatenate(pairs)
+
+
+def _ask(same: Callable[[list[str], list[str]], Any], pairs: list[tuple[str, str]]) -> np.ndarray:
+    """Ask a caller's function about each different pair once."""
+    unique = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
+    ordered = list(unique)
+    answers = [np.empty(0, dtype=bool)]
+    for start in range(0, len(ordered), _PAIRS_AT_ONCE):
+        left, right = map(list, zip(*ordered[start : start + _PAIRS_AT_ONCE], strict=True))
+        answer = same(left, right)
+        try:
+            array = to_array(answer)
+        except (TypeError, ValueError):
+            array = np.empty(0, dtype=object)
+        if array.shape != (len(left),) or array.dtype != np.bool_:
+            raise ValueError(f"same must return {len(left)} booleans, one for each pair. Got {describe(answer)}.")
+        answers.append(array)
+    return np.concatenate(answers)[[unique[pair] for pair in pairs]]
+
+
+def _parse_classes(labels: Any, sets: TextSets) -> np.ndarray:
+    """Read a label for each text, shaped like the predictions: equal integers for equal labels."""
+    flat = flatten(labels, sets, "classes", "label")
+    for i, label in enumerate(flat):
+        if isinstance(label, (bool, np.bool_)) or not isinstance(label, (str, int, np.integer)):
+            raise TypeError(f"classes ({sets.where(i)}) must be a string or an integer. Got {describe(label)}.")
+    numbers = {label: i for i, label in enumerate(dict.fromkeys(flat))}
+    return np.array([numbers[label] for label in flat], dtype=np.int64)
+
+
+def _with_contexts(sets: TextSets, contexts: Any) -> list[str]:
+    """Put the context of its set, such as the question, before each text."""
+    if contexts is None:
+        return sets.texts
+    rows: Sequence[Any] = as_list(contexts, "contexts", "a list with a string for each set")
+    if len(rows) != len(sets.sizes):
+        raise ValueError(f"contexts must have a string for each of the {len(sets.sizes)} sets. Got {len(rows)}.")
+    for i, context in enumerate(rows):
+        if not isinstance(context, str):
+            raise TypeError(f"contexts[{i}] must be a string. Got {describe(context)}.")
+    check_characters(list(rows), lambda i: f"contexts[{i}]")
+    owners = np.repeat(np.arange(len(rows)), sets.sizes).tolist()
+    return [f"{rows[owner]} {text}" for owner, text in zip(owners, sets.texts, strict=True)]

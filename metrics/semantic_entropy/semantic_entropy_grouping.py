@@ -1,0 +1,121 @@
+"""Classes of texts that say the same, from which pairs of texts do.
+
+The items that are grouped are the different texts of each set. Small sets are grouped side by side, in batches of equal
+size; a large one is grouped item by item, from blocks of the rows of its matrix.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .core_inputs import batches_by_size
+
+# Items of a batch, and of a set that is grouped side by side with others.
+_BATCH_ITEMS, _LARGE = 2048, 256
+
+# From items (b, k), and the places of some of the k, to whether these are the same as each: (b, places, k), bool.
+Same = Callable[[np.ndarray, slice], np.ndarray]
+
+
+class Items(NamedTuple):
+    """The different texts of each set, set after set, in the order in which a grouping visits them.
+
+    first : ndarray of shape (u,), the first text of each item
+    of_text : ndarray of shape (n,), the item of each text
+    sizes : ndarray of shape (m,), the number of items of each set
+    """
+
+    first: np.ndarray
+    of_text: np.ndarray
+    sizes: np.ndarray
+
+
+def different_texts(ranks: np.ndarray, sizes: np.ndarray, grouping: str) -> Items:
+    """List the different texts of each set: in order of content for "complete", in the order given for "greedy".
+
+    Parameters
+    ----------
+    ranks : ndarray of shape (n,), as by `content_ranks`
+    sizes : ndarray of shape (m,), the number of texts of each set
+    """
+    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    keys = set_of * (ranks.max(initial=0) + 1) + ranks
+    _, first, of_text = np.unique(keys, return_index=True, return_inverse=True)
+    if grouping == "greedy":
+        order = np.argsort(first)
+        first, of_text = first[order], np.argsort(order)[of_text]
+    return Items(first, of_text, np.bincount(set_of[first], minlength=len(sizes)))
+
+
+def group(items: Items, same: Same, grouping: str) -> np.ndarray:
+    """Assign each item to a class: (u,), numbered from 0 within each set.
+
+    An item joins the first class that it fits, or founds one. With "complete" it fits if it is the same as all members
+    of the class, with "greedy" if it is the same as the first of them.
+    """
+    labels = np.empty(len(items.first), dtype=np.int64)
+    for _, rows in batches_by_size(items.sizes, _BATCH_ITEMS):
+        k = rows.shape[1]
+        if k <= _LARGE:
+            labels[rows] = _group_matrices(same(rows, slice(0, k)), grouping)
+            continue
+        for row in rows:
+            labels[row] = _group_large(row[None], same, grouping)
+    return labels
+
+
+def _group_matrices(same: np.ndarray, grouping: str) -> np.ndarray:
+    """Group the items of b sets side by side, from matrices (b, k, k): (b, k)."""
+    b, k = same.shape[:2]
+    labels = np.zeros((b, k), dtype=np.int64)
+    is_first = np.zeros((b, k), dtype=bool)
+    offsets = np.arange(b)[:, None] * k
+    for i in range(k):
+        differs = ~same[:, i, :i]
+        if grouping == "greedy":
+            differs &= is_first[:, :i]
+        slots = (offsets + labels[:, :i])[differs]
+        conflicts = np.bincount(slots, minlength=b * k).reshape(b, k)
+        labels[:, i] = (conflicts == 0).argmax(axis=1)
+        is_first[:, i] = ~(labels[:, :i] == labels[:, i, None]).any(axis=1)
+    return labels
+
+
+def _group_large(row: np.ndarray, same: Same, grouping: str) -> np.ndarray:
+    """Group the items of one set, row (1, k), block by block: (k,)."""
+    k = row.shape[1]
+    labels, is_first = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=bool)
+    n_classes = 0
+    step = max(1, _BATCH_ITEMS * _LARGE // k)
+    for start in range(0, k, step):
+        places = slice(start, min(start + step, k))
+        for i, similar in enumerate(same(row, places)[0], start):
+            differs = ~similar[:i]
+            if grouping == "greedy":
+                differs &= is_first[:i]
+            conflicts = np.bincount(labels[:i][differs], minlength=n_classes + 1)
+            labels[i] = int((conflicts == 0).argmax())
+            is_first[i] = labels[i] == n_classes
+            n_classes += int(is_first[i])
+    return labels
+
+
+def number_classes(labels: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Renumber the classes of each set in order of first appearance.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,), int64 >= 0: equal for texts of one class, within a set
+    sizes : ndarray of shape (m,)
+
+    Returns
+    -------
+    classes : ndarray of shape (n,), from 0 in each set
+    counts : ndarray of shape (m,), the number of classes of each set
+    """
+    set_of = np.repeat(np.arange(len(sizes)), sizes)
+    _, first, inverse = np.unique(set_of * (labels.max(initial=0) + 1) + labels, return_index=True, return_inverse=True)
+    counts = np.bincount(set_of[first], minlength=len(sizes))
+    numbers = np.argsort(np.argsort(first))[inverse]
+    return numbers - (np.cumsum(counts) - counts)[set_of], counts

@@ -1,0 +1,84 @@
+"""The entropy of the classes of each set, the weights of its texts, and the utility of a set to a reader."""
+
+from typing import Any
+
+import numpy as np
+
+from .core_inputs import TextSets, flatten, sum_by_set
+from .core_numbers import describe, to_array
+
+
+def class_entropies(
+    classes: np.ndarray, counts: np.ndarray, sizes: np.ndarray, weights: np.ndarray | None
+) -> np.ndarray:
+    """Compute the Shannon entropy of the classes of each set, in nats: (m,), in [0, log of the set's size].
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n,), numbered from 0 in each set
+    counts : ndarray of shape (m,), the number of classes of each set
+    sizes : ndarray of shape (m,)
+    weights : ndarray of shape (n,), the probability of each text within its set; uniform if None
+    """
+    shares = 1 / np.repeat(sizes, sizes) if weights is None else weights
+    slots = np.repeat(np.cumsum(counts) - counts, sizes) + classes
+    masses = np.bincount(slots, shares, minlength=int(counts.sum()))
+    terms = -masses * np.log(np.where(masses > 0, masses, 1.0))
+    return np.maximum(sum_by_set(terms, counts), 0.0)
+
+
+def utilities(
+    classes: np.ndarray, counts: np.ndarray, sizes: np.ndarray, quality: np.ndarray, patience: float
+) -> np.ndarray:
+    """Compute the utility of each set to a reader who goes on to the next text with this probability: (m,), in [0, 1].
+
+    It is the mean quality of the texts, 0 for one whose class came before, weighted by patience^(i - 1), which sum to
+    1 (NoveltyBench, arXiv 2504.05228, section 3.3).
+    """
+    starts = np.cumsum(sizes) - sizes
+    places = np.arange(len(classes)) - np.repeat(starts, sizes)
+    discounts = np.power(float(patience), places)
+    slots = np.repeat(np.cumsum(counts) - counts, sizes) + classes
+    is_first = np.zeros(len(classes), dtype=bool)
+    is_first[np.unique(slots, return_index=True)[1]] = True
+    return sum_by_set(quality * is_first * discounts, sizes) / sum_by_set(discounts, sizes)
+
+
+def likelihood_weights(log_probs: Any, sets: TextSets) -> tuple[np.ndarray, str]:
+    """Normalize the likelihoods of texts within their sets, as semantic entropy does (Farquhar et al. 2024).
+
+    Parameters
+    ----------
+    log_probs : shaped like the predictions, natural logarithms: for each text a list of those of its tokens, of which
+        the mean is taken, or for each text a number, which is taken as it is
+
+    Returns
+    -------
+    weights : ndarray of shape (n,), exp of each mean or number over their sum in the set. A text that was sampled
+        several times counts each time, as in the authors' code.
+    signed : the entry of a signature
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not shaped like the predictions, or has an entry that is not a finite number of at most 0.
+    """
+    rows = flatten(log_probs, sets, "log_probs", "log-probability")
+    of_tokens = np.ndim(rows[0]) > 0
+    expected = "a list of finite log-probabilities, at most 0" if of_tokens else "a finite log-probability, at most 0"
+    values = np.empty(len(rows))
+    for i, row in enumerate(rows):
+        try:
+            numbers = to_array(row)
+        except (TypeError, ValueError):
+            numbers = np.empty(0)
+        is_valid = numbers.ndim == of_tokens and numbers.size > 0 and numbers.dtype.kind in "fiu"
+        if not is_valid or not (np.isfinite(numbers) & (numbers <= 0)).all():
+            raise ValueError(
+                f"log_probs ({sets.where(i)}) must be {expected}, as for the first text. Got {describe(row)}."
+            )
+        values[i] = numbers.mean(dtype=np.float64)
+    largest = np.maximum.reduceat(values, np.cumsum(sets.sizes) - sets.sizes)
+    likelihoods = np.exp(values - np.repeat(largest, sets.sizes))
+    weights = likelihoods / np.repeat(sum_by_set(likelihoods, sets.sizes), sets.sizes)
+    return weights, f"exp_log_probs({'token_means' if of_tokens else 'given'})"

@@ -1,0 +1,96 @@
+"""Inputs of size n: captions, sets with embeddings, questions, and files.
+
+The captions are those of $METRICS_TEST_DATA/data/text/coco_captions_20k.txt; without it, sentences from templates.
+"""
+
+import itertools
+import json
+import math
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+N_CAPTIONS = 20_000
+DIMENSIONS = 384
+TEMPLATE = (
+    ("a", "the", "one", "another", "some"),
+    ("young", "old", "small", "large", "brown", "white", "happy", "tired", "wet", "lonely"),
+    ("man", "woman", "dog", "cat", "child", "horse", "bird", "couple", "surfer", "cook", "player", "bear"),
+    ("sits", "stands", "waits", "plays", "sleeps", "walks", "looks around", "rests", "jumps", "eats"),
+    ("in", "near", "behind", "in front of", "next to", "beside"),
+    ("a park", "the street", "a kitchen", "the beach", "a field", "the table", "a train", "the lake", "a house"),
+)
+
+
+@cache
+def _base_captions() -> list[str]:
+    folder = os.environ.get("METRICS_TEST_DATA")
+    if folder:
+        file = Path(folder) / "data" / "text" / "coco_captions_20k.txt"
+        return file.read_text(encoding="utf-8").splitlines()[:N_CAPTIONS]
+    shape = tuple(map(len, TEMPLATE))
+    drawn = np.random.default_rng(0).choice(math.prod(shape), N_CAPTIONS, replace=False)
+    words = [np.array(slot)[places] for slot, places in zip(TEMPLATE, np.unravel_index(drawn, shape), strict=True)]
+    return [" ".join(parts) for parts in zip(*words, strict=True)]
+
+
+def captions(n: int) -> list[str]:
+    """Take n captions; those after the first 20 000 are copies, each copy with a further word at its end."""
+    base = _base_captions()
+    copies = (base if k == 0 else [f"{caption} copy{k}" for caption in base] for k in range(-(-n // len(base))))
+    return [caption for copy in copies for caption in copy][:n]
+
+
+def different_captions(n: int) -> list[str]:
+    """Take n different captions."""
+    return list(dict.fromkeys(_base_captions()))[:n]
+
+
+def one_set(n: int, dtype: type = np.float64) -> dict[str, Any]:
+    """Make one set of n texts, whose embeddings vary less from dimension to dimension, as real ones do."""
+    embeddings = np.random.default_rng(0).standard_normal((n, DIMENSIONS), dtype=dtype)
+    embeddings *= np.linspace(1.0, 0.1, DIMENSIONS, dtype=dtype)
+    return {"predictions": [f"text {i}" for i in range(n)], "embeddings": embeddings}
+
+
+def sets_of_four(n: int) -> dict[str, Any]:
+    """Make n sets of four texts that state two meanings each, with cosines around the threshold of one meaning."""
+    rng = np.random.default_rng(0)
+    meanings = rng.standard_normal((n, 2, DIMENSIONS))
+    stated = np.take_along_axis(meanings, rng.integers(0, 2, (n, 4, 1)), axis=1)
+    vectors = stated + 0.45 * rng.standard_normal((n, 4, DIMENSIONS))
+    texts = [[f"text {j} of set {i}" for j in range(4)] for i in range(n)]
+    return {"predictions": texts, "embeddings": vectors.reshape(-1, DIMENSIONS).astype(np.float32)}
+
+
+def asked_questions(n: int) -> dict[str, Any]:
+    """Draw 100 answers of a model and 100 of people to each question, from 40 phrases of its own of one word to six."""
+    rng = np.random.default_rng(0)
+    _, adjectives, nouns, verbs, prepositions, places = TEMPLATE
+    shapes = ((nouns,), (verbs,), (places,), (adjectives, nouns), (verbs, prepositions, places), (nouns, verbs, places))
+    phrases = [" ".join(words) for shape in shapes for words in itertools.islice(itertools.product(*shape), 60)]
+    pools = [rng.choice(phrases, 40, replace=False) for _ in range(n)]
+    given, gold = ([rng.choice(pool, 100).tolist() for pool in pools] for _ in range(2))
+    words = sorted({word for phrase in phrases for word in phrase.split()})
+    vectors = dict(zip(words, rng.standard_normal((len(words), 100)), strict=True))
+    return {"predictions": given, "references": gold, "vectors": vectors}
+
+
+def five_sentences(n: int) -> list[str]:
+    """Make n texts of five different sentences, each of two captions and about 25 tokens."""
+    drawn = iter(captions(10 * n))
+    parts = ((next(drawn).strip(" ."), next(drawn).strip(" .")) for _ in range(5 * n))
+    sentences = [f"{first[:1].upper()}{first[1:]}, and {second[:1].lower()}{second[1:]}." for first, second in parts]
+    return [" ".join(sentences[i : i + 5]) for i in range(0, len(sentences), 5)]
+
+
+def file_of_sets(n: int) -> Path:
+    """Write n captions to a file of JSON lines in a folder of its own, in sets of four."""
+    path, texts = Path(tempfile.mkdtemp()) / "sets.jsonl", captions(n)
+    lines = [json.dumps({"generations": texts[i : i + 4]}) + "\n" for i in range(0, n, 4)]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path

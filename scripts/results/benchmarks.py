@@ -1,0 +1,89 @@
+"""Write the results of asv to results/benchmarks.csv, and check the speed-ups that README states.
+
+python -m scripts.results.benchmarks
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas
+
+from scripts import ROOT
+from scripts.benchmarks import cases
+from text_metrics.commands.shared.command import command, make_parser
+
+RESULTS = ROOT / "build" / "asv" / "results"
+
+
+def read_results(folder: Path) -> dict[str, Any]:
+    """Read the newest file of results of asv: the commit, the machine, and by benchmark its values and parameters."""
+    files = sorted(folder.glob("*/*-*.json"), key=lambda path: path.stat().st_mtime)
+    if not files:
+        raise ValueError(f"{folder} has no results: run `make benchmark`.")
+    saved = json.loads(files[-1].read_text(encoding="utf-8"))
+    machine = json.loads((files[-1].parent / "machine.json").read_text(encoding="utf-8"))
+    results = {name: dict(zip(saved["result_columns"], row, strict=False)) for name, row in saved["results"].items()}
+    return {"commit": saved["commit_hash"], "machine": machine, "results": results}
+
+
+def rows(results: dict[str, Any]) -> pandas.DataFrame:
+    """Return a row for each case and size: seconds, growth, ratio and peak memory of both sides."""
+    lines = []
+    found: dict[str, Any] = {name: case for name, case in vars(cases).items() if hasattr(case, "time_score")}
+    for name, case in found.items():
+        sides, sizes = case.params
+        values = {
+            kind: results.get(f"cases.{name}.{kind}_score", {}).get("result") or [None] * (len(sides) * len(sizes))
+            for kind in ("time", "peakmem")
+        }
+        for i, n in enumerate(sizes):
+            ours, theirs = (
+                [values[kind][side * len(sizes) + i] if side < len(sides) else None for kind in ("time", "peakmem")]
+                for side in (0, 1)
+            )
+            ratio = theirs[0] / ours[0] if ours[0] and theirs[0] else None
+            lines.append(
+                {
+                    "case": case.title,
+                    "n": n,
+                    "seconds": ours[0],
+                    "MB": ours[1] and round(ours[1] / 1e6),
+                    "peer": case.peer,
+                    "its seconds": theirs[0],
+                    "its MB": theirs[1] and round(theirs[1] / 1e6),
+                    "speed-up": ratio,
+                    "required": case.claim if i == len(sizes) - 1 else None,
+                }
+            )
+    return pandas.DataFrame(lines)
+
+
+def formatted(table: pandas.DataFrame) -> pandas.DataFrame:
+    """Format the numbers, times and speed-ups with three significant digits."""
+    shown = table.astype(object)
+    for column in ("seconds", "its seconds", "speed-up"):
+        shown[column] = [f"{value:.3g}" if pandas.notna(value) else "" for value in table[column]]
+    for column in ("n", "MB", "its MB", "required"):
+        shown[column] = [f"{value:,.0f}".replace(",", " ") if pandas.notna(value) else "" for value in table[column]]
+    return shown
+
+
+@command
+def main() -> int:
+    """Run the command."""
+    make_parser(__doc__).parse_args()
+    read = read_results(RESULTS)
+    table = rows(read["results"])
+    formatted(table).to_csv(ROOT / "results" / "benchmarks.csv", index=False)
+    machine = read["machine"]
+    print(f"Commit {read['commit'][:7]}; {machine['cpu']}, {machine['num_cpu']} cores, {machine['os']}.")
+    missed = table[table["speed-up"] < table["required"]]
+    for line in missed.itertuples():
+        print(f"{line.case}, n = {line.n}: less than the required speed-up", file=sys.stderr)
+    return 1 if len(missed) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

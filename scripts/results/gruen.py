@@ -1,0 +1,85 @@
+"""Write results/gruen.csv: how gruen's compact backbone agrees with CoLA, with corrupted sentences, and with people.
+
+    METRICS_TEST_DATA=/path/to/data python -m scripts.results.gruen
+
+Matthews' correlation of acceptability with CoLA's labels; the share of pairs in which a clean sentence scores above its
+corrupted form, from gruen_pairs.jsonl; and Spearman's correlation with ratings of the output of dialogue systems.
+"""
+
+import csv
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+from scipy.stats import spearmanr
+from sklearn.metrics import matthews_corrcoef
+
+from scripts import ROOT
+from scripts.arguments import data_folder
+from text_metrics import load
+from text_metrics.commands.shared.command import command, make_parser
+
+PAIRS = Path(__file__).with_name("gruen_pairs.jsonl")
+Row = tuple[str, int, float]
+
+
+def cola(metric: Any, path: Path) -> list[Row]:
+    """Return the correlation of acceptability above one half with the labels."""
+    table = pandas.read_csv(path, sep="\t", header=None, quoting=csv.QUOTE_NONE)
+    details = metric.compute(predictions=table[3].tolist(), components=["grammaticality"], details=True)["details"]
+    # A text that is split into sentences has the mean of these; one without sentences has 0.
+    acceptability = [np.mean([one["acceptability"] for one in text["sentences"]] or [0.0]) for text in details]
+    return [("CoLA, MCC", len(table), matthews_corrcoef(table[1], np.array(acceptability) > 0.5))]
+
+
+def corrupted(metric: Any) -> list[Row]:
+    """Return the share of pairs in which the clean sentence scores above the corrupted one, by kind."""
+    pairs = pandas.read_json(PAIRS, lines=True)
+    for name in ("clean", "corrupted"):
+        pairs[f"{name}_score"] = metric.compute(predictions=pairs[name].tolist(), components=["grammaticality"])[
+            "scores"
+        ]
+    is_above = pairs["clean_score"] > pairs["corrupted_score"]
+    by_kind = is_above.groupby(pairs["corruption"], sort=False)
+    return [(f"pairs: {kind}", len(values), values.mean()) for kind, values in by_kind]
+
+
+def people(metric: Any, folder: Path) -> list[Row]:
+    """Return the correlations with ratings."""
+    bagel = pandas.read_csv(folder / "bagel_human_ratings.csv")
+    hotels = json.loads((folder / "sfhot_human_ratings.json").read_text(encoding="utf-8"))
+    ratings = {
+        "BAGEL": (bagel["sys_ref"].tolist(), {name: bagel[name] for name in ("naturalness", "quality")}),
+        "SFHOTEL": (
+            [item["system_output"] for item in hotels],
+            {
+                name: [float(item["scores"][key]) for item in hotels]
+                for name, key in (("naturalness", "naturalness"), ("quality", "overall"))
+            },
+        ),
+    }
+    rows = []
+    for source, (texts, given) in ratings.items():
+        scores = metric.compute(predictions=texts)["scores"]
+        rows += [(f"{source}, {name}", len(texts), spearmanr(scores, given[name]).statistic) for name in given]
+    return rows
+
+
+@command
+def main() -> None:
+    """Write the table."""
+    folder = data_folder(make_parser(__doc__)) / "gruen"
+    metric = load("gruen")
+    with warnings.catch_warnings():
+        # Some outputs of the systems are not sentences.
+        warnings.simplefilter("ignore")
+        rows = cola(metric, folder / "cola_in_domain_dev.tsv") + people(metric, folder) + corrupted(metric)
+    table = pandas.DataFrame(rows, columns=["measure", "texts or pairs", "value"])
+    table.to_csv(ROOT / "results" / "gruen.csv", index=False, float_format="%.3f")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

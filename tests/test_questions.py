@@ -1,0 +1,309 @@
+"""Contributions, expected scores of k texts and diversity between groups, against plain loops over `compute`."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import text_metrics
+
+SETS = [
+    ["a b c", "a b d", "x y z", "a b c"],
+    ["d e f g", "a b", "m n o p", "d e f h", "q"],
+    ["y x y x", "y x", "z"],
+]
+SIZES = [len(members) for members in SETS]
+N = sum(SIZES)
+RNG = np.random.default_rng(5)
+VECTORS = RNG.standard_normal((N, 3)) + 0.6
+UNIT = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
+
+
+def by_set(values):
+    ends = np.cumsum(SIZES)
+    return [values[end - size : end] for end, size in zip(ends, SIZES, strict=True)]
+
+
+WEIGHTS = [RNG.dirichlet(np.ones(size)).tolist() for size in SIZES]
+QUALITY = [row.tolist() for row in by_set(RNG.random(N))]
+COSINES = [rows @ rows.T for rows in by_set(UNIT)]
+LABELS = [[1, 1, 2, 3], ["u", "v", "u", "w", "w"], [0, 0, 0]]
+LOG_PROBS = [[-1.0, -2.0, -0.5, -3.0], [-1.0] * 5, [-0.1, -0.2, -4.0]]
+
+
+def same_letter(left, right):
+    return [a[0] == b[0] for a, b in zip(left, right, strict=True)]
+
+
+CASES = {
+    "vendi": ("vendi_embed", {"embeddings": VECTORS, "q": [1, 2]}),
+    "vendi weights": ("vendi_embed", {"embeddings": VECTORS, "weights": WEIGHTS, "quality": QUALITY}),
+    "vendi words": ("vendi_embed", {"kernel": "ngram"}),
+    "vendi matrices": ("vendi_embed", {"similarity": COSINES, "q": 0.5}),
+    "vendi encoder": ("vendi_embed", {}),
+    "chamfer": ("chamfer_diversity", {"embeddings": by_set(VECTORS), "quality": QUALITY}),
+    "chamfer matrices": ("chamfer_diversity", {"similarity": COSINES}),
+    "entropy": ("semantic_entropy", {"same": same_letter}),
+    "entropy classes": ("semantic_entropy", {"classes": LABELS, "quality": QUALITY, "patience": 0.6}),
+    "entropy cosines": ("semantic_entropy", {"embeddings": VECTORS, "same": 0.7, "grouping": "greedy"}),
+    "entropy likelihoods": ("semantic_entropy", {"same": same_letter, "log_probs": LOG_PROBS}),
+    "self-BLEU": ("self_bleu", {"max_order": 2, "smoothing": "method1"}),
+    "words of self-BLEU": ("self_bleu", {"max_order": 2, "repetition": True, "homogenization": True}),
+}
+each_case = pytest.mark.parametrize("case", CASES)
+
+
+def score(load, case, i, members):
+    """Score some texts of a set by themselves; None where they have no score."""
+    name, settings = CASES[case]
+    given, members = dict(settings), list(members)
+    for key in ("quality", "classes", "log_probs"):
+        if key in given:
+            given[key] = [[given[key][i][j] for j in members]]
+    if "weights" in given:
+        row = np.array(given["weights"][i])[members]
+        given["weights"] = [(row / row.sum()).tolist()]
+    if "embeddings" in given:
+        given["embeddings"] = by_set(VECTORS)[i][members]
+    if "similarity" in given:
+        given["similarity"] = [COSINES[i][np.ix_(members, members)]]
+    if len(members) < (2 if name in ("chamfer_diversity", "self_bleu") else 1):
+        return None
+    return load(name).compute(predictions=[[SETS[i][j] for j in members]], **given)
+
+
+@each_case
+def test_contributions_are_those_of_a_loop(load, case):
+    name, settings = CASES[case]
+    found = text_metrics.contributions(name, SETS, **settings)
+    for i, size in enumerate(SIZES):
+        whole = score(load, case, i, range(size))["scores"][0]
+        for j in range(size):
+            rest = score(load, case, i, [k for k in range(size) if k != j])
+            assert found[i][j] == pytest.approx(whole - rest["scores"][0], abs=1e-6)
+
+
+@each_case
+def test_expected_scores_are_those_of_a_loop(load, case):
+    name, settings = CASES[case]
+    result = text_metrics.rarefied(load(name), SETS, 3, confidence=0.9, **settings)
+    plain = load(name).compute(predictions=SETS, confidence=0.9, **settings)
+    assert result.keys() - plain.keys() == {"n_too_small"}
+    for key, value in plain.items():
+        if key == "signature":
+            head, _, version = value.rpartition("|version:")
+            assert result[key] == f"{head}|rarefy:3|draws:200|seed:0|version:{version}"
+        elif key.endswith("confidence_interval"):
+            assert result[key] is None or result[key][0] <= result[key][1]
+        else:
+            for found, expected in zip(numbers(result[key]), loop(load, case, key), strict=True):
+                assert found == pytest.approx(expected, abs=1e-6), key
+
+
+def numbers(value):
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else [value]
+
+
+def loop(load, case, key):
+    """Average a result over all subsets of three texts of each set: for each set, or over sets."""
+    of_sets = []
+    for i, size in enumerate(SIZES):
+        rows = [numbers(score(load, case, i, members)[key]) for members in combinations(range(size), 3)]
+        of_sets.append(np.mean(rows, axis=0))
+    return np.concatenate(of_sets) if key.endswith("scores") else np.mean(of_sets, axis=0)
+
+
+def test_sets_that_are_too_small_have_no_score(load):
+    sets = [["a b"], ["a b", "c d"], ["a b", "c", "d e"]]
+    for name in ("vendi_embed", "chamfer_diversity", "self_bleu"):
+        result = text_metrics.rarefied(name, sets, 3, details=True)
+        assert result["scores"][:2] == result["details"][:2] == [None, None]
+        assert result["n_too_small"] == 2
+        assert result[name] == result["scores"][2]
+        assert text_metrics.rarefied(name, sets[:2], 3)[name] is None
+    assert text_metrics.contributions("vendi_embed", sets)[0] == [None]
+    assert text_metrics.contributions("chamfer_diversity", sets, singletons="skip")[:2] == [[None], [None, None]]
+    with pytest.raises(ValueError, match="holds one text"):
+        text_metrics.contributions("chamfer_diversity", sets)
+
+
+def test_random_subsets_are_near_the_expectation_and_follow_from_the_seed():
+    texts = [f"{a} {b} {c}" for a in "abc" for b in "de" for c in "fg"]
+    exact = text_metrics.rarefied("vendi_embed", texts, 4, draws=1000, kernel="ngram")["vendi_embed"]
+    draws = [
+        text_metrics.rarefied("vendi_embed", texts, 4, draws=60, seed=seed, kernel="ngram")["vendi_embed"]
+        for seed in range(8)
+    ]
+    assert np.mean(draws) == pytest.approx(exact, abs=4 * np.std(draws) / math.sqrt(8))
+    assert len(set(draws)) == 8
+    shuffled = [texts[i] for i in np.random.default_rng(0).permutation(len(texts))]
+    again = text_metrics.rarefied("vendi_embed", [texts[:4], shuffled], 4, draws=60, seed=3, kernel="ngram")
+    assert again["scores"][1] == pytest.approx(draws[3], abs=1e-12)
+
+
+def test_contributions_and_expectations_agree():
+    # Greedy grouping depends on which text comes first: without it, the others are grouped anew.
+    angles = np.radians([0, 30, -30])
+    given = {"embeddings": np.stack([np.cos(angles), np.sin(angles)], axis=1), "same": 0.8, "grouping": "greedy"}
+    texts = ["a", "b", "c"]
+    whole = text_metrics.load("semantic_entropy").compute(predictions=texts, **given)["semantic_entropy"]
+    without = [whole - value for value in text_metrics.contributions("semantic_entropy", texts, **given)[0]]
+    assert text_metrics.rarefied("semantic_entropy", texts, 2, **given)["semantic_entropy"] == pytest.approx(
+        np.mean(without)
+    )
+
+
+def test_each_text_is_encoded_once_and_each_pair_asked_once(monkeypatch):
+    monkeypatch.setattr("text_metrics.questions.asked._TEXTS_AT_ONCE", 7)
+    seen, asked = [], []
+
+    class Encoder:
+        def encode(self, texts):
+            seen.extend(texts)
+            return np.array([[len(text), text.count("a"), 1.0] for text in texts])
+
+    def same(left, right):
+        asked.extend(zip(left, right, strict=True))
+        return same_letter(left, right)
+
+    result = text_metrics.rarefied("vendi_embed", SETS, 2, model=Encoder())
+    assert sorted(seen) == sorted({text for members in SETS for text in members})
+    assert "model:given(Encoder)|" in result["signature"]
+    found = text_metrics.contributions("semantic_entropy", SETS, same=same)
+    assert len(set(asked)) == len(asked)
+    assert found == text_metrics.contributions("semantic_entropy", SETS, same=same_letter)
+
+
+def test_a_text_with_all_the_weight_has_no_contribution():
+    given = {"predictions": ["a", "b"], "weights": [1.0, 0.0], "kernel": "ngram"}
+    assert text_metrics.contributions("vendi_embed", **given) == [[None, pytest.approx(0)]]
+
+
+# Groups.
+
+GROUPS = [["x", "x", "y", "y"], [1, 2, 2, 1, 3], [5, 5, 5]]
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["uniform", "weights"])
+@pytest.mark.parametrize("case", ["vendi matrices", "entropy"])
+def test_the_parts_of_diversity_are_those_of_a_loop(load, case, weights):
+    kernels = COSINES
+    if case == "entropy":
+        kernels = [np.array([same_letter([a] * len(row), row) for a in row], dtype=float) for row in SETS]
+    name, settings = CASES[case]
+    given = {key: value for key, value in settings.items() if key != "q"} | ({"weights": weights} if weights else {})
+    found = text_metrics.between_groups(name, SETS, GROUPS, permutations=400, confidence=0.9, **given)
+    shares = weights or [[1 / size] * size for size in SIZES]
+    chi, chances = [], []
+    for i, (kernel, labels, row) in enumerate(zip(kernels, GROUPS, np.array(shares, object), strict=True)):
+        row = np.array(row, dtype=float)
+        chi.append(holevo(kernel, labels, row))
+        generator = np.random.default_rng(1)
+        orders = [generator.permutation(len(labels)) for _ in range(1500)]
+        chances.append([holevo(kernel[np.ix_(order, order)], labels, row) for order in orders])
+        pooled = entropy(kernel, row)
+        assert found["pooled_scores"][i] == pytest.approx(math.exp(pooled), abs=1e-6)
+        assert found["within_scores"][i] == pytest.approx(math.exp(pooled - chi[i]), abs=1e-6)
+        assert found["between_scores"][i] == pytest.approx(math.exp(chi[i]), abs=1e-6)
+        error = np.std(chances[i]) * math.sqrt(1 / 400 + 1 / 1500)
+        assert math.log(found["between_expected_scores"][i]) == pytest.approx(np.mean(chances[i]), abs=4 * error + 1e-9)
+    z = (sum(chi) - np.mean(chances, axis=1).sum()) / math.sqrt(np.var(chances, axis=1).sum())
+    assert found["p_value"] == pytest.approx(math.erfc(z / math.sqrt(2)) / 2, abs=0.12)
+    p = np.mean(np.sum(chances, axis=0) >= sum(chi) - 1e-6)
+    assert found["permutation_p"] == pytest.approx(p, abs=0.12)
+    assert found["signature"].endswith(f"|groups:given|permutations:400|seed:0|version:{text_metrics.__version__}")
+
+
+def entropy(kernel, shares):
+    values = np.linalg.eigvalsh(np.sqrt(np.outer(shares, shares)) * kernel)
+    return -sum(value * math.log(value) for value in values if value > 1e-12)
+
+
+def holevo(kernel, labels, shares):
+    total = entropy(kernel, shares)
+    for label in set(labels):
+        rows = [i for i in range(len(labels)) if labels[i] == label]
+        share = shares[rows].sum()
+        total -= share * entropy(kernel[np.ix_(rows, rows)], shares[rows] / share)
+    return total
+
+
+def test_groups_that_have_nothing_in_common_and_that_are_equal():
+    texts = [["t"] * 12] * 25
+    groups = [[0] * 6 + [1] * 6] * 25
+    apart = np.tile(np.repeat(np.eye(2), 6, axis=0), (25, 1))
+    found = text_metrics.between_groups("vendi_embed", texts, groups, embeddings=apart)
+    assert (found["between"], found["within"], found["share"]) == pytest.approx((2, 1, 1))
+    # Fewer permutations are no floor.
+    assert found["p_value"] < 1e-20
+    assert "permutation_p" not in found
+    alike = np.tile(np.random.default_rng(0).standard_normal((6, 4)), (50, 1))
+    found = text_metrics.between_groups("vendi_embed", texts, groups, embeddings=alike)
+    assert found["between"] == pytest.approx(1)
+    assert found["share"] < 0
+    assert found["p_value"] > 0.9
+
+
+def test_what_no_permutation_can_change():
+    found = text_metrics.between_groups("vendi_embed", list("abcd"), [0, 0, 1, 1], embeddings=np.eye(4))
+    assert (found["between"], found["between_expected"]) == pytest.approx((2, 2))
+    assert (found["share"], found["p_value"], found["permutation_p"]) == (None, 1, 1)
+
+
+def test_order_and_texts_without_weight_do_not_matter():
+    texts, groups, weights = SETS[1], GROUPS[1], [0.3, 0.0, 0.3, 0.2, 0.2]
+    first = text_metrics.between_groups("vendi_embed", texts, groups, kernel="ngram", weights=weights)
+    order = [3, 0, 4, 2]
+    kept = [[values[i] for i in order] for values in (texts, groups, weights)]
+    second = text_metrics.between_groups("vendi_embed", *kept[:2], kernel="ngram", weights=kept[2])
+    assert second.pop("signature") != first.pop("signature")
+    assert second.keys() == first.keys()
+    for name, value in second.items():
+        assert value == pytest.approx(first[name]), name
+
+
+@pytest.mark.parametrize("sigma", [1.0, 1.5])
+def test_the_level_and_the_share_hold_under_uneven_weights(sigma):
+    # Permuted labels kept with their texts gave .17 and .23, and a share above 0.
+    generator = np.random.default_rng(int(2 * sigma))
+    n_sets, size, trials = 15, 6, 150
+    texts = [[f"{i}" for i in range(size)]] * n_sets
+    groups = [[0, 0, 0, 1, 1, 1]] * n_sets
+    p_values, shares = [], []
+    for seed in range(trials):
+        weights = generator.lognormal(0, sigma, (n_sets, size))
+        weights /= weights.sum(axis=1, keepdims=True)
+        vectors = generator.standard_normal((n_sets * size, 3))
+        found = text_metrics.between_groups(
+            "vendi_embed", texts, groups, permutations=20, seed=seed, embeddings=vectors, weights=weights.tolist()
+        )
+        p_values.append(found["p_value"])
+        shares.append(found["share"])
+    assert np.mean(np.array(p_values) <= 0.05) < 0.05 + 4 * math.sqrt(0.05 * 0.95 / trials)
+    assert 0.4 < np.mean(p_values) < 0.6
+    assert abs(np.mean(shares)) < 4 * np.std(shares) / math.sqrt(trials)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda: text_metrics.contributions("gruen", ["a"]), ValueError, "metric must score sets"),
+        (lambda: text_metrics.contributions("vendi", SETS), ValueError, "no metric 'vendi'"),
+        (lambda: text_metrics.contributions("vendi_embed", SETS, order=1), TypeError, "no argument 'order'"),
+        (lambda: text_metrics.rarefied("vendi_embed", SETS, 0), ValueError, "k must be at least 1"),
+        (lambda: text_metrics.rarefied("vendi_embed", SETS, 2, seed=-1), ValueError, "seed"),
+        (lambda: text_metrics.rarefied("self_bleu", SETS, 2, aggregate="corpus"), ValueError, "pools the sets"),
+        (lambda: text_metrics.between_groups("self_bleu", SETS, GROUPS), ValueError, "metric must be vendi_embed"),
+        (lambda: text_metrics.between_groups("vendi_embed", SETS, GROUPS, q=2), ValueError, "q must be 1"),
+        (lambda: text_metrics.between_groups("vendi_embed", SETS, GROUPS[:2]), ValueError, "groups must have"),
+        (lambda: text_metrics.between_groups("vendi_embed", ["a", "b"], [1, None]), TypeError, r"groups \(text 1\)"),
+        (lambda: text_metrics.between_groups("vendi_embed", ["a", "b"], [1, 1]), ValueError, "two different labels"),
+        (lambda: text_metrics.between_groups("vendi_embed", SETS, GROUPS, quality=QUALITY), ValueError, "quality"),
+    ],
+)
+def test_what_cannot_be_asked_is_named(ask, error, message):
+    with pytest.raises(error, match=message):
+        ask()

@@ -1,0 +1,75 @@
+"""`Scorer` in real Ray Data, in `datasets`, and by hand."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT, SETS
+from text_metrics import Scorer
+
+
+@pytest.fixture(scope="module")
+def ray_runtime():
+    ray = pytest.importorskip("ray", reason="ray is not installed")
+    environment = {"env_vars": {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}}
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False, runtime_env=environment)
+    yield ray
+    ray.shutdown()
+
+
+@pytest.mark.slow
+def test_the_program_of_the_page_runs(load, ray_runtime, tmp_path):
+    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    program = re.search(r"```python\n(.*?)```", page, re.S)[1]
+    names = {}
+    # Ray's workers write from folders of their own.
+    exec(compile(program.replace('"scored"', repr(str(tmp_path / "scored"))), "cluster.md", "exec"), names)
+    found = ray_runtime.data.read_parquet(str(tmp_path / "scored")).to_pandas().sort_values("prompt")
+    rows = sorted(names["rows"], key=lambda row: row["prompt"])
+    expected = load("vendi_embed").compute(predictions=[row["answers"] for row in rows])["scores"]
+    assert found["vendi_embed"].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_columns_of_settings_in_ray_data(load, ray_runtime):
+    rows = [{"texts": members, "q": [0.5] * len(members)} for members in SETS]
+    settings = {"metric": "vendi_embed", "text_key": "texts", "quality": "q", "kernel": "ngram"}
+    scored = ray_runtime.data.from_items(rows).map_batches(
+        Scorer, fn_constructor_kwargs=settings, concurrency=1, batch_size=2
+    )
+    found = scored.to_pandas()
+    expected = load("vendi_embed").compute(predictions=SETS, kernel="ngram")["scores"]
+    assert sorted(found["vendi_embed"]) == pytest.approx(sorted(expected), abs=1e-9)
+    assert found["vendi_embed_quality"].tolist() == pytest.approx((found["vendi_embed"] / 2).tolist())
+
+
+def test_datasets_map(load):
+    from datasets import Dataset
+
+    texts = [text for members in SETS for text in members]
+    scored = Dataset.from_dict({"text": texts}).map(Scorer("gruen", "text"), batched=True, batch_size=5)
+    assert scored["gruen"][:] == pytest.approx(load("gruen").compute(predictions=texts)["scores"], abs=1e-6)
+    sets = Dataset.from_dict({"texts": SETS})
+    scored = sets.map(Scorer("semantic_entropy", "texts", same=0.8), batched=True)
+    expected = load("semantic_entropy").compute(predictions=SETS, same=0.8)
+    assert scored["semantic_entropy_n_classes"][:] == expected["n_classes_scores"]
+
+
+def test_a_pickled_copy_scores_the_same():
+    scorer = Scorer("self_bleu", "texts", max_order=2, singletons="skip")
+    batch = {"texts": np.array([np.array(members) for members in [*SETS, ["one"]]], dtype=object), "id": [1] * 6}
+    found, again = scorer(batch), pickle.loads(pickle.dumps(scorer))(batch)
+    assert list(found) == ["texts", "id", "self_bleu"]
+    assert np.isnan(found["self_bleu"][-1])
+    np.testing.assert_array_equal(found["self_bleu"], again["self_bleu"])
+
+
+def test_what_cannot_be_is_named():
+    with pytest.raises(TypeError, match="vendi_embed has no argument 'order'"):
+        Scorer("vendi_embed", "texts", order=1)
+    with pytest.raises(ValueError, match="weights"):
+        Scorer("vendi_embed", "texts", weights="shares", kernel="ngram")(
+            {"texts": [["a", "b"]], "shares": [[0.5, 0.1]]}
+        )

@@ -1,0 +1,208 @@
+"""The sets of texts of a question, and the scores of any subsets of them."""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import text_metrics
+from text_metrics.metrics._core.core_inputs import TextSets, gather, parse_embeddings, parse_sets
+from text_metrics.metrics._core.core_numbers import to_array
+from text_metrics.metrics._core.core_results import SETS
+from text_metrics.metrics._core.core_settings import PAIR, SET, TEXT
+
+# Texts of subsets that are passed to `compute` at a time, to bound the memory.
+_TEXTS_AT_ONCE = 2**15
+# What concerns the result of a call, and not the score of a set.
+_OF_RESULT = ("set_size", "confidence", "confidence_by", "details", "progress")
+# Given for texts, a probability that is shared out among them.
+WEIGHTS = "weights"
+
+
+class Subset(NamedTuple):
+    """Some texts of a set: their indices in it, in the order in which they are scored.
+
+    weights : one for each, if they are others than those of the texts
+    """
+
+    of_set: int
+    members: np.ndarray
+    weights: np.ndarray | None = None
+
+
+class Asked:
+    """The m sets of texts of a question, and what is given for them.
+
+    Parameters
+    ----------
+    metric : a loaded metric of sets, or its name
+    predictions, settings : as for its `compute`
+
+    Attributes
+    ----------
+    texts : list of m lists of str
+    plain : dict, the result of `compute` for the whole sets
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a metric that does not score sets, and for whatever `compute` refuses.
+    """
+
+    def __init__(self, metric: Any, predictions: Any, settings: Mapping[str, Any]) -> None:
+        self.metric = text_metrics.load(metric) if isinstance(metric, str) else metric
+        if self.metric.items != SETS:
+            raise ValueError(f"metric must score sets of texts: {self.metric.name} scores {self.metric.items}.")
+        self.settings = dict(settings)
+        self.declared = self.metric.settings.declared()
+        self.metric.settings.read(self.settings, self.metric.name)
+        sets = parse_sets(predictions, self.settings.get("set_size"))
+        self._predictions = predictions
+        self.texts = _by_set(sets.texts, sets)
+        self.given = {
+            name: _read_given(name, self.settings[name], self.declared[name].given, sets)
+            for name in self.settings
+            if self.settings[name] is not None and self.declared[name].given in (SET, TEXT, PAIR)
+        }
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of texts of each set: (m,)."""
+        return np.array([len(texts) for texts in self.texts])
+
+    @property
+    def skipping(self) -> dict[str, Any]:
+        """The setting that gives sets of one text no score, in place of an error; empty for a metric without it."""
+        return {"singletons": "skip"} if "singletons" in self.declared else {}
+
+    def orders(self) -> list[np.ndarray]:
+        """Return, for each set, the indices of its texts in the order of their characters."""
+        return [np.array(sorted(range(len(texts)), key=texts.__getitem__)) for texts in self.texts]
+
+    @contextmanager
+    def remembering(self, **settings: Any) -> Iterator[None]:
+        """Score the whole sets as `plain`, and remember the embeddings, so that each text is encoded once.
+
+        settings : replace those of the caller
+        """
+        self.settings |= settings
+        with tempfile.TemporaryDirectory(prefix="text_metrics") as folder:
+            if callable(getattr(self.settings.get("model"), "encode", None)):
+                self.settings["model"] = _RememberingEncoder(self.settings["model"])
+            elif self._encodes():
+                self.settings.setdefault("cache_dir", folder)
+            if callable(self.settings.get("same")):
+                self.settings["same"] = _remembering(self.settings["same"])
+            self.plain = self.metric.compute(predictions=self._predictions, **self.settings)
+            yield
+
+    def fix_classes(self) -> None:
+        """Give the classes of the whole sets to their subsets, in place of what finds classes."""
+        kept = {name: self.settings[name] for name in (WEIGHTS, *_OF_RESULT) if name in self.settings}
+        self.settings = kept | {"classes": None}
+        self.given = {name: self.given[name] for name in (WEIGHTS, "confidence_by") if name in self.given}
+        self.given["classes"] = [row["classes"] for row in self.plain["details"]]
+
+    def _encodes(self) -> bool:
+        """Whether a model embeds the texts."""
+        in_place = any(self.settings.get(name) is not None for name in ("embeddings", "similarity", "classes"))
+        compares_words = self.settings.get("kernel", "embedding") != "embedding"
+        by_pairs = callable(self.settings.get("same")) or isinstance(self.settings.get("same"), str)
+        return "cache_dir" in self.declared and not (in_place or compares_words or by_pairs)
+
+    def results(self, subsets: Iterable[Subset], **settings: Any) -> Iterator[tuple[list[Subset], dict[str, Any]]]:
+        """Score subsets of sets, some at a time: yields subsets, and the result of `compute` for them.
+
+        settings : replace those of the caller
+        """
+        common = {name: value for name, value in self.settings.items() if name not in {*_OF_RESULT, *self.given}}
+        for chunk in gather(subsets, lambda subset: len(subset.members), _TEXTS_AT_ONCE):
+            given = {name: self._slice(name, chunk) for name in self.given if name not in _OF_RESULT}
+            predictions = [[self.texts[part.of_set][i] for i in part.members.tolist()] for part in chunk]
+            yield chunk, self.metric.compute(predictions=predictions, **(common | given | settings))
+
+    def scores(self, subsets: Iterable[Subset], **settings: Any) -> np.ndarray:
+        """Return the score of each subset; NaN for one that has none."""
+        found = [result["scores"] for _, result in self.results(subsets, **settings)]
+        return np.array([score for scores in found for score in scores], dtype=np.float64)
+
+    def has_weight(self, of_set: int, members: np.ndarray) -> bool:
+        """Whether any of these texts has a weight, without which they have no score."""
+        return WEIGHTS not in self.given or bool(np.asarray(self.given[WEIGHTS][of_set])[members].sum() > 0)
+
+    def _slice(self, name: str, subsets: list[Subset]) -> Any:
+        """Return what is given for the texts of subsets."""
+        values, kind = self.given[name], self.declared[name].given
+        if kind == SET:
+            return [values[part.of_set] for part in subsets]
+        if kind == PAIR:
+            return [values[part.of_set][np.ix_(part.members, part.members)] for part in subsets]
+        if name == "embeddings":
+            return np.concatenate([values[part.of_set][part.members] for part in subsets])
+        if name == WEIGHTS:
+            rows = [values[s.of_set][s.members] if s.weights is None else s.weights for s in subsets]
+            return [(row / row.sum()).tolist() for row in rows]
+        return [[values[part.of_set][i] for i in part.members.tolist()] for part in subsets]
+
+
+def _read_given(name: str, values: Any, kind: str, sets: TextSets) -> list:
+    """Return what is given for the texts of each set: a list of m."""
+    if kind == SET:
+        return list(values)
+    if kind == PAIR:
+        return [np.asarray(matrix) for matrix in (values if len(sets.sizes) > 1 or sets.nested else [values])]
+    if name == "embeddings":
+        return _by_set(parse_embeddings(values, sets), sets)
+    rows = list(values)
+    is_nested = len(rows) == len(sets.sizes) and all(
+        not isinstance(row, str) and np.ndim(row) > 0 and len(row) == size
+        for row, size in zip(rows, sets.sizes.tolist(), strict=True)
+    )
+    rows = rows if is_nested else _by_set(rows, sets)
+    return [np.asarray(row, dtype=np.float64) for row in rows] if name == WEIGHTS else rows
+
+
+def _by_set(values: Any, sets: TextSets) -> list:
+    ends = np.cumsum(sets.sizes).tolist()
+    return [values[end - size : end] for end, size in zip(ends, sets.sizes.tolist(), strict=True)]
+
+
+class _RememberingEncoder:
+    """An encoder that encodes each text once, under the name of the one that it asks."""
+
+    def __init__(self, encoder: Any) -> None:
+        self._encoder = encoder
+        self._rows: dict[str, Any] = {}
+        self.signature_name = getattr(encoder, "signature_name", type(encoder).__name__)
+
+    def encode(self, texts: list[str]) -> Any:
+        """Return a row for each text; the array of the encoder itself if it has seen none of them."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._rows]
+        if new:
+            rows = self._encoder.encode(new)
+            self._rows |= zip(new, to_array(rows), strict=True)
+            if new == texts:
+                return rows
+        return np.stack([self._rows[text] for text in texts])
+
+
+def _remembering(same: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+    """Return a function that asks another once about each pair of texts, under its name."""
+    answers: dict[tuple[str, str], Any] = {}
+
+    def asked_once(left: Sequence[str], right: Sequence[str]) -> Sequence[Any]:
+        pairs = list(zip(left, right, strict=True))
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in answers]
+        if new:
+            found = same([a for a, _ in new], [b for _, b in new])
+            if len(found) != len(new):
+                return found  # for the metric to refuse
+            answers.update(zip(new, found, strict=True))
+        return [answers[pair] for pair in pairs]
+
+    for name in ("signature_name", "__name__", "__qualname__"):
+        if hasattr(same, name):
+            setattr(asked_once, name, getattr(same, name))
+    return asked_once

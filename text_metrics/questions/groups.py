@@ -1,0 +1,213 @@
+"""How many groups of texts there really are, such as the systems that wrote them: alpha, beta and gamma diversity.
+
+The entropy S of all texts of a set is that of the mixture of its groups, which have shares w_g of the probability.
+Holevo's quantity chi = S - sum of w_g S_g is 0 if the groups do not differ and H(w), the entropy of the shares, if no
+text of a group has anything in common with one of another. It needs a score whose entropies mix so: Vendi's at order 1,
+and the entropy of classes.
+
+References
+----------
+Holevo, A. S. (1973). Bounds for the quantity of information transmitted by a quantum communication channel. Problems
+of Information Transmission 9(3), 177-183.
+Leinster, T., & Cobbold, C. A. (2012). Measuring diversity: the importance of species similarity. Ecology 93, 477-489.
+Reeve, R., et al. (2014). How to partition diversity. arXiv 1404.6520.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from text_metrics.metrics._core.core_inputs import flatten, parse_sets
+from text_metrics.metrics._core.core_numbers import describe, parse_count
+from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by
+from text_metrics.questions.asked import WEIGHTS, Asked, Subset
+
+# Values of chi that differ by less differ by rounding, of the embeddings too.
+_ROUNDING = 1e-6
+# With fewer sets, the sum over sets may be far from normal.
+_FEW_SETS = 20
+
+
+def between_groups(
+    metric: Any, predictions: Any, groups: Any, permutations: int = 100, seed: int = 0, **settings: Any
+) -> dict[str, Any]:
+    """Divide the diversity of each set into that within and that between groups of its texts, and test the difference.
+
+    A permutation draws which text of a set takes which slot. The slots, each a group and a weight, stay: so the level
+    of the test holds whatever the weights. The draws follow from `seed`, the place of the set and the sorted texts and
+    slots, not from the order of a set, unless equal texts carry different values.
+
+    Parameters
+    ----------
+    metric : vendi_embed, at order 1, or semantic_entropy; loaded, or the name
+    predictions, settings : as for its `compute`, without `quality` and `log_probs`
+    groups : shaped like `predictions`, a string or an integer for each text; a text of weight 0 takes no part
+    permutations : at least 2
+
+    Returns
+    -------
+    dict with means over the m sets, and values for each as `<name>_scores`:
+        within : effective number of different texts, or meanings, within a group (alpha), in [1, pooled]
+        pooled : of all groups together (gamma)
+        between : pooled over within in each set, the effective number of different groups (beta), in [1, exp(H(w))],
+            which is the number of groups at equal shares; 1 for a set of one group
+        between_expected : what `between` is if texts are permuted, as a geometric mean for each set
+    `<name>_confidence_interval` of the first three with `confidence`, and
+        p_value : one-sided, of the sum of chi over sets against the means and variances of its permutations, by the
+            normal distribution; 1 where no permutation changes chi
+        permutation_p : only for fewer than 20 sets with several groups: the share of permutations, the observed
+            arrangement counted among them, of at least this sum; at least 1 / (1 + permutations)
+        share : how far chi is from its expectation, over how far it can be: 0 by chance, 1 if groups have nothing in
+            common; it may be negative. None if nothing is possible beyond chance
+        signature : of the plain score, and `groups`, `permutations` and `seed`
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what `compute` refuses, for labels of another type or shape, if no set has two groups, and for a metric,
+        an order or a setting for which the parts of the diversity do not add up.
+    """
+    permutations, seed = parse_count(permutations, "permutations", 2), parse_count(seed, "seed", 0)
+    asked = Asked(metric, predictions, settings)
+    _check(asked)
+    labels = _read_labels(groups, predictions, settings.get("set_size"))
+    if not any(len(set(row)) > 1 for row in labels):
+        raise ValueError("groups must have two different labels in at least one set: there is nothing to compare.")
+    is_entropy = asked.metric.name == "semantic_entropy"
+    with asked.remembering(**({"details": True} if is_entropy else {})):
+        if is_entropy:
+            asked.fix_classes()
+        parts = [_Slots(asked, i, row) for i, row in enumerate(labels)]
+        subsets = (part for i, slots in enumerate(parts) for part in slots.subsets(permutations, seed, i))
+        scores = asked.scores(subsets)
+    entropies = scores if is_entropy else np.log(scores)
+    counts = np.cumsum([slots.n_scores(permutations) for slots in parts])
+    rows = zip(np.split(entropies, counts[:-1]), parts, strict=True)
+    pooled, chi = zip(*(slots.chi(values, permutations) for values, slots in rows), strict=True)
+    limits = np.array([slots.limit for slots in parts])
+    return _results(asked, np.array(pooled), np.clip(chi, 0.0, limits[:, None]), limits) | {
+        "signature": _signature(asked.plain["signature"], permutations, seed)
+    }
+
+
+def _check(asked: Asked) -> None:
+    if asked.metric.name not in ("vendi_embed", "semantic_entropy"):
+        raise ValueError(
+            "metric must be vendi_embed or semantic_entropy, whose scores are effective numbers, or their logarithm. "
+            f"Got {asked.metric.name}."
+        )
+    q = asked.settings.get("q", 1)
+    if np.ndim(q) != 0 or q != 1:
+        raise ValueError(f"q must be 1: at other orders the parts of the diversity do not add up. Got {describe(q)}.")
+    for name in ("quality", "log_probs"):
+        if asked.settings.get(name) is not None:
+            raise ValueError(f"{name} cannot be given to between_groups. Leave it out, or pass weights.")
+
+
+def _read_labels(groups: Any, predictions: Any, set_size: int | None) -> list[list[Any]]:
+    sets = parse_sets(predictions, set_size)
+    flat = flatten(groups, sets, "groups", "label")
+    for i, label in enumerate(flat):
+        if not isinstance(label, (str, int, np.integer)) or isinstance(label, bool):
+            raise TypeError(f"groups ({sets.where(i)}) must be a string or an integer. Got {describe(label)}.")
+    ends = np.cumsum(sets.sizes).tolist()
+    return [flat[end - size : end] for end, size in zip(ends, sets.sizes.tolist(), strict=True)]
+
+
+class _Slots:
+    """The k slots of a set, group after group, into which its texts are permuted.
+
+    limit : the entropy of the shares of the groups
+    """
+
+    def __init__(self, asked: Asked, of_set: int, labels: list[Any]) -> None:
+        texts = asked.texts[of_set]
+        weights = np.full(len(texts), 1 / len(texts))
+        self._is_uniform = WEIGHTS not in asked.given
+        if not self._is_uniform:
+            weights = asked.given[WEIGHTS][of_set] / asked.given[WEIGHTS][of_set].sum()
+        present = [i for i in range(len(texts)) if weights[i] > 0]
+        self._of_set = of_set
+        slots = sorted(present, key=lambda i: (str(labels[i]), weights[i], texts[i]))
+        self._observed = np.array(slots)
+        self._texts = np.array(sorted(present, key=texts.__getitem__))
+        self._weights = weights[self._observed]
+        names = [str(labels[i]) for i in slots]
+        starts = [i for i in range(len(names)) if i == 0 or names[i] != names[i - 1]]
+        self._spans = [slice(*ends) for ends in zip(starts, [*starts[1:], len(names)], strict=True)]
+        self._shares = np.array([self._weights[span].sum() for span in self._spans])
+        self.limit = max(0.0, -float(self._shares @ np.log(self._shares)))
+
+    def n_scores(self, permutations: int) -> int:
+        """Return the number of subsets that are scored."""
+        if len(self._spans) == 1:
+            return 1
+        arrangements = permutations + 1
+        return arrangements * len(self._spans) + (1 if self._is_uniform else arrangements)
+
+    def subsets(self, permutations: int, seed: int, place: int) -> Iterator[Subset]:
+        """Yield all texts and those of each group: as observed, then permuted; with uniform weights, all only once."""
+        yield self._subset(self._observed, slice(None))
+        if len(self._spans) == 1:
+            return
+        generator = np.random.default_rng([seed, place])
+        for number in range(permutations + 1):
+            arranged = generator.permutation(self._texts) if number else self._observed
+            if number and not self._is_uniform:
+                yield self._subset(arranged, slice(None))
+            for span in self._spans:
+                yield self._subset(arranged, span)
+
+    def _subset(self, arranged: np.ndarray, span: slice) -> Subset:
+        return Subset(self._of_set, arranged[span], None if self._is_uniform else self._weights[span])
+
+    def chi(self, entropies: np.ndarray, permutations: int) -> tuple[float, np.ndarray]:
+        """Return the entropy of all texts, and chi as observed and permuted: (permutations + 1,)."""
+        if len(self._spans) == 1:
+            return float(entropies[0]), np.zeros(permutations + 1)
+        if self._is_uniform:
+            rows = entropies[1:].reshape(permutations + 1, -1)
+            return float(entropies[0]), entropies[0] - rows @ self._shares
+        rows = entropies.reshape(permutations + 1, -1)
+        return float(entropies[0]), rows[:, 0] - rows[:, 1:] @ self._shares
+
+
+def _results(asked: Asked, pooled: np.ndarray, chi: np.ndarray, limits: np.ndarray) -> dict[str, Any]:
+    """Name the results of m sets: pooled entropies (m,), chi (m, 1 + permutations) and its limits (m,)."""
+    observed, permuted = chi[:, 0], chi[:, 1:]
+    expected = permuted.mean(axis=1)
+    settings = asked.settings
+    units = parse_confidence_by(settings.get("confidence_by"), len(pooled), "set")
+    summary = ScoreSummary(
+        np.ones(len(pooled), dtype=bool), units, settings.get("confidence"), (1.0, float), asked.sizes
+    )
+    possible = float(limits.sum() - expected.sum())
+    result = {
+        **summary.of("within", np.exp(pooled - observed), "within_"),
+        **summary.of("pooled", np.exp(pooled), "pooled_"),
+        **summary.of("between", np.exp(observed), "between_"),
+        **summary._replace(level=None).of("between_expected", np.exp(expected), "between_expected_"),
+        "p_value": _p_value(observed, permuted),
+        "share": float(observed.sum() - expected.sum()) / possible if possible > _ROUNDING * len(pooled) else None,
+    }
+    if np.count_nonzero(limits) < _FEW_SETS:
+        larger = int(np.count_nonzero(permuted.sum(axis=0) >= observed.sum() - _ROUNDING * len(pooled)))
+        result["permutation_p"] = (1 + larger) / (1 + permuted.shape[1])
+    return result
+
+
+def _p_value(observed: np.ndarray, permuted: np.ndarray) -> float:
+    """Return the one-sided p-value of the sum over sets; the means of permutations are estimates too."""
+    from scipy.special import ndtr
+
+    variance = float(permuted.var(axis=1, ddof=1).sum()) * (1 + 1 / permuted.shape[1])
+    if variance <= len(observed) * _ROUNDING**2:
+        return 1.0
+    return float(ndtr(-float(observed.sum() - permuted.mean(axis=1).sum()) / math.sqrt(variance)))
+
+
+def _signature(plain: str, permutations: int, seed: int) -> str:
+    head, _, version = plain.rpartition("|version:")
+    return f"{head}|groups:given|permutations:{permutations}|seed:{seed}|version:{version}"

@@ -1,0 +1,159 @@
+"""Expected scores of k texts of each set, so that sets of different sizes can be compared."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from text_metrics.metrics._core.core_numbers import parse_count
+from text_metrics.metrics._core.core_results import ScoreSummary, parse_confidence_by
+from text_metrics.questions.asked import Asked, Subset
+
+
+def rarefied(metric: Any, predictions: Any, k: int, draws: int = 200, seed: int = 0, **settings: Any) -> dict[str, Any]:
+    """Return the expected scores of k texts of each set, drawn without replacement.
+
+    The expectation is the mean over all subsets of k texts if there are at most `draws`, else over so many different
+    random ones. They follow from `seed` and the size of a set, after its texts are sorted, and so not from their order,
+    unless equal texts carry different values.
+
+    Parameters
+    ----------
+    metric : a loaded metric of sets, or its name
+    predictions, settings : as for its `compute`; settings given for texts are sliced along, and weights scaled to sum
+        to 1 again. A subset without weight is left out.
+    k : at least 1
+
+    Returns
+    -------
+    dict, as of `compute`, in which every number is an expectation: `scores` and other lists have None for a set of
+    fewer than k texts, and means are over the other sets. With `details=True`, `details` has the expected numbers of
+    each set. Besides, `n_too_small`, the number of sets of fewer than k texts, and `k`, `draws` and `seed` in the
+    signature.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what `compute` refuses, and if the score is not the mean over sets.
+    """
+    k, draws, seed = parse_count(k, "k"), parse_count(draws, "draws"), parse_count(seed, "seed", 0)
+    asked = Asked(metric, predictions, settings)
+    with asked.remembering(**asked.skipping):
+        score, scores = asked.plain[asked.metric.name], asked.plain["scores"]
+        if score is not None and not math.isclose(score, _mean(scores) or 0.0, rel_tol=1e-6, abs_tol=1e-9):
+            raise ValueError(f"rarefied needs a mean of scores of sets: {asked.metric.name} pools the sets here.")
+        is_large = asked.sizes >= k
+        expected = _expectations(asked, _subsets(asked, k, draws, seed))
+        result = _like(asked, expected, is_large, k)
+        if settings.get("details"):
+            result["details"] = [
+                {name: column[i] for name, column in expected.items() if not name.endswith("scores")} if large else None
+                for i, large in enumerate(is_large)
+            ]
+    head, _, version = asked.plain["signature"].rpartition("|version:")
+    result["n_too_small"] = int((~is_large).sum())
+    result["signature"] = f"{head}|rarefy:{k}|draws:{draws}|seed:{seed}|version:{version}"
+    return result
+
+
+def _subsets(asked: Asked, k: int, draws: int, seed: int) -> Iterator[Subset]:
+    places = cache(lambda size: _places(size, k, draws, seed))
+    for i, order in enumerate(asked.orders()):
+        for chosen in places(len(order)) if len(order) >= k else ():
+            # In the order of the caller, which some results read.
+            members = np.sort(order[chosen])
+            if asked.has_weight(i, members):
+                yield Subset(i, members)
+
+
+def _places(size: int, k: int, draws: int, seed: int) -> np.ndarray:
+    """Choose different subsets of k of `size` places: (number of subsets, k)."""
+    if math.comb(size, k) <= draws:
+        return np.array(list(combinations(range(size), k)))
+    generator = np.random.default_rng([seed, size])
+    found: dict[tuple[int, ...], None] = {}
+    while len(found) < draws:
+        found[tuple(sorted(generator.choice(size, k, replace=False).tolist()))] = None
+    return np.array(list(found))
+
+
+def _expectations(asked: Asked, subsets: Iterator[Subset]) -> dict[str, list[float | None]]:
+    """Return the mean of each number of a set over its subsets, by its name: lists of m, with None without any."""
+    n_sets = len(asked.texts)
+    details = {"details": True} if "details" in asked.declared else {}
+    sums: dict[str, np.ndarray] = defaultdict(lambda: np.zeros((2, n_sets)))
+    for chunk, result in asked.results(subsets, **details):
+        owners = np.array([part.of_set for part in chunk])
+        for name, values in _numbers(result).items():
+            known = ~np.isnan(values)
+            sums[name] += [
+                np.bincount(owners[known], values[known], minlength=n_sets),
+                np.bincount(owners[known], minlength=n_sets),
+            ]
+    return {
+        name: [total / count if count else None for total, count in zip(*pair.tolist(), strict=True)]
+        for name, pair in sums.items()
+    }
+
+
+def _numbers(result: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Return the numbers of each item of a result, in `scores` and in `details`: ndarrays of shape (b,)."""
+    columns = {name: values for name, values in result.items() if name.endswith("scores")}
+    rows = [_flat(row) for row in result.get("details", ())]
+    for name in dict.fromkeys(name for row in rows for name in row):
+        columns[name] = [row.get(name) for row in rows]
+    return {name: np.array(values, dtype=np.float64) for name, values in columns.items()}
+
+
+def _flat(row: dict[str, Any] | None, prefix: str = "") -> dict[str, float]:
+    flat: dict[str, float] = {}
+    for name, value in (row or {}).items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}_")
+        elif isinstance(value, (int, float)):
+            flat[prefix + name] = value
+    return flat
+
+
+def _like(asked: Asked, expected: dict[str, list[float | None]], is_large: np.ndarray, k: int) -> dict[str, Any]:
+    """Return a result of the names of the plain one, with expectations in place of its numbers."""
+    result: dict[str, Any] = {}
+    nothing: list[float | None] = [None] * len(is_large)
+    for name, value in asked.plain.items():
+        if isinstance(value, dict):
+            result[name] = {key: _mean(expected.get(f"{name}_{key}", nothing)) for key in value}
+        elif name.endswith("scores"):
+            result[name] = expected.get(name, nothing)
+        elif isinstance(value, float) or (value is None and not name.endswith("confidence_interval")):
+            result[name] = _mean(expected.get(_column(asked, name), nothing))
+        elif name.endswith("confidence_interval"):
+            result[name] = _interval(asked, name.removesuffix("confidence_interval"), expected, k)
+    return result
+
+
+def _column(asked: Asked, name: str) -> str:
+    """Name the numbers over which a result is the mean."""
+    prefix = name.removesuffix(asked.metric.name)
+    if name.endswith(asked.metric.name) and f"{prefix}scores" in asked.plain:
+        return f"{prefix}scores"
+    return f"{name}_scores" if f"{name}_scores" in asked.plain else name
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _interval(asked: Asked, prefix: str, expected: dict[str, list[float | None]], k: int) -> list[float] | None:
+    """Return the confidence interval of the mean of some expected scores, within what the scores can be."""
+    values = np.array(expected.get(f"{prefix}scores", [None] * len(asked.texts)), dtype=np.float64)
+    read = asked.metric.settings.read(asked.settings, asked.metric.name)
+    bounds = {result.name: result.bounds for result in asked.metric.item_results}.get(f"{prefix}scores")
+    units = parse_confidence_by(read.confidence_by, len(values), "set")
+    sizes = np.full(len(values), k)
+    summary = ScoreSummary(~np.isnan(values), units, read.confidence, asked.metric.bounds_under(read), sizes)
+    return summary.of("mean", values, bounds=bounds)["confidence_interval"]

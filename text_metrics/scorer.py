@@ -1,0 +1,59 @@
+"""A metric as a step of any engine that maps batches: Ray Data, `datasets`, Daft, Spark."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import text_metrics
+from text_metrics.metrics._core.core_settings import CALL
+
+
+class Scorer:
+    """Add columns of scores to batches of rows; the models load once, at the first batch.
+
+    Parameters
+    ----------
+    metric : the name of a metric of sets or of texts
+    text_key : the column of the texts: for a metric of sets, each row has a list of them; for gruen, one text
+    **settings : of `compute`; one that is given for texts or sets may be the name of a column
+
+    Raises
+    ------
+    TypeError, ValueError
+        For settings that the metric refuses.
+    """
+
+    def __init__(self, metric: str, text_key: str, **settings: Any) -> None:
+        self._metric, self._text_key = text_metrics.load(metric), text_key
+        declared = self._metric.settings.declared()
+        self._columns = {
+            name: value
+            for name, value in settings.items()
+            if name in declared and declared[name].given != CALL and isinstance(value, str)
+        }
+        self._settings = {name: value for name, value in settings.items() if name not in self._columns}
+        self._metric.settings.read(self._settings, metric)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make, (self._metric.name, self._text_key, self._settings | self._columns)
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """Score a batch, a dict of columns of n rows; returns it with the column `<metric>`, and `<metric>_<name>`."""
+        columns = {name: _plain(batch[column]) for name, column in self._columns.items()}
+        result = self._metric.compute(predictions=_plain(batch[self._text_key]), **columns, **self._settings)
+        scores = {name: value for name, value in result.items() if name.endswith("scores")}
+        name = self._metric.name
+        added = {f"{name}_{key}".removesuffix("_scores"): np.array(row, float) for key, row in scores.items()}
+        # Rows of arrays as lists, which engines can store.
+        kept = {key: _plain(rows) if getattr(rows, "dtype", "") == np.object_ else rows for key, rows in batch.items()}
+        return kept | added
+
+
+def _make(metric: str, text_key: str, settings: dict[str, Any]) -> Scorer:
+    return Scorer(metric, text_key, **settings)
+
+
+def _plain(values: Any) -> list[Any]:
+    """Turn a column into lists."""
+    return [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
