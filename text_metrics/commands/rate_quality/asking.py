@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from text_metrics.commands.shared.causal import CausalModel, example_turns
-from text_metrics.metrics._core.core_encoder import progress_bar, token_batches
+from text_metrics.metrics._core.core_encoder import progress_bar
+from text_metrics.metrics._core.core_tokens import token_batches
 
 # The most probable tokens to request. Some services allow no more.
 TOP = 5

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from text_metrics.metrics._core.core_models import ModelFiles, find_device, find_transformer
+from text_metrics.metrics._core.core_device import find_device
+from text_metrics.metrics._core.core_models import ModelFiles, find_transformer
 
 # bfloat16 is faster where the processor has instructions for it; ratings differ in the second decimal.
 DTYPES = ("float32", "bfloat16")
