@@ -19,10 +19,10 @@ import numpy as np
 
 from text_metrics.commands.jobs.grouping import missing, parse_set
 from text_metrics.commands.jobs.rows import read_rows
-from text_metrics.commands.report.formats import with_p
 from text_metrics.commands.shared.columns import add_columns, columns_of, parse_columns, read_columns
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.formats import count, estimate, integer, level, number, with_p
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.pairing import Row, pair_by_id, pair_by_line, shared_ids
 from text_metrics.commands.shared.settings import (
@@ -95,7 +95,7 @@ def score(
     return scores, str(result.get("signature", metric.name)), float(sizes.mean())
 
 
-def compare(first: np.ndarray, second: np.ndarray, level: float, units: np.ndarray) -> dict[str, Any]:
+def compare(first: np.ndarray, second: np.ndarray, confidence: float, units: np.ndarray) -> dict[str, Any]:
     """Test the mean difference of paired scores; returns what is valid JSON.
 
     Differences of less than `TIE` are none, of items and of means. `smallest_difference` is what the test finds with a
@@ -104,21 +104,21 @@ def compare(first: np.ndarray, second: np.ndarray, level: float, units: np.ndarr
     Parameters
     ----------
     first, second : ndarrays of shape (n,)
-    level : of the confidence interval
+    confidence : level of the interval
     units : ndarray of shape (n,), int: equal for items that are not independent
     """
     differences = np.where(np.abs(first - second) < TIE, 0.0, first - second)
-    estimate = mean_estimate(differences, units)
-    test, is_tie = mean_test(estimate, level), abs(estimate.value) < TIE
-    smallest = smallest_difference(estimate, level) if estimate.error > 0 else None
+    mean = mean_estimate(differences, units)
+    test, is_tie = mean_test(mean, confidence), abs(mean.value) < TIE
+    smallest = smallest_difference(mean, confidence) if mean.error > 0 else None
     return {
         "n": len(differences),
-        "n_units": estimate.n,
-        "confidence": level,
+        "n_units": mean.n,
+        "confidence": confidence,
         "difference": {"mean": test["mean"], "interval": test["interval"]},
         "p": 1.0 if is_tie else test["p"],
         "smallest_difference": smallest,
-        "n_needed": None if is_tie or smallest is None else math.ceil(estimate.n * (smallest / estimate.value) ** 2),
+        "n_needed": None if is_tie or smallest is None else math.ceil(mean.n * (smallest / mean.value) ** 2),
         "a_higher": int((differences > 0).sum()),
         "b_higher": int((differences < 0).sum()),
         "equal": int((differences == 0).sum()),
@@ -134,23 +134,21 @@ def differing(first: str, second: str) -> list[str]:
 
 def show(result: dict[str, Any]) -> str:
     """Format a comparison as text."""
-    left_out = f" ({result['left_out']} without a score)" if result["left_out"] else ""
-    lines = [f"{result['metric']}, {result['result']} of {result['n']} items{left_out}"]
+    left_out = f" ({integer(result['left_out'])} without a score)" if result["left_out"] else ""
+    lines = [f"{result['metric']}, {result['result']} of {count(result['n'], 'item')}{left_out}"]
     titles = (f"A: {result['files'][0]}", f"B: {result['files'][1]}", "A - B")
     for name, title in zip(("a", "b", "difference"), titles, strict=True):
-        ends = result[name]["interval"]
-        interval = "" if ends is None else f"  [{ends[0]:.4f}, {ends[1]:.4f}]"
-        lines.append(f"  {title:<40} {result[name]['mean']:>9.4f}{interval}")
-    units = f"{result['n_units']} items" if result["n_units"] == result["n"] else f"{result['n_units']} groups of items"
+        lines.append(f"  {title:<40} {estimate(result[name]['mean'], result[name]['interval'], 4)}")
+    units = count(result["n_units"], "item" if result["n_units"] == result["n"] else "group")
     lines += [
         f"  A is higher {result['a_higher']} times, B {result['b_higher']} times, equal {result['equal']} times",
         f"  {with_p(result['p'])} (t test of the mean difference, corrected for skewness)",
-        f"  intervals: {100 * result['confidence']:g} %, over {units}",
+        f"  intervals: {level(result)}, over {units}",
     ]
     if result["smallest_difference"] is not None:
-        lines.append(f"  {units} show a difference of {result['smallest_difference']:.4f} or more (power 80 %)")
+        lines.append(f"  {units} show a difference of {number(result['smallest_difference'], 4)} or more (power 80 %)")
     if (result["n_needed"] or 0) > result["n_units"]:
-        lines[-1] += f"; this one needs about {result['n_needed']}"
+        lines[-1] += f"; this one needs about {integer(result['n_needed'])}"
     if differ := differing(*result["signatures"]):
         lines.append(f"  the signatures differ in {'; '.join(differ)}")
     return "\n".join([*lines, *(f"  {signature}" for signature in dict.fromkeys(result["signatures"]))])
@@ -181,7 +179,7 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the command."""
     arguments = parse_arguments()
-    level = confidence_level(arguments.confidence)
+    confidence = confidence_level(arguments.confidence)
     settings = parse_settings(arguments.setting)
     files = (arguments.a, arguments.b)
     check_outputs([*files, *paths_of({**settings, "metric": arguments.metric})], [arguments.out, cache_of(settings)])
@@ -195,8 +193,8 @@ def main() -> int:
         raise ValueError("--column confidence_by: pass --group-key.")
     if arguments.reference_key and kind in (SETS, TEXTS):
         raise ValueError(f"--reference-key: {metric.name} takes no references.")
-    rows = [read_rows(path, arguments.split) for path in files]
-    pairs = pair_by_line(*rows) if arguments.by_line else pair_by_id(*rows, arguments.id_key)
+    rows, partners = (read_rows(path, arguments.split) for path in files)
+    pairs = pair_by_line(rows, partners) if arguments.by_line else pair_by_id(rows, partners, arguments.id_key)
     groups = None if arguments.group_key is None else shared_ids(list(pairs.values()), arguments.group_key)
     sides = []
     for path, paired in zip(files, zip(*pairs.values(), strict=True), strict=True):
@@ -216,12 +214,12 @@ def main() -> int:
         "result": arguments.result,
         "files": list(map(str, files)),
         "left_out": int((~have_scores).sum()),
-        **compare(scores[0], scores[1], level, units),
+        **compare(scores[0], scores[1], confidence, units),
         "signatures": list(signatures),
     }
     for name, size, values in zip("ab", sizes, scores, strict=True):
-        estimate = mean_estimate(values, units)
-        result[name] = {"mean": estimate.value, "interval": estimate.interval(level, bounds, size)}
+        mean = mean_estimate(values, units)
+        result[name] = {"mean": mean.value, "interval": mean.interval(confidence, bounds, size)}
     print(show(result))
     if arguments.out:
         ids = [name for name, has_score in zip(pairs, have_scores, strict=True) if has_score]
