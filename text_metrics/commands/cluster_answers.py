@@ -153,7 +153,7 @@ def parse_matches(answer: str, size: int, clusters: int) -> list[int]:
 def read(people: Path, answers: Path | None) -> tuple[list[Question], list[str]]:
     """Read questions with people's answers, and a model's if there are any; also returns the texts of the questions."""
     references = read_references(people)
-    counts = {row["id"]: {} for row in references} if answers is None else read_counts(answers)
+    counts = read_counts(answers) if answers else {row["id"]: Counter[str]() for row in references}
     try:
         predictions, references, skipped = pair_rows(counts, references, missing="skip")
     except (TypeError, ValueError) as error:
@@ -223,8 +223,8 @@ def main() -> int:
     parser = make_parser(__doc__)
     parser.add_argument("people", type=Path, help="questions with people's answers, as JSON lines")
     parser.add_argument("clustered", type=Path, help="where to write them with clusters")
-    files = {"nargs": 2, "metavar": ("ANSWERS", "LABELS")}
-    parser.add_argument("--answers", type=Path, help="a model's answers, and their labels", **files)
+    names, help = ("ANSWERS", "LABELS"), "a model's answers, and their labels"
+    parser.add_argument("--answers", type=Path, nargs=2, metavar=names, help=help)
     add_arguments(parser)
     arguments = parser.parse_args()
     out, (answers, labels_file) = arguments.clustered, arguments.answers or (None, None)
