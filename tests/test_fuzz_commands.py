@@ -22,6 +22,7 @@ from text_metrics.commands.jobs.rows import read_rows
 from text_metrics.commands.meta_eval.kinds import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
 from text_metrics.commands.meta_eval.rows import read_rater
+from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
 from text_metrics.commands.report.command import NamedFile, ReportCommand
@@ -147,8 +148,8 @@ READERS = {
         *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
         lambda path: pools.read(targets_beside(path), path),
     ),
-    "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_files.read_questions),
-    "probe, shots": ("shots.jsonl", lines(SHOTS), probe_files.read_shots),
+    "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_ask.read_questions),
+    "probe, shots": ("shots.jsonl", lines(SHOTS), probe_ask.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
     "probe, references": ("people.jsonl", lines(PEOPLE), probe_files.read_references),
     "probe, answers": ("model.jsonl", lines(MODEL), probe_files.read_counts),

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.shared.causal import CausalModel, load_causal
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_files
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_jsonl, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs, module_files
@@ -143,19 +143,14 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
     """Ask a chat model about each text; returns the lines of those that are rated, and the exit code."""
     asked = [text for text in texts if text]
     requests = [
-        Request(
-            f"the text {text!r:.60}",
-            [{"role": "user", "content": f"{QUESTION}\n\nText:\n{text}"}],
-            read_answer,
-            top=_TOP,
-        )
+        Request(f"the text {text!r:.60}", few_shot(QUESTION, (), f"Text:\n{text}"), read_answer, top=_TOP)
         for text in asked
     ]
     with Chat(arguments, arguments.out) as chat:
-        outcome = chat.ask(requests)
+        values, code = chat.ask(requests)
     digest = hashlib.sha256(QUESTION.encode()).hexdigest()[:8]
     signed = signature("rate_quality", service=arguments.model, temperature=arguments.temperature, ask=digest)
-    answers = {text: answer for text, answer in zip(asked, outcome.values, strict=True) if answer is not None}
+    answers = {text: answer for text, answer in zip(asked, values, strict=True) if answer is not None}
     # A text without tokens is rated 0, as by likelihood.
     rated = answers | {text: Rated(0.0, True) for text in texts if not text}
     lines = [{"text": text, "quality": rating.quality, "signature": signed} for text, rating in rated.items()]
@@ -167,7 +162,7 @@ def rate_by_asking(texts: list[str], arguments: argparse.Namespace) -> tuple[lis
             file=sys.stderr,
         )
     print(f"{arguments.out}: {len(lines)} of {len(texts)} different texts are rated.", file=sys.stderr)
-    return lines, chat.report(outcome)
+    return lines, code
 
 
 @command
@@ -184,7 +179,7 @@ def main() -> int:
     if arguments.base_url and not arguments.ask:
         raise ValueError("--base-url needs --ask: a chat service cannot be asked for the likelihood of a text.")
     reads = [arguments.texts, *([] if arguments.ask else module_files(arguments.model))]
-    check_outputs(reads, [arguments.out, *(journal_files(arguments.out) if arguments.ask else ())])
+    check_outputs(reads, [arguments.out, journal_file(arguments.out) if arguments.ask else None])
     texts = read_lines(arguments.texts)
     unique = list(dict.fromkeys(texts))
     code = 0
