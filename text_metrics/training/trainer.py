@@ -213,7 +213,7 @@ class TrainerMetric:
                 raise ValueError("label_ids is None: people's answers are read from the labels, or from references=.")
             return [example.label for example in examples]
         question = examples[0].input
-        if question not in self.references:
+        if question is None or question not in self.references:
             raise ValueError(f"references has no answers to the question {describe(question)}.")
         return self.references[question]
 
