@@ -141,7 +141,7 @@ def test_readme_commands(command, output, tmp_path, monkeypatch, capsys):
     assert program == "text-metrics"
     assert text_metrics(words) == 0
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    printed = capsys.readouterr().out.strip() + "\n"
+    printed = capsys.readouterr().out.strip().replace("\N{NO-BREAK SPACE}", " ") + "\n"
     assert doctest.OutputChecker().check_output(output, printed, flags), printed
 
 
