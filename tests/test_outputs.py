@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests import preloaded
+from tests import programs
 from tests.commands import run_command
 from tests.conftest import ROOT
 from tests.files import read_jsonl, small_files
@@ -318,7 +318,7 @@ def test_what_cannot_be_printed_is_named(tmp_path):
         "os.dup2(os.open('/dev/full', os.O_WRONLY), 1)\n"
         "runpy.run_module('text_metrics', run_name='__main__', alter_sys=True)"
     )
-    done = preloaded.run(program, "compare", data, data, "--metric", "self_bleu", "--by-line")
+    done = programs.run(program, "compare", data, data, "--metric", "self_bleu", "--by-line")
     assert done.returncode == 2
     assert done.stderr == "The standard output cannot be written: No space left on device.\n"
 
