@@ -12,10 +12,10 @@ from text_metrics.commands.shared.settings import add_confidence, add_settings, 
 from text_metrics.metrics._core.core_results import confidence_level
 
 MOST_SYSTEMS = 20
+GRUEN, NONE = "gruen", "none"
 # Settings that change numbers, and those that change only how they are computed.
 _SETTINGS = ("model", "long_texts", "batch_size", "device", "same")
 _WITHOUT_EFFECT = ("batch_size", "device")
-GRUEN, NONE = "gruen", "none"
 
 
 class NamedFile(NamedTuple):
@@ -27,7 +27,7 @@ class NamedFile(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """What was asked for; each attribute is the option of its name.
+    """What was asked for; each attribute is the option of its name. Raises a UsageError if one is invalid.
 
     Parameters
     ----------
@@ -59,24 +59,28 @@ class ReportCommand:
             confidence_level(self.confidence)
         with as_usage():
             check_names(self.settings, _SETTINGS, "the report")
-        if self.system_key is not None:
-            if len(self.files) > 1:
-                raise UsageError(f"--system-key is for one file that holds all systems. Got {len(self.files)} files.")
-            if self.id_key is None:
-                raise UsageError("--system-key requires --id-key: rows of several systems have no order in common.")
         names = [file.name for file in self.files]
-        for name in names:
-            if names.count(name) > 1:
-                raise UsageError(f"two systems have the name {name!r}: pass NAME=path for one of them.")
-        if len(names) > MOST_SYSTEMS:
-            raise UsageError(f"at most {MOST_SYSTEMS} systems can be compared. Got {len(names)}.")
-        if self.people_key is not None and self.people is None:
-            raise UsageError("--people-key requires --people.")
-        if self.people is not None and self.id_key is None:
-            raise UsageError("--people requires --id-key, by which their texts and those of systems are paired.")
+        twice = next((name for name in names if names.count(name) > 1), None)
         same = self.settings.get("same", 0.0)
-        if isinstance(same, bool) or not isinstance(same, (int, float)) or not -1 <= same <= 1:
-            raise UsageError(f"--setting same must be a number in [-1, 1], a cosine. Got {same!r}.")
+        is_cosine = isinstance(same, (int, float)) and not isinstance(same, bool) and -1 <= same <= 1
+        problems = {
+            f"--system-key is for one file that holds all systems. Got {len(names)} files.": (
+                self.system_key is not None and len(names) > 1
+            ),
+            "--system-key requires --id-key: rows of several systems have no order in common.": (
+                self.system_key is not None and self.id_key is None
+            ),
+            f"two systems have the name {twice!r}: pass NAME=path for one of them.": twice is not None,
+            f"at most {MOST_SYSTEMS} systems can be compared. Got {len(names)}.": len(names) > MOST_SYSTEMS,
+            "--people-key requires --people.": self.people_key is not None and self.people is None,
+            "--people requires --id-key, by which their texts and those of systems are paired.": (
+                self.people is not None and self.id_key is None
+            ),
+            f"--setting same must be a number in [-1, 1], a cosine. Got {same!r}.": not is_cosine,
+        }
+        for message, is_wrong in problems.items():
+            if is_wrong:
+                raise UsageError(message)
 
     @property
     def embeddings(self) -> Path:
@@ -102,8 +106,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
         "files",
         nargs="+",
         metavar="[NAME=]FILE",
-        help="a system: .jsonl, .json, .csv, .parquet, or a folder of `datasets`; its name is that of the file by "
-        "default",
+        help="a system: .jsonl, .ndjson, .json or .csv, also with .gz or .zst, .parquet, or a folder of `datasets`",
     )
     parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
     parser.add_argument("--id-key", help="column of the prompt; by default, rows are paired by their order")
@@ -111,7 +114,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     parser.add_argument("--split", help="of folders of `datasets`")
     parser.add_argument("--people", type=Path, metavar="FILE", help="texts of people, with the same columns")
     parser.add_argument("--people-key", help="column of people's texts; --text-key by default")
-    parser.add_argument("--quality", choices=(GRUEN, NONE), help="how texts are rated; gruen by default")
+    parser.add_argument("--quality", choices=(GRUEN, NONE), help="how texts are rated; gruen by default, which is slow")
     add_columns(parser, "quality, of each text, instead of --quality,")
     parser.add_argument("--out", type=Path, default=Path("report"), help="folder of the report; `report` by default")
     parser.add_argument("--cache-dir", type=Path, help="folder in which embeddings are kept after the report")
@@ -127,11 +130,11 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
         raise UsageError(f"--column {argument}: the report takes a column for quality only.")
     if columns and options["quality"] is not None:
         raise UsageError("--quality and --column quality exclude each other.")
-    options["quality_key"] = columns.get("quality")
     if not columns:
         options["quality"] = options["quality"] or GRUEN
     files = tuple(map(_name_file, options.pop("files")))
-    return ReportCommand(files=files, settings=settings, texts=not options.pop("no_texts"), **options)
+    texts = not options.pop("no_texts")
+    return ReportCommand(files=files, settings=settings, texts=texts, quality_key=columns.get("quality"), **options)
 
 
 def _name_file(word: str) -> NamedFile:

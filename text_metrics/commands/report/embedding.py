@@ -1,7 +1,6 @@
 """The different texts of a report, each embedded once, and what the encoder cannot read of them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +16,8 @@ from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import Sema
 _TEXTS_AT_ONCE = 1000
 
 
-@dataclass(frozen=True)
-class Encoder:
-    """The encoder of a report: its settings as metrics take them, and which texts say the same by semantic_entropy."""
+class Encoder(NamedTuple):
+    """The settings of the encoder as metrics take them, and which texts say the same by semantic_entropy."""
 
     settings: dict[str, Any]
     meaning: dict[str, Any]
@@ -27,14 +25,11 @@ class Encoder:
 
     @classmethod
     def of(cls, command: ReportCommand) -> "Encoder":
-        """Make the encoder that a command names."""
-        settings = dict(command.settings)
+        """Make the encoder that a command names; raises an error for a setting that is invalid or a missing model."""
+        settings = {**command.settings, "cache_dir": str(command.embeddings)}
         meaning = {"same": settings.pop("same")} if "same" in settings else {}
-        return cls({**settings, "cache_dir": str(command.embeddings)}, meaning, command.quiet)
-
-    def check(self) -> None:
-        """Raise an error, before anything is computed, for a setting that is invalid or a model that is missing."""
-        SemanticEntropySettings(**self.settings, **self.meaning).check_found()
+        SemanticEntropySettings(**settings, **meaning).check_found()
+        return cls(settings, meaning, command.quiet)
 
     def read(self) -> EncoderSettings:
         """Return the settings as the core takes them."""
@@ -51,7 +46,7 @@ class Embedded(NamedTuple):
     places: dict[str, int]
     vectors: np.ndarray
 
-    def of(self, texts: Sequence[str]) -> np.ndarray:
+    def of(self, texts: Iterable[str]) -> np.ndarray:
         """Return the unit vectors of k texts: (k, d), float64."""
         vectors = self.vectors[[self.places[text] for text in texts]].astype(np.float64)
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
