@@ -1,15 +1,15 @@
 """What could mislead in a report: each a sentence, with the systems that it is about."""
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
 from text_metrics.commands.report.command import GRUEN, ReportCommand
-from text_metrics.commands.report.embedding import Reach
 from text_metrics.commands.report.people import LENGTHS_APART, standardized, word_counts
 from text_metrics.commands.report.scores import Quality
 from text_metrics.commands.report.systems import Inputs, System
-from text_metrics.commands.shared.formats import count, integer, listed, number, significant
+from text_metrics.commands.shared.formats import count, integer, listed, number
 from text_metrics.metrics._core.core_language import find_unread
 
 # Fewer prompts than this give intervals that may be too narrow (docs/intervals.md).
@@ -25,14 +25,17 @@ class Caveat(NamedTuple):
 
 
 def find_caveats(
-    command: ReportCommand, inputs: Inputs, report: dict[str, Any], quality: Quality | None, reaches: Sequence[Reach]
+    command: ReportCommand, inputs: Inputs, report: dict[str, Any], quality: Quality | None, cut: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the entries of `caveats` for a report that lacks only these and its sentences."""
+    """Return the entries of `caveats` for a report that lacks only these and its sentences.
+
+    `cut` are the warnings of the encoder about texts that it does not read whole.
+    """
     found = [
         *_of_quality(command, quality),
         *_of_reading(inputs, report["systems"]),
-        *_of_texts(command, inputs.prompts.by_system(), report["systems"], reaches),
-        *_of_numbers(report, command.confidence),
+        *_of_texts(command, inputs.prompts.by_system(), report["systems"]),
+        *(Caveat("long texts", message) for message in cut),
         *_of_people(inputs.people, report),
     ]
     return [caveat._asdict() for caveat in found]
@@ -69,19 +72,19 @@ def _of_reading(inputs: Inputs, names: Sequence[str]) -> Iterator[Caveat]:
             "random (rarefied).",
             [name for name, row in zip(names, sizes, strict=True) if row.max() > prompts.smallest],
         )
+    if len(prompts.ids) < FEW_PROMPTS:
+        n = count(len(prompts.ids), "prompt")
+        yield Caveat("few prompts", f"With {n}, intervals may be too narrow or missing, and tests find little.")
     for hint in inputs.hints:
         yield Caveat("systems in one file", hint, names)
 
 
-def _of_texts(
-    command: ReportCommand, texts: Sequence[list[str]], names: Sequence[str], reaches: Sequence[Reach]
-) -> Iterator[Caveat]:
-    """Name systems whose lengths differ, and texts that are empty, in another language, or not read as they are."""
+def _of_texts(command: ReportCommand, texts: Sequence[list[str]], names: Sequence[str]) -> Iterator[Caveat]:
+    """Name systems whose lengths differ, and texts that are empty or in another language."""
     lengths = [word_counts([members]) for members in texts]
-    pairs = list(combinations(range(len(names)), 2))
-    apart = {(i, j): standardized(lengths[i], lengths[j]) for i, j in pairs}
-    # None: neither side varies.
-    far = {pair: float("inf") if d is None else abs(d) for pair, d in apart.items() if d is None or abs(d) >= 0.5}
+    # None: neither of two systems varies.
+    apart = {(i, j): standardized(lengths[i], lengths[j]) for i, j in combinations(range(len(names)), 2)}
+    far = {pair: math.inf if d is None else abs(d) for pair, d in apart.items() if d is None or abs(d) >= LENGTHS_APART}
     if far:
         i, j = max(far, key=lambda pair: far[pair])
         yield Caveat(
@@ -92,42 +95,19 @@ def _of_texts(
             "similarity may.",
             [names[k] for k in sorted({k for pair in far for k in pair})],
         )
-    totals = [len(members) for members in texts]
-    different = [reach.n for reach in reaches]
-    limit = next((reach.limit for reach in reaches if reach.limit is not None), None)
-    is_cut = command.settings.get("long_texts") == "cut"
     readers = ["gruen"] if command.quality == GRUEN else []
     readers += [] if "model" in command.settings else ["the default encoder"]
-    kinds: list[tuple[str, list[int], list[int], str]] = [
-        (
-            "empty texts",
-            [sum(not text.strip() for text in members) for members in texts],
-            totals,
-            "are empty: they count as texts that mean the same",
-        ),
-        (
-            "long texts",
-            [reach.n_long for reach in reaches],
-            different,
-            f"are longer than the {limit} tokens that the encoder reads at a time: "
-            + ("the rest of each is cut off" if is_cut else "each is embedded as the mean of its windows"),
-        ),
-        (
-            "unknown words",
-            [reach.n_unread for reach in reaches],
-            different,
-            "consist of words that the encoder does not know, such as emoji or another script: their similarities are "
-            "unreliable",
-        ),
+    counts = {
+        ("empty texts", "are empty: they count as texts that mean the same"): [
+            sum(not text.strip() for text in members) for members in texts
+        ],
         (
             "language",
-            [sum(map(len, find_unread(members))) if readers else 0 for members in texts],
-            totals,
-            f"are in another language than English, or source code; trained on English prose: {' and '.join(readers)}",
-        ),
-    ]
-    for kind, counts, of, what in kinds:
-        some = [(name, n, total) for name, n, total in zip(names, counts, of, strict=True) if n]
+            "are in another language than English, or source code; trained on English prose: " + " and ".join(readers),
+        ): [sum(map(len, find_unread(members))) if readers else 0 for members in texts],
+    }
+    for (kind, what), of_kind in counts.items():
+        some = [(name, n, len(of)) for name, n, of in zip(names, of_kind, texts, strict=True) if n]
         if some:
             shares = "; ".join(f"{integer(n)} of {count(total, 'text')} of {name}" for name, n, total in some)
             yield Caveat(kind, f"{shares} {what}.", [name for name, *_ in some])
@@ -144,28 +124,6 @@ def _of_quality(command: ReportCommand, quality: Quality | None) -> Iterator[Cav
                 "range of quality",
                 f"{command.quality_key} is from {low:g} to {high:g}, not within [0, 1]: there is no score of diversity "
                 "weighted by quality.",
-            )
-
-
-def _of_numbers(report: dict[str, Any], level: float) -> Iterator[Caveat]:
-    """Say that there are few prompts, or too many pairs of systems for their permutation tests."""
-    n = report["prompts"]["n"]
-    if n < FEW_PROMPTS:
-        size = ""
-        if report["power"]:
-            shown = report["power"][0]
-            (title,) = (metric["title"] for metric in report["metrics"] if metric["name"] == shown["metric"])
-            size = f" A test at 80 % power finds a difference in mean {title} from {significant(shown['difference'])}."
-        yield Caveat("few prompts", f"With {count(n, 'prompt')}, intervals may be too narrow or missing.{size}")
-    alike = report["likeness"]
-    if alike is not None and alike["partition"]["least_p"] is not None:
-        n_pairs, permutations = len(alike["pairs"]), alike["pairs_permutations"]
-        smallest = n_pairs / (1 + permutations)
-        if smallest >= 1 - level:
-            yield Caveat(
-                "permutations",
-                f"After Holm's adjustment, no p-value of the {n_pairs} pairs of systems can be below {smallest:.2g}, "
-                f"because each test has {integer(permutations)} permutations.",
             )
 
 
@@ -187,8 +145,7 @@ def _of_people(people: System | None, report: dict[str, Any]) -> Iterator[Caveat
     if all(row["system"] is not None for row in section["rows"]):
         yield Caveat(
             "people",
-            "People have one text for each prompt: there is no comparison with other people, and the neighbours of "
-            "their texts are on other prompts, so precision, recall and coverage tell little.",
+            "People have one text for each prompt: there is no comparison with other people.",
         )
     apart = [row["system"] for row in section["rows"] if row["system"] is not None and row["length_warning"]]
     if apart:

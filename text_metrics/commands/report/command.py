@@ -29,19 +29,13 @@ class NamedFile(NamedTuple):
 class ReportCommand:
     """What was asked for; each attribute is the option of its name. Raises a UsageError if one is invalid.
 
-    Parameters
-    ----------
-    files : a file for each system, or one file of all systems with `system_key`
-    quality : "gruen" or "none"; None with `quality_key`, which is `--column quality`
-    settings : of the encoder, and `same` of the meanings
-    texts : whether the report shows texts
+    Without `id_key`, prompts are rows. `quality` is None with `quality_key`, which is `--column quality`.
     """
 
     files: tuple[NamedFile, ...]
     text_key: str
     id_key: str | None = None
     system_key: str | None = None
-    split: str | None = None
     people: Path | None = None
     people_key: str | None = None
     quality: str | None = GRUEN
@@ -60,22 +54,17 @@ class ReportCommand:
         with as_usage():
             check_names(self.settings, _SETTINGS, "the report")
         names = [file.name for file in self.files]
+        by_line = self.id_key is None
         twice = next((name for name in names if names.count(name) > 1), None)
         same = self.settings.get("same", 0.0)
         is_cosine = isinstance(same, (int, float)) and not isinstance(same, bool) and -1 <= same <= 1
         problems = {
-            f"--system-key is for one file that holds all systems. Got {len(names)} files.": (
-                self.system_key is not None and len(names) > 1
-            ),
-            "--system-key requires --id-key: rows of several systems have no order in common.": (
-                self.system_key is not None and self.id_key is None
-            ),
             f"two systems have the name {twice!r}: pass NAME=path for one of them.": twice is not None,
             f"at most {MOST_SYSTEMS} systems can be compared. Got {len(names)}.": len(names) > MOST_SYSTEMS,
+            f"--system-key is for one file. Got {len(names)} files.": self.system_key is not None and len(names) > 1,
+            "--system-key requires --id-key.": self.system_key is not None and by_line,
+            "--people requires --id-key.": self.people is not None and by_line,
             "--people-key requires --people.": self.people_key is not None and self.people is None,
-            "--people requires --id-key, by which their texts and those of systems are paired.": (
-                self.people is not None and self.id_key is None
-            ),
             f"--setting same must be a number in [-1, 1], a cosine. Got {same!r}.": not is_cosine,
         }
         for message, is_wrong in problems.items():
@@ -87,15 +76,25 @@ class ReportCommand:
         """The folder in which embeddings are kept: the caller's, or one that is removed at the end."""
         return self.cache_dir or self.out / "embeddings.tmp"
 
+    @property
+    def encoder(self) -> dict[str, Any]:
+        """The settings of the encoder, as metrics take them."""
+        settings = {name: value for name, value in self.settings.items() if name != "same"}
+        return {**settings, "cache_dir": str(self.embeddings)}
+
+    @property
+    def meaning(self) -> dict[str, Any]:
+        """The setting of semantic_entropy that says which texts say the same."""
+        return {name: value for name, value in self.settings.items() if name == "same"}
+
     def decisive(self) -> dict[str, Any]:
         """Return what decides the numbers, as JSON."""
+        names = ("text_key", "id_key", "system_key", "people_key", "quality", "quality_key", "texts")
         return {
             "files": {file.name: str(file.path) for file in self.files},
-            **{name: getattr(self, name) for name in ("text_key", "id_key", "system_key", "split")},
             "people": None if self.people is None else str(self.people),
-            **{name: getattr(self, name) for name in ("people_key", "quality", "quality_key")},
             "settings": {name: value for name, value in self.settings.items() if name not in _WITHOUT_EFFECT},
-            "texts": self.texts,
+            **{name: getattr(self, name) for name in names},
         }
 
 
@@ -109,9 +108,10 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
         help="a system: .jsonl, .ndjson, .json or .csv, also with .gz or .zst, .parquet, or a folder of `datasets`",
     )
     parser.add_argument("--text-key", required=True, help="column of the text, or of the list of texts")
-    parser.add_argument("--id-key", help="column of the prompt; by default, rows are paired by their order")
+    pairing = parser.add_mutually_exclusive_group(required=True)
+    pairing.add_argument("--id-key", help="column of the prompt")
+    pairing.add_argument("--by-line", action="store_true", help="equal rows of all files are of one prompt")
     parser.add_argument("--system-key", help="column of the system, in one file that holds all systems")
-    parser.add_argument("--split", help="of folders of `datasets`")
     parser.add_argument("--people", type=Path, metavar="FILE", help="texts of people, with the same columns")
     parser.add_argument("--people-key", help="column of people's texts; --text-key by default")
     parser.add_argument("--quality", choices=(GRUEN, NONE), help="how texts are rated; gruen by default, which is slow")
@@ -134,6 +134,7 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
         options["quality"] = options["quality"] or GRUEN
     files = tuple(map(_name_file, options.pop("files")))
     texts = not options.pop("no_texts")
+    del options["by_line"]
     return ReportCommand(files=files, settings=settings, texts=texts, quality_key=columns.get("quality"), **options)
 
 

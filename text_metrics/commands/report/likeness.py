@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from text_metrics.commands.report.embedding import Encoder
+from text_metrics.commands.report.command import ReportCommand
 from text_metrics.commands.shared.statistics import holm
 from text_metrics.metrics._core.core_results import jackknife_estimate
 from text_metrics.questions.groups import between_groups
@@ -53,7 +53,7 @@ def equal_numbers(ids: Sequence[str], sets: Sets) -> list[list[list[str]]]:
     ]
 
 
-def likeness(sets: Sets, encoder: Encoder, level: float) -> dict[str, Any] | None:
+def likeness(sets: Sets, command: ReportCommand) -> dict[str, Any] | None:
     """Partition diversity among all systems, and among each pair of them; None for one system.
 
     `sets` are those of `equal_numbers`.
@@ -61,14 +61,14 @@ def likeness(sets: Sets, encoder: Encoder, level: float) -> dict[str, Any] | Non
     pairs = list(combinations(range(len(sets)), 2))
     if not pairs:
         return None
-    whole = partition(sets, encoder, level)
+    whole = partition(sets, command)
     permutations = PERMUTATIONS
     if whole["least_p"] is not None and len(sets) > 2:
         # After Holm's adjustment, the smallest p-value is then 0.8 of the level at which tests reject.
-        permutations = min(max(math.ceil(1.25 * len(pairs) / (1 - level)), PERMUTATIONS), _MOST_OF_PAIRS)
+        permutations = min(max(math.ceil(1.25 * len(pairs) / (1 - command.confidence)), PERMUTATIONS), _MOST_OF_PAIRS)
     rows = []
-    for i, j in tqdm(pairs, desc="Pairs of systems", unit="pair", disable=encoder.quiet or len(pairs) < 2):
-        part = whole if len(sets) == 2 else partition([sets[i], sets[j]], encoder, level, permutations)
+    for i, j in tqdm(pairs, desc="Pairs of systems", unit="pair", disable=command.quiet or len(pairs) < 2):
+        part = whole if len(sets) == 2 else partition([sets[i], sets[j]], command, permutations)
         names = ("between", "between_expected", "p", "least_p", "share")
         rows.append({"a": i, "b": j, **{name: part[name] for name in names}, "interval": part["intervals"]["share"]})
     for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
@@ -78,7 +78,7 @@ def likeness(sets: Sets, encoder: Encoder, level: float) -> dict[str, Any] | Non
     return {"partition": whole, "pairs": rows, "pairs_permutations": permutations}
 
 
-def partition(sets: Sets, encoder: Encoder, level: float, permutations: int = PERMUTATIONS) -> dict[str, Any]:
+def partition(sets: Sets, command: ReportCommand, permutations: int = PERMUTATIONS) -> dict[str, Any]:
     """Divide the diversity of the texts of each prompt into that within and between groups, such as systems.
 
     `least_p` is the smallest p-value that the permutations can give; None for many prompts, where the normal
@@ -90,8 +90,8 @@ def partition(sets: Sets, encoder: Encoder, level: float, permutations: int = PE
         predictions=[[text for texts in groups for text in texts] for groups in by_prompt],
         groups=[[group for group, texts in enumerate(groups) for _ in texts] for groups in by_prompt],
         permutations=permutations,
-        confidence=level,
-        **encoder.settings,
+        confidence=command.confidence,
+        **command.encoder,
     )
     ends = {name: result[f"{name}_confidence_interval"] for name in ("within", "pooled", "between")}
     if ends["between"] is not None:
@@ -101,7 +101,7 @@ def partition(sets: Sets, encoder: Encoder, level: float, permutations: int = PE
         **{name: result[name] for name in ("within", "pooled", "between", "between_expected", "share")},
         "p": result.get("permutation_p", result["p_value"]),
         "least_p": 1 / (1 + permutations) if "permutation_p" in result else None,
-        "intervals": {**ends, "share": _share_interval(result, sizes, level)},
+        "intervals": {**ends, "share": _share_interval(result, sizes, command.confidence)},
         "n_groups": len(sets),
         "texts_of_each": [int(sizes.min()), int(sizes.max())],
         "permutations": permutations,

@@ -5,7 +5,7 @@
 
 A system is a file that `text-metrics score` reads, named by NAME=path or by the file name; or, with --system-key, the
 rows of one file with one value in this column. A row holds a list of texts, or one text: all rows of a system with the
-same --id-key make the set of this prompt. Without --id-key, rows of all files are paired by their order.
+same --id-key make the set of this prompt. With --by-line, rows hold lists, and equal rows are of one prompt.
 
 Writes a folder: index.html, report.json with every number of the page, table.md, table.tex and figures/*.svg.
 docs/report.md explains the numbers.
@@ -33,10 +33,10 @@ def run(command: ReportCommand) -> int:
     """Make the report; returns the exit code."""
     _check_outputs(command)
     inputs = read_inputs(command)
-    for row in inputs.bad:
-        print(f"{row.file}, row {row.number}: {row.error}", file=sys.stderr)
-    for note in [*inputs.notes, *inputs.hints]:
-        print(note, file=sys.stderr)
+    for part in inputs.bad:
+        print(f"{part.file}, row {part.row.number}: {part.error}", file=sys.stderr)
+    for hint in inputs.hints:
+        print(hint, file=sys.stderr)
     # They import torch and matplotlib.
     from text_metrics.commands.report.building import build
     from text_metrics.commands.report.page import write_pages
@@ -46,9 +46,11 @@ def run(command: ReportCommand) -> int:
     text = json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False)
     write_text(command.out / "report.json", text + "\n")
     write_pages(report, command.out, command.texts)
-    bad = [{"file": str(row.file), "row": row.number, "error": row.error, "text": row.text} for row in inputs.bad]
-    if not command.texts:
-        bad = [{name: value for name, value in row.items() if name != "text"} for row in bad]
+    bad = [
+        {"file": str(part.file), "row": part.row.number, "error": part.error}
+        | ({"text": part.text} if command.texts else {})
+        for part in inputs.bad
+    ]
     if bad:
         write_jsonl(command.out / "bad.jsonl", bad)
     else:

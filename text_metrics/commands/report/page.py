@@ -5,9 +5,9 @@ from pathlib import Path
 
 from text_metrics.commands.report import tables
 from text_metrics.commands.report.pictures import pictures
-from text_metrics.commands.report.sentences import Report, in_section, level
+from text_metrics.commands.report.sentences import Report
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.formats import count, integer, listed
+from text_metrics.commands.shared.formats import count, integer, level, listed
 from text_metrics.commands.shared.pages import render
 from text_metrics.commands.shared.plots import system_mark
 from text_metrics.commands.shared.tables import latex, markdown
@@ -57,17 +57,10 @@ def write_pages(report: Report, folder: Path, texts: bool) -> None:
         texts=texts,
         pictures=drawn,
         scores=scores,
-        tests={
-            section: [
-                (metric["title"], tables.tests_table(report, metric))
-                for metric in in_section(report, section)
-                if metric["tests"]
-            ]
-            for section in scores
-        },
+        tests=tables.tests_table(report),
         alike=alike,
         people=people,
-        details=[tables.power_table(report), tables.sources_table(report), tables.missing_table(report)],
+        sources=tables.sources_table(report),
         marks={name: system_mark(i) for i, name in enumerate(report["systems"])},
         signatures=signatures,
         options=[

@@ -7,7 +7,6 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from text_metrics.commands.report.sentences import Report, in_section
-from text_metrics.commands.report.tables import PEOPLE
 from text_metrics.commands.shared.formats import decimals, estimate, number, percent, shortened
 from text_metrics.commands.shared.plots import new_figure, styled, system_style, to_svg
 
@@ -25,32 +24,17 @@ class Picture(NamedTuple):
     svg: str
 
 
-class Row(NamedTuple):
-    """A row of a picture of intervals; `system` is None for people."""
-
-    label: str
-    system: int | None
-    value: float
-    ends: Sequence[float] | None
-
-
 @styled()
 def pictures(report: Report) -> list[Picture]:
     """Draw the report from its numbers alone, in the order of its sections."""
-    drawn = []
-    for metric in report["metrics"]:
-        rows = [
-            Row(report["systems"][i], i, metric["values"][i]["mean"], metric["values"][i]["interval"])
-            for i in metric["order"]
-        ]
-        svg = _intervals(metric["title"], rows, f"{metric['unit']}{_direction(metric)}")
-        drawn.append(Picture(metric["section"], f"{metric['section']}_{metric['name']}", metric["help"], svg))
+    drawn = [
+        Picture(metric["section"], f"{metric['section']}_{metric['name']}", metric["help"], _means(report, metric))
+        for metric in report["metrics"]
+    ]
     if in_section(report, "quality"):
         drawn.append(_plane(report))
     if report["likeness"] is not None:
         drawn.append(_pairs(report))
-    if report["people"] is not None:
-        drawn += _people(report)
     return [*drawn, _distributions(report)]
 
 
@@ -61,27 +45,28 @@ def _direction(metric: dict[str, Any]) -> str:
     return f"\n{words} →" if metric["better"] == "higher" else f"\n← {words}"
 
 
-def _intervals(title: str, rows: Sequence[Row], label: str, start: float = 0.0) -> str:
-    """Draw a mark with its interval for each row, from above; an axis that does not begin at `start` says so."""
-    figure = new_figure(_WIDTH, 90 + _ROW * len(rows))
+def _means(report: Report, metric: dict[str, Any]) -> str:
+    """Draw the mean of each system with its interval, the best above."""
+    names, values, order = report["systems"], metric["values"], metric["order"]
+    figure = new_figure(_WIDTH, 90 + _ROW * len(order))
     axes = figure.subplots()
-    for y, row in enumerate(rows):
-        style = system_style(row.system)
-        if row.ends is not None:
-            axes.plot(row.ends, [y, y], color=style["color"], linewidth=2.5)
-        axes.plot([row.value], [y], linestyle="none", markersize=8, **style)
-    _name_rows(axes, [row.label for row in rows])
+    for y, i in enumerate(order):
+        axes.plot(
+            values[i]["interval"] or [values[i]["mean"]] * 2, [y, y], color=system_style(i)["color"], linewidth=2.5
+        )
+        axes.plot([values[i]["mean"]], [y], linestyle="none", markersize=8, **system_style(i))
+    _name_rows(axes, [names[i] for i in order])
     axes.margins(x=0.08)
     axes.grid(axis="x")
-    axes.set_title(title, loc="left", x=0)
-    axes.set_xlabel(_said_if_cut(label, axes.get_xlim()[0], start))
-    digits = decimals((row.value, row.ends) for row in rows)
-    said = "; ".join(f"{row.label}: {estimate(row.value, row.ends, digits)}" for row in rows)
-    return to_svg(figure, f"{title}. {said}.")
+    axes.set_title(metric["title"])
+    axes.set_xlabel(_said_if_cut(metric["unit"] + _direction(metric), axes.get_xlim()[0]))
+    digits = decimals((value["mean"], value["interval"]) for value in values)
+    said = "; ".join(f"{names[i]}: {estimate(values[i]['mean'], values[i]['interval'], digits)}" for i in order)
+    return to_svg(figure, f"{metric['title']}. {said}.")
 
 
-def _said_if_cut(label: str, low: float, start: float) -> str:
-    return f"{label}\n(the axis does not begin at {start:g})" if low > start else label
+def _said_if_cut(label: str, low: float) -> str:
+    return f"{label}\n(the axis does not begin at 0)" if low > 0 else label
 
 
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:
@@ -110,8 +95,8 @@ def _plane(report: Report) -> Picture:
     axes.margins(0.08)
     axes.grid()
     axes.tick_params(length=0)
-    axes.set_xlabel(_said_if_cut(across["title"] + _direction(across), axes.get_xlim()[0], 0))
-    axes.set_ylabel(_said_if_cut(up["title"] + _direction(up), axes.get_ylim()[0], 0))
+    axes.set_xlabel(_said_if_cut(across["title"] + _direction(across), axes.get_xlim()[0]))
+    axes.set_ylabel(_said_if_cut(up["title"] + _direction(up), axes.get_ylim()[0]))
     figure.legend(loc="outside lower left", ncols=2)
     caption = f"Each mark is the mean of a system, with both intervals: {up['title']} against {across['title']}."
     return Picture("quality", "plane", caption, to_svg(figure, f"{caption} {'; '.join(said)}."))
@@ -129,40 +114,22 @@ def _pairs(report: Report) -> Picture:
     side = 30 * len(names)
     figure = new_figure(side + 180, side + 160)
     axes = figure.subplots()
-    axes.imshow(
-        np.clip(np.nan_to_num(shares), 0, 1), cmap="Blues", vmin=0, vmax=1.6 * max(np.nanmax(shares, initial=0), 0.1)
-    )
+    # No darker than black digits can be read on; both are the same in the dark.
+    darkest = 1.6 * max(np.nanmax(shares, initial=0.0), 0.1)
+    axes.pcolormesh(np.ma.masked_invalid(shares.clip(0)), cmap="Blues", vmin=0, vmax=darkest, edgecolor="white")
     for (i, j), share in np.ndenumerate(shares):
-        axes.text(j, i, "" if np.isnan(share) else number(100 * share, 0), ha="center", va="center", color="#1d2129")
+        if not np.isnan(share):
+            axes.text(j + 0.5, i + 0.5, number(100 * share, 0), ha="center", va="center", color="black")
+    places = np.arange(len(names)) + 0.5
     labels = [shortened(names[i], _MOST_IN_NAME) for i in order]
-    axes.set_xticks(range(len(names)), labels, rotation=90)
-    axes.set_yticks(range(len(names)), labels)
+    axes.set_xticks(places, labels, rotation=90)
+    axes.set_yticks(places, labels)
+    axes.invert_yaxis()
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     said = "; ".join(f"{names[pair['a']]} and {names[pair['b']]}: {percent(pair['share'])}" for pair in pairs)
     caption = "How much two systems differ: % of what is possible beyond chance. 0 is as by chance."
     return Picture("likeness", "pairs", caption, to_svg(figure, f"{caption} {said}."))
-
-
-def _people(report: Report) -> list[Picture]:
-    measures = {
-        "recall": "The share of people's texts that have a text of the system nearby.",
-        "precision": "The share of the system's texts that have a person's nearby.",
-        "coverage": "The share of people's neighbourhoods that hold a text of the system.",
-    }
-    names: dict[int | None, str] = {None: PEOPLE, **dict(enumerate(report["systems"]))}
-    drawn = []
-    for key, caption in measures.items():
-        rows = [
-            Row(names[row["system"]], row["system"], row[key]["value"], row[key]["interval"])
-            for row in report["people"]["rows"]
-            if row[key]["value"] is not None
-        ]
-        rows.sort(key=lambda row: -row.value)
-        if rows:
-            svg = _intervals(key.capitalize(), rows, "higher is nearer →")
-            drawn.append(Picture("people", f"people_{key}", caption, svg))
-    return drawn
 
 
 def _distributions(report: Report) -> Picture:

@@ -11,7 +11,6 @@ import numpy as np
 from tqdm import tqdm
 
 from text_metrics.commands.report.command import GRUEN, ReportCommand
-from text_metrics.commands.report.embedding import Encoder
 from text_metrics.commands.report.systems import Prompts
 from text_metrics.commands.shared.formats import count
 from text_metrics.commands.shared.settings import load_metric
@@ -101,7 +100,7 @@ def count_words(text: str) -> int:
     return len(_WORDS.findall(text))
 
 
-def rate(prompts: Prompts, encoder: Encoder, command: ReportCommand) -> Quality | None:
+def rate(prompts: Prompts, command: ReportCommand) -> Quality | None:
     """Rate the texts by gruen, or read their ratings; None without quality."""
     name = command.quality_key
     if name is not None:
@@ -113,12 +112,12 @@ def rate(prompts: Prompts, encoder: Encoder, command: ReportCommand) -> Quality 
     texts = [text for of_system in prompts.by_system() for text in of_system]
     # Each different text once, those of about one length together.
     unique = sorted(set(texts), key=lambda text: (len(text), text))
-    if not encoder.quiet:
+    if not command.quiet:
         print(f"Rating {count(len(unique), 'text')} by gruen; --quality none leaves it out ...", file=sys.stderr)
     gruen = load_metric("gruen")
-    settings = {name: encoder.settings[name] for name in _OF_GRUEN if name in encoder.settings}
+    settings = {name: value for name, value in command.encoder.items() if name in _OF_GRUEN}
     ratings: dict[str, float] = {}
-    with tqdm(total=len(unique), desc="Rating", unit="text", disable=encoder.quiet) as bar:
+    with tqdm(total=len(unique), desc="Rating", unit="text", disable=command.quiet) as bar:
         for start in range(0, len(unique), _RATED_AT_ONCE):
             part = unique[start : start + _RATED_AT_ONCE]
             result = gruen.compute(predictions=part, **settings)
@@ -127,7 +126,7 @@ def rate(prompts: Prompts, encoder: Encoder, command: ReportCommand) -> Quality 
     return Quality(_GRUEN, np.array([ratings[text] for text in texts]), result["signature"])
 
 
-def score(prompts: Prompts, encoder: Encoder, quality: Quality | None, level: float) -> list[dict[str, Any]]:
+def score(prompts: Prompts, quality: Quality | None, command: ReportCommand) -> list[dict[str, Any]]:
     """Score the sets of all systems by one call of each metric; of quality in [0, 1], also its product with diversity.
 
     Returns the entries of `metrics`, in order of display.
@@ -142,9 +141,9 @@ def score(prompts: Prompts, encoder: Encoder, quality: Quality | None, level: fl
     by_set = {}
     if quality is not None and ((quality.values >= 0) & (quality.values <= 1)).all():
         by_set["quality"] = [part.tolist() for part in np.split(quality.values, np.cumsum(sizes)[:-1])]
-    vendi = compute("vendi_embed", **encoder.settings, **by_set)
-    meanings = compute("semantic_entropy", **encoder.meaning, **encoder.settings)
-    chamfer = compute("chamfer_diversity", **encoder.settings)
+    vendi = compute("vendi_embed", **command.encoder, **by_set)
+    meanings = compute("semantic_entropy", **command.meaning, **command.encoder)
+    chamfer = compute("chamfer_diversity", **command.encoder)
     # Compression depends on the order of texts, which differs between a list and rows of one text.
     bleu = compute("self_bleu", [sorted(texts) for texts in sets], repetition=True, details=True)
     distinct, compression = ([row[name] for row in bleu["details"]] for name in ("distinct_2", "compression_ratio"))
@@ -168,7 +167,7 @@ def score(prompts: Prompts, encoder: Encoder, quality: Quality | None, level: fl
     size = prompts.smallest or float(sizes[0])
     shape = (len(prompts.sets), -1)
     return [
-        describe(metric, np.reshape(scores, shape), signed, size, level)
+        describe(metric, np.reshape(scores, shape), signed, size, command.confidence)
         for metric, (scores, signed) in zip(metrics, scored, strict=True)
     ]
 

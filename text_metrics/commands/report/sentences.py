@@ -30,15 +30,12 @@ def sentences(report: Report) -> dict[str, str]:
 
     A line about something that there is not, such as the likeness of one system, is missing.
     """
-    lines = {
-        "first": _first(report),
-        "quality": _quality(report),
-        "misleading": _misleading(report),
-        "alike": _alike(report),
-        "people": _people(report),
-        "collapse": _collapse(report),
-    }
-    return {name: line for name, line in lines.items() if line}
+    lines = {"first": _first(report), "quality": _quality(report), "misleading": _misleading(report)}
+    if report["likeness"] is not None:
+        lines["alike"] = _alike(report)
+    if report["people"] is not None:
+        lines["people"] = _people(report)
+    return {**lines, "collapse": _collapse(report)}
 
 
 def in_section(report: Report, section: str) -> list[dict[str, Any]]:
@@ -46,62 +43,54 @@ def in_section(report: Report, section: str) -> list[dict[str, Any]]:
     return [metric for metric in report["metrics"] if metric["section"] == section]
 
 
-def level(report: Report) -> str:
-    """Format the level of confidence, as in `95 %`."""
-    return percent(report["confidence"], 0 if round(100 * report["confidence"], 6).is_integer() else 1)
-
-
-def comparison(metric: dict[str, Any], first: int, second: int) -> dict[str, Any]:
-    """Return the test of two systems in either order, its difference as first - second."""
-    test = next(test for test in metric["tests"] if {test["a"], test["b"]} == {first, second})
-    if test["a"] == first:
-        return test
-    ends = test["interval"]
-    return {**test, "difference": -test["difference"], "interval": ends and [-ends[1], -ends[0]]}
-
-
 def _leader(report: Report, metric: dict[str, Any], what: str) -> str:
     """Say which system is first by a metric, as tests against all others show, or which may be."""
-    systems, values, (leader, *others) = report["systems"], metric["values"], metric["order"]
-    digits = decimals((value["mean"], value["interval"]) for value in values)
-    score = estimate(values[leader]["mean"], values[leader]["interval"], digits)
-    if not others:
-        return f"{systems[leader]} has {what} of {score}."
-    tests = {other: comparison(metric, leader, other) for other in others}
+    systems, (leader, *others) = report["systems"], metric["order"]
+    answer = f"{systems[leader]} has {what} of {_mean(metric, leader)}"
+    tests = {test["a"] + test["b"] - leader: test for test in metric["tests"] if leader in (test["a"], test["b"])}
+    p_values = {other: test["p_holm"] for other, test in tests.items()}
     if metric["best"] is not None:
-        test = tests[others[0]]
-        difference = f"{number(test['difference'], digits, signed=True)} {interval(test['interval'], digits)}".strip()
-        bound = with_p(max(test["p_holm"] for test in tests.values()))
+        test, runner = tests[others[0]], systems[others[0]]
+        sign = 1 if test["a"] == leader else -1
+        ends = test["interval"] and sorted(sign * end for end in test["interval"])
+        digits = decimals([(None, ends)])
+        bound = with_p(max(p_values.values()))
         bound = bound if len(others) == 1 else bound.replace("=", "≤")
         return (
-            f"{systems[leader]} is first, with {what} of {score}: a difference of {difference} to "
-            f"{systems[others[0]]}, the next ({bound} after Holm's adjustment)."
+            f"{systems[leader]} is first: it has {what} of {_mean(metric, leader)}, a difference of "
+            f"{number(sign * test['difference'], digits, signed=True)} {interval(ends, digits)} to {runner}, the next "
+            f"({bound} after Holm's adjustment)."
         )
-    poor, alpha = _poor(metric), 1 - report["confidence"]
-    p_values = {systems[other]: test["p_holm"] for other, test in tests.items() if other not in poor}
-    equal = {name: p for name, p in p_values.items() if p is not None and p >= alpha}
-    untested = [name for name, p in p_values.items() if p is None]
-    parts = [f"No system is first. {systems[leader]} has {what} of {score}"]
+    if not others:
+        return f"{answer}."
+    near = [other for other in others if other not in _poor(metric)]
+    equal = {systems[i]: p for i in near if (p := p_values[i]) is not None and p >= 1 - report["confidence"]}
+    untested = [systems[i] for i in near if p_values[i] is None]
     if equal:
         bound = with_p(min(equal.values()))
         bound = bound if len(equal) == 1 else f"each {bound.replace('=', '≥')}"
-        parts.append(f"{listed(equal)} cannot be told apart from it ({bound} after Holm's adjustment)")
+        answer += f"; {listed(equal)} cannot be told apart from it ({bound} after Holm's adjustment)"
     if untested:
-        parts.append(f"{listed(untested)} cannot be tested against it")
-    return f"{'; '.join(parts)}."
+        answer += f"; {listed(untested)} cannot be tested against it"
+    return f"No system is first. {answer}."
+
+
+def _mean(metric: dict[str, Any], system: int) -> str:
+    value = metric["values"][system]
+    return estimate(value["mean"], value["interval"], decimals((v["mean"], v["interval"]) for v in metric["values"]))
 
 
 def _first(report: Report) -> str:
     main, *rest = in_section(report, "diversity")
     answer = _leader(report, main, f"a mean {main['title']}")
-    rest = [metric for metric in rest if metric["better"] is not None]
     if main["best"] is None:
         return answer
+    rest = [metric for metric in rest if metric["better"] is not None]
     agreeing = sum(metric["best"] == main["best"] for metric in rest)
     parts = [f"{agreeing} of {count(len(rest), 'other metric')} {'agrees' if agreeing == 1 else 'agree'}"]
     for best in dict.fromkeys(metric["best"] for metric in rest):
-        titles = [metric["title"] for metric in rest if metric["best"] == best]
         if best not in (main["best"], None):
+            titles = [metric["title"] for metric in rest if metric["best"] == best]
             parts.append(f"{report['systems'][best]} is first by {listed(titles)}")
     return f"{answer} {'; '.join(parts)}."
 
@@ -109,40 +98,35 @@ def _first(report: Report) -> str:
 def _poor(metric: dict[str, Any]) -> list[int]:
     """List the systems of lower quality than the others: those below the widest gap between intervals of neighbours.
 
-    Where a mean has no interval, as on one prompt, it has to be below half of the next.
+    Where means have no interval, as on one prompt, they have to be below half of the next.
     """
-    values, order = metric["values"], metric["order"]
     if metric["section"] != "quality":
         return []
-    gaps = []
-    for rank in range(1, len(order)):
-        above, below = ([values[i] for i in part] for part in (order[:rank], order[rank:]))
-        if all(value["interval"] for value in values):
-            gap = min(value["interval"][0] for value in above) - max(value["interval"][1] for value in below)
-        else:
-            gap = min(value["mean"] for value in above) / 2 - max(value["mean"] for value in below)
-        gaps.append((gap, rank))
-    gap, rank = max(gaps, default=(0, 0))
-    return order[rank:] if gap > TIE else []
+    values, order = metric["values"], metric["order"]
+    ends = [value["interval"] or [value["mean"] / 2, value["mean"]] for value in values]
+    gaps = {
+        rank: min(ends[i][0] for i in order[:rank]) - max(ends[i][1] for i in order[rank:])
+        for rank in range(1, len(order))
+    }
+    rank = max(gaps, key=lambda rank: gaps[rank], default=0)
+    return order[rank:] if gaps and gaps[rank] > TIE else []
 
 
 def _quality(report: Report) -> str:
     metrics = in_section(report, "quality")
     if not metrics:
         return "Quality was not measured, so that diversity that comes from bad texts cannot be told from any other."
-    quality, systems, values = metrics[0], report["systems"], metrics[0]["values"]
-    digits = decimals((value["mean"], value["interval"]) for value in values)
+    quality, systems = metrics[0], report["systems"]
     parts = []
     leader = in_section(report, "diversity")[0]["best"]
     if leader not in (None, quality["order"][0]):
-        score = estimate(values[leader]["mean"], values[leader]["interval"], digits)
-        parts.append(f"{systems[leader]}, the most diverse, has a mean quality of {score}.")
+        parts.append(f"{systems[leader]}, the most diverse, has a mean quality of {_mean(quality, leader)}.")
     parts.append(_leader(report, quality, f"a mean quality ({quality['title']})"))
     poor = _poor(quality)
     if poor:
-        rest = min(value["mean"] for i, value in enumerate(values) if i not in poor)
-        low = listed(f"{systems[i]} ({number(values[i]['mean'], digits)})" for i in poor)
-        parts.append(f"Of lower quality than all others, which have {number(rest, digits)} or more: {low}.")
+        next_ = quality["order"][-len(poor) - 1]
+        low = listed(f"{systems[i]} ({_mean(quality, i)})" for i in poor)
+        parts.append(f"Of lower quality than all others, which have {_mean(quality, next_)} or more: {low}.")
     if quality["signature"].startswith("gruen|"):
         parts.append(NONSENSE)
     return " ".join(parts)
@@ -154,44 +138,36 @@ def _misleading(report: Report) -> str:
     if kinds:
         answer = f"{count(len(report['caveats']), 'thing')} could mislead: {listed(kinds)}."
     main = in_section(report, "diversity")[0]
-    sizes = [row["difference"] for row in report["power"] if row["metric"] == main["name"]]
-    if not sizes:
-        return answer
-    return (
-        f"{answer} With {count(report['prompts']['n'], 'prompt')}, a test at 80\u00a0% power finds differences in mean "
-        f"{main['title']} from {significant(sizes[0])}; smaller ones may be missed."
-    )
+    for row in report["power"]:
+        if row["metric"] == main["name"]:
+            answer += (
+                f" With {count(report['prompts']['n'], 'prompt')}, a test at 80\u00a0% power finds differences in mean "
+                f"{main['title']} from {significant(row['difference'])}; smaller ones may be missed."
+            )
+    return answer
 
 
 def _alike(report: Report) -> str:
-    alike = report["likeness"]
-    if alike is None:
-        return ""
-    whole, names = alike["partition"], report["systems"]
-    digits = decimals([(whole["between"], whole["intervals"]["between"])], least=2)
-    between = estimate(whole["between"], whole["intervals"]["between"], digits)
-    answer = (
-        f"The {whole['n_groups']} systems count as {between}, where their texts, exchanged at random, count as "
-        f"{number(whole['between_expected'], digits)}"
-    )
+    whole, pairs, names = report["likeness"]["partition"], report["likeness"]["pairs"], report["systems"]
+    ends = whole["intervals"]["between"]
+    digits = decimals([(whole["between"], ends)], least=2)
     p = with_p(whole["p"], whole["least_p"])
+    answer = f"they differ ({p}), by {percent(whole['share'])} of what is possible beyond chance"
     if whole["p"] >= 1 - report["confidence"]:
-        answer += f": no difference between the systems is shown ({p})."
-    else:
-        answer += f": they differ ({p}), by {percent(whole['share'])} of what is possible beyond chance."
-    pairs = [pair for pair in alike["pairs"] if pair["share"] is not None]
+        answer = f"no difference between them is shown ({p})"
+    answer = (
+        f"The {whole['n_groups']} systems count as {estimate(whole['between'], ends, digits)}, where their texts, "
+        f"exchanged at random, count as {number(whole['between_expected'], digits)}: {answer}."
+    )
+    pairs = [pair for pair in pairs if pair["share"] is not None]
     if len(pairs) < 2:
         return answer
-    most, least = pairs[-1], pairs[0]
-    return (
-        f"{answer} {names[most['a']]} and {names[most['b']]} are most alike ({percent(most['share'])}), "
-        f"{names[least['a']]} and {names[least['b']]} least ({percent(least['share'])})."
-    )
+    least, most = ((f"{names[pair['a']]} and {names[pair['b']]}", pair["share"]) for pair in (pairs[0], pairs[-1]))
+    below = ", more than by chance" if most[1] < 0 else ""
+    return f"{answer} {most[0]} are most alike ({percent(most[1])}{below}), {least[0]} least ({percent(least[1])})."
 
 
 def _people(report: Report) -> str:
-    if report["people"] is None:
-        return ""
     rows = [row for row in report["people"]["rows"] if row["system"] is not None]
     names, alpha = report["systems"], 1 - report["confidence"]
     apart = {names[row["system"]]: row["p"] for row in rows if row["p"] < alpha}
@@ -200,41 +176,22 @@ def _people(report: Report) -> str:
     if apart:
         bound = with_p(max(apart.values()), rows[0]["least_p"])
         bound = bound if len(apart) == 1 else f"each {bound.replace('=', '≤')}"
-        verb = "differs" if len(apart) == 1 else "differ"
-        parts.append(f"{listed(apart)} {verb} from people (permutation test, {bound})")
+        parts.append(f"Shown to differ from people: {listed(apart)} (permutation test, {bound}).")
     if rest:
-        parts.append(f"{'no' if parts else 'No'} difference between people and {listed(rest)} is shown")
-    return " ".join([f"{'; '.join(parts)}.", *_recalls(report, rows)])
-
-
-def _recalls(report: Report, rows: list[dict[str, Any]]) -> list[str]:
-    """Say from where to where recall goes, and what it is between people; nothing if it is undefined."""
-    covered = [row for row in rows if row["recall"]["value"] is not None]
-    if not covered:
-        return []
-    low, high = (end(covered, key=lambda row: row["recall"]["value"]) for end in (min, max))
-    words = [f"{percent(row['recall']['value'])} ({report['systems'][row['system']]})" for row in (low, high)]
-    extent = percent(low["recall"]["value"])
-    if extent != percent(high["recall"]["value"]):
-        extent = f"from {words[0]} to {words[1]}"
-    answer = f"The share of people's texts that have a text of the system nearby is {extent}"
-    scales = [row["recall"]["value"] for row in report["people"]["rows"] if row["system"] is None]
-    return [f"{answer}; between two halves of the people it is {percent(scales[0])}." if scales else f"{answer}."]
+        parts.append(f"No difference between people and {listed(rest)} is shown.")
+    return " ".join(parts)
 
 
 def _collapse(report: Report) -> str:
     metric, n = in_section(report, "diversity")[0], report["prompts"]["n"]
     position = max(int(_LEAST * n) - 1, 0)
-    lowest = [sorted(value["scores"])[position] for value in metric["values"]]
-    low, high = (end(range(len(lowest)), key=lambda i: lowest[i]) for end in (min, max))
-    extent, bound = "its least diverse prompt", ""
-    if n >= 1 / _LEAST:
-        extent, bound = f"the {percent(_LEAST)} of prompts with the lowest {metric['title']}", "at most "
-    names = report["systems"]
-    answer = f"On {extent}, {names[low]} scores {bound}{number(lowest[low], 2)}"
-    if len(names) > 1 and lowest[high] - lowest[low] < TIE:
-        answer = f"On {extent}, each system scores {bound}{number(lowest[low], 2)}"
-    elif len(names) > 1:
-        answer += f" and {names[high]} {bound}{number(lowest[high], 2)}"
-        answer += "" if len(names) == 2 else "; the other systems are between them"
+    scores = [sorted(value["scores"])[position] for value in metric["values"]]
+    lowest = sorted(zip(scores, report["systems"], strict=True))
+    (low, worst), (high, best) = lowest[0], lowest[-1]
+    extent, bound = f"the {percent(_LEAST)} of prompts with the lowest {metric['title']}", "at most "
+    if n < 1 / _LEAST:
+        extent, bound = "its least diverse prompt", ""
+    answer = f"On {extent}, {worst} scores {bound}{number(low, 2)} and {best} {bound}{number(high, 2)}"
+    if high - low < TIE:
+        answer = f"On {extent}, {worst if len(lowest) == 1 else 'each system'} scores {bound}{number(low, 2)}"
     return f"{answer} ({metric['unit']}). This describes the prompts and is no significance test."

@@ -3,21 +3,21 @@
 Nothing here imports torch, so that what is wrong with a file is said at once.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from text_metrics.commands.jobs.keys import read_key
-from text_metrics.commands.jobs.options import UsageError, as_usage
+from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.rows import Row, Source, show_values
 from text_metrics.commands.report.command import MOST_SYSTEMS, NamedFile, ReportCommand
 from text_metrics.commands.shared.files import file_format, parse_json
-from text_metrics.commands.shared.pairing import check_order
 from text_metrics.metrics._core.core_inputs import check_characters
-from text_metrics.metrics._core.core_numbers import describe, to_float
+from text_metrics.metrics._core.core_numbers import describe
 
 # A set of one text has no diversity.
 SMALLEST_SET = 2
@@ -28,16 +28,6 @@ class TextSet(NamedTuple):
 
     texts: list[str]
     quality: list[float] | None
-
-
-class BadRow(NamedTuple):
-    """A row that is set aside, with the reason; `system` is None where it cannot be read."""
-
-    file: Path
-    system: str | None
-    number: int
-    error: str
-    text: str
 
 
 class System(NamedTuple):
@@ -59,9 +49,10 @@ class Columns(NamedTuple):
     quality: str | None = None
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """What a row adds to the set of a prompt; `error` is why it is set aside, or empty."""
 
+    file: Path
     row: Row
     system: str | None
     prompt: str | None
@@ -69,12 +60,10 @@ class _Part(NamedTuple):
     quality: list[float] | None
     error: str
 
-
-class _File(NamedTuple):
-    systems: list[System]
-    bad: list[BadRow]
-    rows: list[Row]
-    hints: list[str]
+    @property
+    def text(self) -> str:
+        """The row as a text."""
+        return self.row.raw if self.row.values is None else show_values(self.row.values)
 
 
 class Prompts(NamedTuple):
@@ -112,90 +101,65 @@ class Prompts(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What a report is made from.
-
-    bad : the rows of all files that are set aside
-    notes : on the order of rows
-    hints : columns that may hold systems
-    """
+    """What a report is made from; `bad` rows are set aside, and `hints` name columns that may hold systems."""
 
     systems: list[System]
     people: System | None
-    bad: list[BadRow]
-    notes: list[str]
+    bad: list[Part]
     hints: list[str]
     prompts: Prompts
 
 
 def read_inputs(command: ReportCommand) -> Inputs:
-    """Read all files, and pair the systems."""
-    systems, bad, notes, hints = read_systems(command)
+    """Read all files, and pair the systems; raises a UsageError if a file or a column is wrong."""
+    columns = Columns(command.text_key, command.id_key, command.system_key, command.quality_key)
+    systems: list[System] = []
+    bad: list[Part] = []
+    hints: list[str] = []
+    for file in command.files:
+        parts = read_parts(file, columns)
+        systems += _gather(file, parts, columns)
+        bad += [part for part in parts if part.error]
+        hints += _hints(file.path, parts, columns)
+    if len(systems) > MOST_SYSTEMS:
+        raise UsageError(f"at most {MOST_SYSTEMS} systems can be compared. {command.files[0].path} has {len(systems)}.")
+    n_rows = {system.n_rows: system for system in systems}
+    if columns.id is None and len(n_rows) > 1:
+        counts = " and ".join(f"{system.file} has {n} rows" for n, system in list(n_rows.items())[:2])
+        raise UsageError(f"--by-line requires files of one length: {counts}. Pass --id-key to pair them by a column.")
     people = None
     if command.people is not None:
         columns = Columns(command.people_key or command.text_key, command.id_key)
-        of_people = _read_file(NamedFile("people", command.people), columns, command.split)
-        people, bad = of_people.systems[0], bad + of_people.bad
-    return Inputs(systems, people, bad, notes, hints, pair(systems))
+        file = NamedFile("people", command.people)
+        parts = read_parts(file, columns)
+        (people,) = _gather(file, parts, columns)
+        bad += [part for part in parts if part.error]
+    return Inputs(systems, people, bad, hints, pair(systems))
 
 
-def read_systems(command: ReportCommand) -> tuple[list[System], list[BadRow], list[str], list[str]]:
-    """Read all systems; returns them, the rows that are set aside, notes on the order of rows, and hints."""
-    paths = [file.path for file in command.files] + ([command.people] if command.people else [])
-    if command.split is not None and not any(path.is_dir() for path in paths):
-        raise UsageError("--split is for a folder of `datasets`.")
-    columns = Columns(command.text_key, command.id_key, command.system_key, command.quality_key)
-    files = [_read_file(file, columns, command.split) for file in command.files]
-    systems = [system for file in files for system in file.systems]
-    if len(systems) > MOST_SYSTEMS:
-        raise UsageError(f"at most {MOST_SYSTEMS} systems can be compared. {command.files[0].path} has {len(systems)}.")
-    notes = _check_order(command, [file.rows for file in files]) if command.id_key is None else []
-    return systems, [row for file in files for row in file.bad], notes, [hint for file in files for hint in file.hints]
-
-
-def _read_file(file: NamedFile, columns: Columns, split: str | None) -> _File:
-    source = Source(file.path, split if file.path.is_dir() else None)
-    rows = [row for row in source.rows(0) if not row.is_blank]
+def read_parts(file: NamedFile, columns: Columns) -> list[Part]:
+    """Read the rows of a file, of which at least one is good; those of a set with a bad row are set aside."""
+    rows = [row for row in Source(file.path, None).rows(0) if not row.is_blank]
     names = list(dict.fromkeys(name for row in rows for name in row.values or ()))
     for name in columns:
         if names and name is not None and name not in names:
             raise UsageError(f"{file.path} has no column {name!r}: it has {', '.join(names)}.")
     parts = [_read_part(row, i, file, columns) for i, row in enumerate(rows, 1)]
-    # The sets that lack a row, with the row that they lack.
-    lacking = {(part.system, part.prompt): part for part in reversed(parts) if part.error and part.prompt is not None}
+    causes = {(part.system, part.prompt): part for part in reversed(parts) if part.error and part.prompt is not None}
     for i, part in enumerate(parts):
-        cause = lacking.get((part.system, part.prompt))
+        cause = causes.get((part.system, part.prompt))
         if cause is not None and not part.error:
             why = f"is set aside with its set, because of row {cause.row.number}: {cause.error}"
             parts[i] = part._replace(error=why)
-    good = [part for part in parts if not part.error]
-    bad = [
-        BadRow(file.path, part.system, part.row.number, part.error, _shown(part.row)) for part in parts if part.error
-    ]
-    if not good:
-        reason = f": {bad[0].error}" if bad else ""
-        raise UsageError(f"{file.path}: no row can be used{reason or '; it has none.'}")
-    labels = dict.fromkeys(part.system for part in parts if part.system) if columns.system else {file.name: None}
-    systems = [
-        System(
-            label,
-            file.path,
-            _gather(part for part in good if part.system == label),
-            sum(part.system == label for part in parts),
-            sum(row.system == label for row in bad),
-        )
-        for label in labels
-    ]
-    return _File(systems, bad, rows, _hints(file.path, good, columns))
+    if all(part.error for part in parts):
+        raise UsageError(f"{file.path}: no row can be used{f': {parts[0].error}' if parts else '.'}")
+    return parts
 
 
-def _shown(row: Row) -> str:
-    return row.raw if row.values is None else show_values(row.values)
-
-
-def _read_part(row: Row, position: int, file: NamedFile, columns: Columns) -> _Part:
+def _read_part(row: Row, position: int, file: NamedFile, columns: Columns) -> Part:
     prompt = str(position) if columns.id is None else read_key(row.values, columns.id)
     system = file.name if columns.system is None else read_key(row.values, columns.system)
-    part = _Part(row, system or None, prompt, [], None, row.error)
+    part = Part(file.path, row, system or None, prompt, [], None, row.error)
     if row.values is None:
         return part
     values = _parse_cells(row.values, columns) if file_format(file.path) == ".csv" else row.values
@@ -214,13 +178,13 @@ def _read_part(row: Row, position: int, file: NamedFile, columns: Columns) -> _P
     return part._replace(texts=texts, quality=quality)
 
 
-def _parse_cells(values: dict[str, Any], columns: Columns) -> dict[str, Any]:
+def _parse_cells(values: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     """Read a list of texts, and qualities, which are JSON in CSV."""
     parsed = dict(values)
-    for key in (columns.text, columns.quality):
+    for key in {columns.text, columns.quality or columns.text} & values.keys():
         try:
-            value = parse_json(values[key]) if key is not None else None
-        except (KeyError, ValueError):
+            value = parse_json(values[key])
+        except ValueError:
             continue
         if key == columns.quality or (isinstance(value, list) and all(isinstance(item, str) for item in value)):
             parsed[key] = value
@@ -243,71 +207,49 @@ def _read_texts(value: Any, name: str) -> list[str]:
 
 
 def _read_quality(value: Any, name: str, n_texts: int) -> list[float]:
-    if value is None:
-        raise ValueError(f"has no {name!r}")
     numbers = value if isinstance(value, list) else [value]
-    if len(numbers) != n_texts:
-        raise ValueError(f"{name!r} must have a number for each of the {n_texts} texts. Got {len(numbers)}")
-    try:
-        quality = [to_float(number) for number in numbers]
-    except TypeError:
-        raise ValueError(f"{name!r} must be a number for each text. Got {describe(value)}") from None
-    if not np.isfinite(quality).all():
-        raise ValueError(f"{name!r} must be finite. Got {describe(value)}")
-    return quality
+    largest = sys.float_info.max
+    are_finite = all(type(number) in (int, float) and -largest <= number <= largest for number in numbers)
+    if len(numbers) != n_texts or not are_finite:
+        raise ValueError(f"{name!r} must be a finite number for each of the {n_texts} texts. Got {describe(value)}")
+    return list(map(float, numbers))
 
 
-def _gather(parts: Iterable[_Part]) -> dict[str, TextSet]:
-    """Join the texts of the rows of each prompt; rows are in order of content, so that their order does not matter."""
-    by_prompt: dict[str, list[_Part]] = defaultdict(list)
-    for part in parts:
-        by_prompt[part.prompt or ""].append(part)
-    sets = {}
-    for prompt, rows in by_prompt.items():
-        rows.sort(key=lambda part: (part.texts, part.quality or []))
-        quality = None if rows[0].quality is None else [value for part in rows for value in part.quality or []]
-        sets[prompt] = TextSet([text for part in rows for text in part.texts], quality)
-    return sets
+def _gather(file: NamedFile, parts: Sequence[Part], columns: Columns) -> list[System]:
+    """Join the texts of each prompt of each system of a file, in order of content: that of the rows does not matter."""
+    sets: dict[str | None, dict[str, TextSet]] = defaultdict(dict)
+    for part in sorted((part for part in parts if not part.error), key=lambda part: (part.texts, part.quality or [])):
+        texts, quality = sets[part.system].get(part.prompt or "", TextSet([], None))
+        joined = None if part.quality is None else [*(quality or []), *part.quality]
+        sets[part.system][part.prompt or ""] = TextSet([*texts, *part.texts], joined)
+    n_rows, n_bad = (Counter(part.system for part in of) for of in (parts, [part for part in parts if part.error]))
+    names = [file.name] if columns.system is None else [name for name in n_rows if name]
+    return [System(name, file.path, sets[name], n_rows[name], n_bad[name]) for name in names]
 
 
-def _hints(path: Path, parts: Sequence[_Part], columns: Columns) -> list[str]:
+def _hints(path: Path, parts: Iterable[Part], columns: Columns) -> list[str]:
     """Name the columns, of no other use, that may hold systems: several strings, each in at least half of the sets."""
     if columns.id is None or columns.system is not None:
         return []
     prompts: dict[str, dict[str, set[str | None]]] = defaultdict(lambda: defaultdict(set))
+    every = set()
     for part in parts:
+        if part.error:
+            continue
+        every.add(part.prompt)
         for name, value in (part.row.values or {}).items():
             if name not in columns and isinstance(value, str):
                 prompts[name][value].add(part.prompt)
-    n_prompts = len({part.prompt for part in parts})
     hints = []
     for name, by_value in prompts.items():
         counts = [len(of_value) for of_value in by_value.values()]
-        recurs = 2 <= len(counts) <= MOST_SYSTEMS and 2 * min(counts) >= max(n_prompts, 4)
-        if recurs and sum(counts) >= 1.5 * n_prompts:
+        recurs = 2 <= len(counts) <= MOST_SYSTEMS and 2 * min(counts) >= max(len(every), 4)
+        if recurs and sum(counts) >= 1.5 * len(every):
             hints.append(
                 f"{path}: all rows count as one system. The column {name!r} has {len(counts)} values, each for most "
                 f"prompts: pass --system-key {name} if they are systems."
             )
     return hints
-
-
-def _check_order(command: ReportCommand, rows: Sequence[Sequence[Row]]) -> list[str]:
-    """Check that the rows of all files, which are paired by their order, are in the same order."""
-    notes: list[str] = []
-    named = [
-        [(f"{file.path}, row {row.number}", row.values or {}) for row in part]
-        for file, part in zip(command.files, rows, strict=True)
-    ]
-    for file, part in zip(command.files[1:], named[1:], strict=True):
-        if len(part) != len(named[0]):
-            raise UsageError(
-                f"{command.files[0].path} has {len(named[0])} rows and {file.path} has {len(part)}: pass --id-key, so "
-                "that they are paired by it."
-            )
-        with as_usage():
-            notes += check_order(named[0], part, command.text_key, "Pass --id-key {key} if it pairs the rows.")
-    return notes
 
 
 def pair(systems: Sequence[System]) -> Prompts:
@@ -329,18 +271,3 @@ def pair(systems: Sequence[System]) -> Prompts:
         [[prompt for prompt in every if prompt not in prompts] for prompts in large],
         len(every),
     )
-
-
-def describe_source(system: System) -> dict[str, Any]:
-    """Return the entry of `sources`: what was read of a system."""
-    sizes = [len(members.texts) for members in system.sets.values()]
-    middle = float(np.median(sizes))
-    return {
-        "system": system.name,
-        "file": str(system.file),
-        "n_rows": system.n_rows,
-        "n_bad": system.n_bad,
-        "n_prompts": len(sizes),
-        "n_texts": sum(sizes),
-        "set_sizes": [min(sizes), int(middle) if middle.is_integer() else middle, max(sizes)],
-    }

@@ -1,25 +1,24 @@
 """The tables of a report, as data frames whose cells are text; what is small below a number is on a line of its own."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
-from text_metrics.commands.report.sentences import Report, comparison, in_section, level
+from text_metrics.commands.report.sentences import Report, in_section
 from text_metrics.commands.shared.formats import (
     count,
     decimals,
     integer,
     interval,
+    level,
     number,
     p_value,
     percent,
     percent_interval,
-    significant,
     with_p,
 )
 
-PEOPLE = "half of the people"
 _ARROWS = {"higher": " ↑", "lower": " ↓", None: ""}
 
 
@@ -44,8 +43,8 @@ def scores_table(report: Report, section: str) -> Table | None:
             (value["mean"], value["interval"]) for value in values
         )
     caption = (
-        f"{section.capitalize()}: means over {count(report['prompts']['n'], 'prompt')} with {level(report)} intervals. "
-        "↑ higher is better, ↓ lower is better."
+        f"{section.capitalize()}: means over {count(report['prompts']['n'], 'prompt')} with "
+        f"{level(report)} intervals. ↑ higher is better, ↓ lower is better."
     )
     best = {(order.index(metric["best"]), j) for j, metric in enumerate(metrics, 1) if metric["best"] is not None}
     if best:
@@ -53,26 +52,24 @@ def scores_table(report: Report, section: str) -> Table | None:
     return Table(caption, pd.DataFrame(columns), frozenset(best))
 
 
-def tests_table(report: Report, metric: dict[str, Any]) -> Table:
-    """Return the matrix of the paired tests of a metric: row minus column."""
-    order, alpha = metric["order"], 1 - report["confidence"]
-    digits = decimals((test["difference"], test["interval"]) for test in metric["tests"])
-    tests = [[None if i == j else comparison(metric, i, j) for j in order] for i in order]
-    cells = [
-        ["" if t is None else f"{number(t['difference'], digits, signed=True)}\n{with_p(t['p_holm'])}" for t in row]
-        for row in tests
-    ]
+def tests_table(report: Report) -> Table | None:
+    """Return the paired tests of all pairs of systems, a column for each metric; None for one system."""
+    metrics, names, alpha = report["metrics"], report["systems"], 1 - report["confidence"]
+    tests = metrics[0]["tests"]
+    columns = {"Pair": [f"{names[test['a']]} − {names[test['b']]}" for test in tests]}
+    for metric in metrics:
+        digits = decimals((test["difference"], test["interval"]) for test in metric["tests"])
+        columns[metric["title"]] = [
+            f"{number(test['difference'], digits, signed=True)}\n{with_p(test['p_holm'])}" for test in metric["tests"]
+        ]
     marked = {
         (i, j)
-        for i, row in enumerate(tests)
-        for j, test in enumerate(row, 1)
-        if test is not None and test["p_holm"] is not None and test["p_holm"] < alpha
+        for j, metric in enumerate(metrics, 1)
+        for i, test in enumerate(metric["tests"])
+        if test["p_holm"] is not None and test["p_holm"] < alpha
     }
-    names = [report["systems"][i] for i in order]
-    frame = pd.DataFrame(cells, columns=names)
-    frame.insert(0, "Row − column", names, allow_duplicates=True)
-    caption = f"{metric['title']}: differences, with p of the paired test after Holm's adjustment."
-    return Table(caption + f" Bold: p < {alpha:.2g}." * bool(marked), frame, frozenset(marked))
+    caption = f"Mean differences, with p of the paired test after Holm's adjustment. Bold: p < {alpha:.2g}."
+    return Table(caption, pd.DataFrame(columns), frozenset(marked)) if tests else None
 
 
 def partition_table(report: Report) -> Table | None:
@@ -114,34 +111,22 @@ def people_table(report: Report) -> Table | None:
     if people is None:
         return None
     rows = sorted(people["rows"], key=lambda row: (row["system"] is not None, row["share"] or 0.0))
-    names = [PEOPLE if row["system"] is None else report["systems"][row["system"]] for row in rows]
-    columns = {"Beside people": names}
-    for key in ("recall", "precision", "coverage"):
-        columns[f"{key.capitalize()} ↑"] = _estimates(((row[key]["value"], row[key]["interval"]) for row in rows), 2)
-    columns |= {
-        "Share beyond chance ↓": [percent(row["share"], 1) for row in rows],
+    names: dict[int | None, str] = {None: "half of the people", **dict(enumerate(report["systems"]))}
+    columns = {
+        "Beside people": [names[row["system"]] for row in rows],
+        "Share beyond chance ↓": [
+            f"{percent(row['share'], 1)}\n{percent_interval(row.get('interval'), 1)}" for row in rows
+        ],
         "p": [p_value(row["p"], row["least_p"]) for row in rows],
         "Mean length, words": [
             number(row["mean_length"], 1) + "\nunlike people's" * row["length_warning"] for row in rows
         ],
     }
     caption = (
-        f"{count(people['n_texts'], 'text')} of each side, {people['k']} neighbours; {level(report)} intervals. "
-        "Recall is the share of people's texts with one of the system nearby, precision that of the system's with one "
-        "of people, coverage that of people's neighbourhoods with one of the system."
+        f"{count(people['n_texts'], 'text')} of each side, {level(report)} intervals. The share is "
+        "0\u00a0% if a system differs from people as by chance, and negative if it is nearer than that."
     )
     return Table(caption, pd.DataFrame(columns))
-
-
-def power_table(report: Report) -> Table | None:
-    """Return the smallest differences that the prompts show at 80 % power; None if there are none."""
-    metrics = {metric["name"]: metric for metric in report["metrics"]}
-    rows = [
-        [metrics[row["metric"]]["title"], significant(row["difference"]), metrics[row["metric"]]["unit"]]
-        for row in report["power"]
-    ]
-    caption = f"The smallest difference of two means that {count(report['prompts']['n'], 'prompt')} show at 80 % power."
-    return Table(caption, pd.DataFrame(rows, columns=["Metric", "Smallest difference", "Unit"])) if rows else None
 
 
 def sources_table(report: Report) -> Table:
@@ -155,18 +140,8 @@ def sources_table(report: Report) -> Table:
     return Table("What was read; texts of a prompt: least / median / most.", pd.DataFrame(columns))
 
 
-def missing_table(report: Report) -> Table | None:
-    """Return how many prompts each system lacks, with examples; None if none is missing."""
-    rows = [
-        [row["system"], integer(row["n"]), "; ".join(row["examples"]) + "; …" * (row["n"] > len(row["examples"]))]
-        for row in report["prompts"]["missing"]
-    ]
-    caption = "Prompts that some systems lack; comparisons leave them out."
-    return Table(caption, pd.DataFrame(rows, columns=["System", "Missing prompts", "Which"])) if rows else None
-
-
-def _estimates(values: Iterable[tuple[float | None, Sequence[float] | None]], least: int = 1) -> list[str]:
+def _estimates(values: Iterable[tuple[float | None, Sequence[float] | None]]) -> list[str]:
     """Format numbers and their intervals, with the decimals that these deserve."""
     pairs = list(values)
-    digits = decimals(pairs, least)
+    digits = decimals(pairs)
     return [f"{number(value, digits)}\n{interval(ends, digits)}".strip() for value, ends in pairs]
