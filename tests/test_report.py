@@ -21,7 +21,8 @@ from text_metrics.commands.report.people import draw
 from text_metrics.commands.report.scores import DIVERSITY, count_words, describe, paired_differences, power
 from text_metrics.commands.report.systems import read_inputs
 from text_metrics.commands.shared.statistics import holm, mean_p, smallest_difference
-from text_metrics.metrics._core import core_cache, core_encoder
+from text_metrics.metrics._core import core_encoder
+from text_metrics.metrics._core.core_inputs import LIMITS
 from text_metrics.metrics._core.core_results import Estimate, jackknife_estimate, mean_estimate
 
 PLACES = ["the park", "the sea", "the old town", "a small shop", "the station", "a field of maize"]
@@ -520,7 +521,7 @@ def test_what_could_mislead_is_said(tmp_path, cache):
 
 
 def test_a_kill_loses_no_embedding(tmp_path, monkeypatch):
-    monkeypatch.setattr(core_cache, "TEXTS_AT_ONCE", 10)
+    monkeypatch.setattr(LIMITS, "cached_texts", 10)
     files = write_systems(tmp_path, {name: SYSTEMS[name] for name in ("wide", "same")})
     encoded, run_batches = [], core_encoder._run_batches
 
