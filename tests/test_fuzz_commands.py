@@ -21,6 +21,7 @@ from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.meta_eval.kinds import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
 from text_metrics.commands.meta_eval.rows import read_rater
+from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import main as rate_quality
 from text_metrics.commands.report.command import NamedFile, ReportCommand
@@ -133,8 +134,8 @@ READERS = {
     "candidate_sets": ("rich.jsonl", lines(RICH), make_sets),
     "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), rate_quality.read_lines),
     "judge_diversity, journal": ("out.journal", lines(JOURNAL), read_journal),
-    "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_files.read_questions),
-    "probe, shots": ("shots.jsonl", lines(SHOTS), probe_files.read_shots),
+    "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_ask.read_questions),
+    "probe, shots": ("shots.jsonl", lines(SHOTS), probe_ask.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
     "probe, references": ("people.jsonl", lines(PEOPLE), probe_files.read_references),
     "probe, answers": ("model.jsonl", lines(MODEL), probe_files.read_counts),

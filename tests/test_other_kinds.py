@@ -142,9 +142,7 @@ def words():
 
 
 def test_a_folder_of_model2vec(load, words, tmp_path):
-    static = pytest.importorskip(
-        "model2vec", reason="model2vec is not installed: pip install '.[encoders]'"
-    ).StaticModel
+    static = pytest.importorskip("model2vec", reason="model2vec is not installed: pip install '.[dev]'").StaticModel
     tokenizer, vectors = words
     model = static(vectors=vectors, tokenizer=tokenizer, config={"normalize": True})
     model.save_pretrained(str(tmp_path / "static"))

@@ -79,10 +79,6 @@ COMMANDS = {
         ["cluster-answers", *CHAT, "data.jsonl", "clustered.jsonl", "--answers", "other.jsonl"],
     ),
     "probe ask": (["data.jsonl", "other.jsonl"], ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl"]),
-    "probe ask --local": (
-        ["data.jsonl", "model.gguf"],
-        ["probe", "ask", "--local", "--model", "model.gguf", "data.jsonl"],
-    ),
     **{
         f"probe report {option}": (LINES, [*REPORT, *option.split()])
         for option in ("--json", "--plot", "--write", "--markdown", "--html", "--setting cache_dir=")
@@ -212,7 +208,6 @@ DERIVED = [
     (CHOOSE, "out.csv", "out.csv.bad.jsonl"),
     (CHOOSE, "out.csv", "out.csv.parts/data.jsonl"),
     (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.journal"),
-    (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.journal.lock"),
     (["judge-diversity", *CHAT], "out.jsonl", "out.jsonl.tmp"),
     (["candidate-sets", "generate", *CHAT], "out.jsonl", "out.jsonl.journal"),
     (["candidate-sets", "pairs"], "out.jsonl", "out.jsonl.tmp"),

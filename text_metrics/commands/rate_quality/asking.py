@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.shared.causal import CausalModel, example_turns
+from text_metrics.commands.shared.causal import CausalModel
+from text_metrics.commands.shared.chat import few_shot
 from text_metrics.metrics._core.core_encoder import progress_bar, token_batches
 
 # The most probable tokens to request. Some services allow no more.
@@ -34,7 +35,7 @@ class Question(NamedTuple):
     def messages(self, text: str) -> list[dict[str, str]]:
         """Write the messages for a chat model: the examples with their answers, then the text."""
         examples = ((f"Text:\n{example}", answer) for example, answer in self.examples)
-        return example_turns(self.wording, examples, f"Text:\n{text}")
+        return few_shot(self.wording, examples, f"Text:\n{text}")
 
     def completion(self, text: str) -> str:
         """Write the text that a model without a chat template completes with its answer."""

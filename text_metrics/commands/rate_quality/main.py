@@ -31,7 +31,7 @@ from typing import Any
 from text_metrics.commands.rate_quality.asking import SENSE, TOP, AskedModel, Rated, read_answer
 from text_metrics.commands.rate_quality.likelihood import LanguageModel, Reference, per_token
 from text_metrics.commands.shared.causal import DTYPES, load_causal
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_files
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_file
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_jsonl, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs, module_files
@@ -66,10 +66,10 @@ def _ask_service(texts: list[str], arguments: argparse.Namespace) -> tuple[dict[
     parse = partial(read_answer, SENSE)
     requests = [Request(f"the text {text!r:.60}", SENSE.messages(text), parse, top=TOP) for text in asked]
     with Chat(arguments, arguments.rated) as chat:
-        outcome = chat.ask(requests)
+        answers, code = chat.ask(requests)
     decisive = {"service": arguments.model, "temperature": arguments.temperature}
     signed = signature("rate_quality", **decisive, ask=SENSE.digest())
-    rated: dict[str, Rated | None] = dict(zip(asked, outcome.values, strict=True))
+    rated: dict[str, Rated | None] = dict(zip(asked, answers, strict=True))
     # A text without tokens is rated 0, as by a model on this machine.
     rated |= {text: Rated(0.0, True) for text in texts if not text}
     lines = {
@@ -85,7 +85,7 @@ def _ask_service(texts: list[str], arguments: argparse.Namespace) -> tuple[dict[
             file=sys.stderr,
         )
     print(f"{arguments.rated}: {len(lines)} of {len(texts)} different texts are rated.", file=sys.stderr)
-    return lines, chat.report(outcome)
+    return lines, code
 
 
 def _weigh(texts: list[str], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -121,7 +121,7 @@ def main() -> int:
     if arguments.base_url and arguments.dtype != DTYPES[0]:
         raise ValueError("--dtype cannot be combined with --base-url: it is that of a model on this machine.")
     reads = [arguments.texts, arguments.reference, *([] if arguments.base_url else module_files(arguments.model))]
-    check_outputs(reads, [arguments.rated, *(journal_files(arguments.rated) if arguments.base_url else ())])
+    check_outputs(reads, [arguments.rated, journal_file(arguments.rated) if arguments.base_url else None])
     texts = read_lines(arguments.texts)
     unique = list(dict.fromkeys(texts))
     if arguments.base_url:

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -55,14 +54,3 @@ def _find(model: str | os.PathLike[str]) -> tuple[ModelFiles, str | None]:
     with gguf_files[0].open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return ModelFiles(gguf_files[0].parent, f"{gguf_files[0].stem}@{digest[:8]}"), gguf_files[0].name
-
-
-def example_turns(instructions: str, examples: Iterable[tuple[str, str]], question: str) -> list[dict[str, str]]:
-    """Write the messages for a chat model: instructions, examples with their answers, and a question."""
-    turns = []
-    for example, answer in examples:
-        turns += [{"role": "user", "content": example}, {"role": "assistant", "content": answer}]
-    turns.append({"role": "user", "content": question})
-    # Some chat templates know no system message.
-    turns[0]["content"] = f"{instructions}\n\n{turns[0]['content']}"
-    return turns
