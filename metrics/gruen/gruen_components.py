@@ -10,7 +10,7 @@ from .core_encoder import encode
 from .gruen_backbone import SentenceScores
 from .gruen_bert import BertBackbone
 from .gruen_compact import CompactBackbone
-from .gruen_focus import FocusBreak, embedding_breaks
+from .gruen_focus import embedding_breaks
 from .gruen_redundancy import find_redundancy
 from .gruen_repeats import find_repeats, shared_passages
 from .gruen_settings import COMPONENTS, GruenSettings
@@ -20,8 +20,6 @@ from .gruen_word_mover import WordMover
 Backbone = BertBackbone | CompactBackbone
 
 _PENALTY = 0.1
-# Redundant pairs listed for one text; their number grows with the square of its sentences.
-_LISTED_PAIRS = 10_000
 
 
 class Component(NamedTuple):
@@ -92,18 +90,17 @@ def grammaticality(judge: Backbone, sentences: Sentences, parity: bool) -> Compo
 
 def non_redundancy(sentences: Sentences, parity: bool) -> Component:
     """Take 0.1 off for each flag that a pair of sentences raises; `parity` compares all words, as the original does."""
-    find = find_redundancy if parity else find_repeats
-    redundancies = [find(members) for members in sentences.by_text]
+    found = [(find_redundancy if parity else find_repeats)(members) for members in sentences.by_text]
 
     def details(text: int) -> dict[str, Any]:
         members = sentences.by_text[text]
         pairs = [
-            {"sentences": [first, second], "flags": flags, "shared": shared_passages(members[first], members[second])}
-            for first, second, flags in redundancies[text].pairs(_LISTED_PAIRS)
+            {"sentences": [i, j], "flags": flags, "shared": shared_passages(members[i], members[j])}
+            for i, j, flags in found[text].pairs
         ]
-        return {"redundant_pairs": pairs, "n_redundant_pairs": redundancies[text].n_pairs()}
+        return {"redundant_pairs": pairs, "n_redundant_pairs": found[text].n_pairs}
 
-    return Component(np.array([0.0 - _PENALTY * redundancy.n_flags() for redundancy in redundancies]), details)
+    return Component(np.array([0.0 - _PENALTY * one.n_flags for one in found]), details)
 
 
 def focus(sentences: Sentences, settings: GruenSettings) -> tuple[Component, dict[str, object]]:
@@ -115,25 +112,26 @@ def focus(sentences: Sentences, settings: GruenSettings) -> tuple[Component, dic
         signed["vectors"] = mover.identity
     else:
         # A sentence that has no other to be compared with is not embedded.
-        embedded = list(dict.fromkeys(one for members in sentences.by_text if len(members) > 1 for one in members))
+        texts = [members if len(members) > 1 else [] for members in sentences.by_text]
+        embedded = list(dict.fromkeys(one for members in texts for one in members))
         # The encoder names itself in the signature, also where no text has two sentences.
         encoded = encode(embedded or ["-"], settings)
         signed |= encoded.signed
         row_of = {sentence: row for row, sentence in enumerate(embedded)}
-        breaks = []
-        for members in sentences.by_text:
-            rows = [row_of[sentence] for sentence in members] if len(members) > 1 else []
-            n_words = np.array([len(sentence.split()) for sentence in members])
-            breaks.append(embedding_breaks(encoded.embeddings[rows], n_words, settings.threshold))
-    return _of_breaks(breaks), signed
+        breaks = [
+            embedding_breaks(
+                encoded.embeddings[[row_of[sentence] for sentence in members]],
+                np.array([len(sentence.split()) for sentence in members]),
+                settings.threshold,
+            )
+            for members in texts
+        ]
 
-
-def _of_breaks(breaks: list[list[FocusBreak]]) -> Component:
     def details(text: int) -> dict[str, Any]:
         pairs = [{"sentences": [place, place + 1], "similarity": value} for place, value in breaks[text]]
         return {"focus_breaks": pairs}
 
-    return Component(np.array([-_PENALTY if of_text else 0.0 for of_text in breaks]), details)
+    return Component(np.array([-_PENALTY if of_text else 0.0 for of_text in breaks]), details), signed
 
 
 def coherence(judge: BertBackbone, sentences: Sentences) -> Component:

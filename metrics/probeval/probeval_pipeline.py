@@ -152,6 +152,7 @@ def _match_said(
     answers: list[str], gold: list[str], clusters: Clusters, settings: ProbevalSettings, resources: Resources
 ) -> np.ndarray:
     members, threshold = clusters.members, settings.threshold
+    assert threshold is not None
     if settings.matcher == "wordnet":
         scores = resources.wordnet.scores(answers, gold, settings.parity)
         return assign(cluster_maximum(scores, members), threshold, strict=threshold == 0)
