@@ -46,8 +46,8 @@ def score_components(
     signed = settings.signed_components()
     if judge is not None:
         signed |= {"backbone": settings.backbone, **judge.identity}
-    if judge is not None and "grammaticality" in settings.scored:
-        components["grammaticality"] = grammaticality(judge, sentences, settings.parity)
+        if "grammaticality" in settings.scored:
+            components["grammaticality"] = grammaticality(judge, sentences, settings.parity)
     if "non_redundancy" in settings.scored:
         components["non_redundancy"] = non_redundancy(sentences, settings.parity)
     if "focus" in settings.scored:
@@ -60,10 +60,8 @@ def score_components(
 
 def grammaticality(judge: Backbone, sentences: Sentences, parity: bool) -> Component:
     """Average the scores of sentences over each text; points are in [0, 1], higher is better."""
-    empty = np.empty(0)
-    unique = sentences.unique
+    empty, unique = np.empty(0), sentences.unique
     scores = judge.score_sentences(unique) if unique else SentenceScores(empty, empty, empty, [])
-    grades = judge.grammaticality(scores.likelihood, scores.acceptability)
     row_of = {sentence: row for row, sentence in enumerate(unique)}
 
     def points(members: list[str]) -> float:
@@ -77,13 +75,16 @@ def grammaticality(judge: Backbone, sentences: Sentences, parity: bool) -> Compo
             likelihood = np.exp(-0.5 * np.exp(scores.loss[rows]).mean())
         return float(judge.grammaticality(likelihood, scores.acceptability[rows].mean()))
 
-    def describe(row: int) -> dict[str, Any]:
-        values = {"likelihood": scores.likelihood, "acceptability": scores.acceptability, "grammaticality": grades}
-        described = {"text": unique[row], **{name: float(column[row]) for name, column in values.items()}}
-        return described if scores.suspects is None else {**described, "suspects": scores.suspects[row]}
+    grades = judge.grammaticality(scores.likelihood, scores.acceptability)
+    columns = {"likelihood": scores.likelihood, "acceptability": scores.acceptability, "grammaticality": grades}
 
     def details(text: int) -> dict[str, Any]:
-        return {"sentences": [describe(row_of[sentence]) for sentence in sentences.by_text[text]]}
+        described = []
+        for sentence in sentences.by_text[text]:
+            row = row_of[sentence]
+            suspects = {} if scores.suspects is None else {"suspects": scores.suspects[row]}
+            described.append({"text": sentence} | {name: float(of[row]) for name, of in columns.items()} | suspects)
+        return {"sentences": described}
 
     return Component(np.array([points(members) for members in sentences.by_text]), details)
 
@@ -107,8 +108,8 @@ def focus(sentences: Sentences, settings: GruenSettings) -> tuple[Component, dic
     """Take 0.1 off each text that loses the focus; returns the entries of a signature, too."""
     signed = settings.signed_focus()
     if settings.focus_kind == "wms":
-        mover = WordMover(settings.vectors)
-        breaks = [mover.breaks(members, settings.threshold, settings.parity) for members in sentences.by_text]
+        mover = WordMover(settings.vectors, settings.parity)
+        breaks = [mover.breaks(members, settings.threshold) for members in sentences.by_text]
         signed["vectors"] = mover.identity
     else:
         # A sentence that has no other to be compared with is not embedded.
