@@ -30,9 +30,10 @@ from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, read_questions
 from text_metrics.metrics.probeval.probeval_matching import WordNetMatcher, cluster_maximum
-from text_metrics.metrics.probeval.probeval_pipeline import Resources, cluster, match, score
+from text_metrics.metrics.probeval.probeval_pipeline import Resources, cluster, gold_side, match, model_side
 from text_metrics.metrics.probeval.probeval_protoqa import protoqa_matches, ranked_scores
 from text_metrics.metrics.probeval.probeval_released import from_released, labels_from_cfc
+from text_metrics.metrics.probeval.probeval_sampling import divergences
 from text_metrics.metrics.probeval.probeval_settings import ProbevalSettings, resolve
 from text_metrics.metrics.probeval.probeval_soft import words
 from text_metrics.metrics.probeval.probeval_vectors import Embeddings
@@ -224,14 +225,16 @@ def correlations(
 ) -> dict[str, list[float]]:
     """Correlate the scores of each pipeline with those by people's labels, over the sets of each scheme."""
     question = pool.question
-    sets = [[draw(pool, scheme, rng) for _ in range(N_SETS)] for scheme in SCHEMES]
+    sets = np.array([[draw(pool, scheme, rng) for _ in range(N_SETS)] for scheme in SCHEMES])
     labels = [[*(question.clusters or []), WRONG][column] for column in pool.columns]
     by_people = replace(pipelines["people’s, cosine"], matcher="human", labels=labels)
 
     def scores(settings: ProbevalSettings, labels: list[str] | None = None) -> np.ndarray:
         clusters = cluster(question, settings, resources)
         weights = match(question, clusters, settings, resources, labels)
-        return np.array([[score(row, weights, clusters, settings).score for row in rows] for rows in sets])
+        gold, model = gold_side(clusters, settings), model_side(question.counts, weights, clusters, settings)
+        values = divergences(gold, model, gold.times[None], sets.reshape(-1, sets.shape[-1]))
+        return values.reshape(sets.shape[:2])
 
     scored = {name: scores(settings) for name, settings in pipelines.items()}
     masses = question.gold_counts.sum(axis=0)
