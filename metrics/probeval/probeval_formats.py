@@ -109,7 +109,7 @@ def _pair_by_position(given: list[dict], gold: list[dict]) -> list[dict]:
 def parse_reference(item: Any, where: str) -> dict:
     """Convert a question with people's answers to the canonical form; `where` names it in errors.
 
-    Raises a TypeError or ValueError as `parse_rows` does.
+    Raises a TypeError or ValueError as `pair_rows` does.
     """
     return _row(item, where, "references")
 
