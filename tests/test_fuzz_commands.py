@@ -268,7 +268,7 @@ def test_report_reads_each_row_or_names_it(tmp_path):
         with bounded(f"case {i}"):
             try:
                 parts = read_parts(NamedFile("a", data), Columns("texts", "n"))
-            except UsageError as problem:
+            except (UsageError, ValueError) as problem:
                 error = str(problem)
         if parts:
             bad = [part for part in parts if part.error]

@@ -28,8 +28,11 @@ _SHOWN = 5
 
 
 def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
-    """Compute the dict that `report.json` holds; raises a TypeError or a ValueError for an invalid setting."""
-    SemanticEntropySettings(**command.encoder, **command.meaning).check_found()
+    """Compute the dict that `report.json` holds; raises a ValueError for an invalid setting or a missing model."""
+    try:
+        SemanticEntropySettings(**command.encoder, **command.meaning).check_found()
+    except TypeError as error:
+        raise ValueError(str(error)) from None
     prompts = inputs.prompts
     texts = prompts.texts()
     sets_of_people = inputs.people.sets if inputs.people else {}

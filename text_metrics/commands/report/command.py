@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from text_metrics.commands.jobs.options import UsageError, as_usage
 from text_metrics.commands.shared.columns import add_columns, parse_columns
 from text_metrics.commands.shared.command import make_parser
 from text_metrics.commands.shared.settings import add_confidence, add_settings, check_names, parse_settings
-from text_metrics.metrics._core.core_results import confidence_level
 
 MOST_SYSTEMS = 20
 GRUEN, NONE = "gruen", "none"
@@ -27,7 +25,7 @@ class NamedFile(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """What was asked for; each attribute is the option of its name. Raises a UsageError if one is invalid.
+    """What was asked for; each attribute is the option of its name. Raises a ValueError if one is invalid.
 
     Without `id_key`, prompts are rows. `quality` is None with `quality_key`, which is `--column quality`.
     """
@@ -49,16 +47,14 @@ class ReportCommand:
 
     def __post_init__(self) -> None:
         """Check what can be checked without the files."""
-        with as_usage(TypeError, prefix="--"):
-            confidence_level(self.confidence)
-        with as_usage():
-            check_names(self.settings, _SETTINGS, "the report")
+        check_names(self.settings, _SETTINGS, "the report")
         names = [file.name for file in self.files]
         by_line = self.id_key is None
         twice = next((name for name in names if names.count(name) > 1), None)
         same = self.settings.get("same", 0.0)
         is_cosine = isinstance(same, (int, float)) and not isinstance(same, bool) and -1 <= same <= 1
         problems = {
+            f"--confidence must be between 0 and 1. Got {self.confidence:g}.": not 0 < self.confidence < 1,
             f"two systems have the name {twice!r}: pass NAME=path for one of them.": twice is not None,
             f"at most {MOST_SYSTEMS} systems can be compared. Got {len(names)}.": len(names) > MOST_SYSTEMS,
             f"--system-key is for one file. Got {len(names)} files.": self.system_key is not None and len(names) > 1,
@@ -69,7 +65,7 @@ class ReportCommand:
         }
         for message, is_wrong in problems.items():
             if is_wrong:
-                raise UsageError(message)
+                raise ValueError(message)
 
     @property
     def embeddings(self) -> Path:
@@ -123,13 +119,11 @@ def parse_command(words: Sequence[str] | None = None, description: str | None = 
     parser.add_argument("--no-texts", action="store_true", help="show no text; values of --id-key are still shown")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     options = vars(parser.parse_args(words))
-    with as_usage():
-        settings = parse_settings(options.pop("setting"))
-        columns = parse_columns(options.pop("column"))
+    settings, columns = parse_settings(options.pop("setting")), parse_columns(options.pop("column"))
     for argument in columns.keys() - {"quality"}:
-        raise UsageError(f"--column {argument}: the report takes a column for quality only.")
+        raise ValueError(f"--column {argument}: the report takes a column for quality only.")
     if columns and options["quality"] is not None:
-        raise UsageError("--quality and --column quality exclude each other.")
+        raise ValueError("--quality and --column quality exclude each other.")
     if not columns:
         options["quality"] = options["quality"] or GRUEN
     files = tuple(map(_name_file, options.pop("files")))

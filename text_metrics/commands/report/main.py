@@ -17,19 +17,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from text_metrics.commands.jobs.options import UsageError, as_usage
-from text_metrics.commands.jobs.progress import EXIT_BAD_ROWS, end
+from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.report.command import ReportCommand, parse_command
 from text_metrics.commands.report.systems import read_inputs
+from text_metrics.commands.shared.command import command
 from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
 from text_metrics.commands.shared.settings import paths_of
 
+_EXIT_BAD_ROWS = 3
 # What is written into the folder of the report.
 _FILES = ("report.json", "index.html", "table.md", "table.tex", "bad.jsonl", "figures")
 
 
-def run(command: ReportCommand) -> int:
+def _run(command: ReportCommand) -> int:
     """Make the report; returns the exit code."""
     _check_outputs(command)
     inputs = read_inputs(command)
@@ -41,8 +42,7 @@ def run(command: ReportCommand) -> int:
     from text_metrics.commands.report.building import build
     from text_metrics.commands.report.page import write_pages
 
-    with as_usage(TypeError):
-        report = build(command, inputs)
+    report = build(command, inputs)
     text = json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False)
     write_text(command.out / "report.json", text + "\n")
     write_pages(report, command.out, command.texts)
@@ -59,7 +59,7 @@ def run(command: ReportCommand) -> int:
     if command.cache_dir is None:
         shutil.rmtree(command.embeddings, ignore_errors=True)
     print(command.out / "index.html")
-    return EXIT_BAD_ROWS if bad else 0
+    return _EXIT_BAD_ROWS if bad else 0
 
 
 def _check_outputs(command: ReportCommand) -> None:
@@ -68,16 +68,15 @@ def _check_outputs(command: ReportCommand) -> None:
     reads: list[str | Path | None] = [file.path for file in command.files]
     reads += [command.people, *paths_of(command.settings)]
     folders = [command.embeddings] if command.cache_dir is None else []
-    with as_usage():
-        check_outputs(reads, [out, *(out / name for name in _FILES), command.cache_dir], folders)
+    check_outputs(reads, [out, *(out / name for name in _FILES), command.cache_dir], folders)
     if out.exists() and not out.is_dir():
-        raise UsageError(f"--out must be a folder. Got {out}, which is a file.")
+        raise ValueError(f"--out must be a folder. Got {out}, which is a file.")
     # Embeddings are what a report that was killed leaves.
     others = out.is_dir() and any(path not in (command.embeddings, out / "embeddings.tmp") for path in out.iterdir())
     if not others:
         return
     if not _is_report(out / "report.json"):
-        raise UsageError(f"--out must be a new or empty folder, or an earlier report. Got {out}.")
+        raise ValueError(f"--out must be a new or empty folder, or an earlier report. Got {out}.")
     print(f"{out} has an earlier report, which is overwritten.", file=sys.stderr)
 
 
@@ -90,6 +89,10 @@ def _is_report(path: Path) -> bool:
     return isinstance(report, dict) and {"version", "command", "systems", "sentences"} <= report.keys()
 
 
+@command
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command."""
-    return end("text-metrics report", lambda: run(parse_command(words, __doc__)))
+    try:
+        return _run(parse_command(words, __doc__))
+    except UsageError as error:
+        raise ValueError(str(error)) from None

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.jobs.keys import read_key
-from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.rows import Row, Source, show_values
 from text_metrics.commands.report.command import MOST_SYSTEMS, NamedFile, ReportCommand
 from text_metrics.commands.shared.files import file_format, parse_json
@@ -111,7 +110,7 @@ class Inputs(NamedTuple):
 
 
 def read_inputs(command: ReportCommand) -> Inputs:
-    """Read all files, and pair the systems; raises a UsageError if a file or a column is wrong."""
+    """Read all files, and pair the systems; raises a ValueError if a file or a column is wrong."""
     columns = Columns(command.text_key, command.id_key, command.system_key, command.quality_key)
     systems: list[System] = []
     bad: list[Part] = []
@@ -122,11 +121,11 @@ def read_inputs(command: ReportCommand) -> Inputs:
         bad += [part for part in parts if part.error]
         hints += _hints(file.path, parts, columns)
     if len(systems) > MOST_SYSTEMS:
-        raise UsageError(f"at most {MOST_SYSTEMS} systems can be compared. {command.files[0].path} has {len(systems)}.")
+        raise ValueError(f"at most {MOST_SYSTEMS} systems can be compared. {command.files[0].path} has {len(systems)}.")
     n_rows = {system.n_rows: system for system in systems}
     if columns.id is None and len(n_rows) > 1:
         counts = " and ".join(f"{system.file} has {n} rows" for n, system in list(n_rows.items())[:2])
-        raise UsageError(f"--by-line requires files of one length: {counts}. Pass --id-key to pair them by a column.")
+        raise ValueError(f"--by-line requires files of one length: {counts}. Pass --id-key to pair them by a column.")
     people = None
     if command.people is not None:
         columns = Columns(command.people_key or command.text_key, command.id_key)
@@ -143,7 +142,7 @@ def read_parts(file: NamedFile, columns: Columns) -> list[Part]:
     names = list(dict.fromkeys(name for row in rows for name in row.values or ()))
     for name in columns:
         if names and name is not None and name not in names:
-            raise UsageError(f"{file.path} has no column {name!r}: it has {', '.join(names)}.")
+            raise ValueError(f"{file.path} has no column {name!r}: it has {', '.join(names)}.")
     parts = [_read_part(row, i, file, columns) for i, row in enumerate(rows, 1)]
     causes = {(part.system, part.prompt): part for part in reversed(parts) if part.error and part.prompt is not None}
     for i, part in enumerate(parts):
@@ -152,7 +151,7 @@ def read_parts(file: NamedFile, columns: Columns) -> list[Part]:
             why = f"is set aside with its set, because of row {cause.row.number}: {cause.error}"
             parts[i] = part._replace(error=why)
     if all(part.error for part in parts):
-        raise UsageError(f"{file.path}: no row can be used{f': {parts[0].error}' if parts else '.'}")
+        raise ValueError(f"{file.path}: no row can be used{f': {parts[0].error}' if parts else '.'}")
     return parts
 
 
@@ -164,7 +163,7 @@ def _read_part(row: Row, position: int, file: NamedFile, columns: Columns) -> Pa
         return part
     values = _parse_cells(row.values, columns) if file_format(file.path) == ".csv" else row.values
     if columns.id is None and isinstance(values.get(columns.text), str):
-        raise UsageError(
+        raise ValueError(
             f"{file.path}, row {row.number}: {columns.text!r} is one text: pass --id-key, so that the rows with one "
             "value make a set."
         )
@@ -253,7 +252,7 @@ def _hints(path: Path, parts: Iterable[Part], columns: Columns) -> list[str]:
 
 
 def pair(systems: Sequence[System]) -> Prompts:
-    """Pair the sets of all systems by the prompt; raises a UsageError if no prompt has two texts of each system."""
+    """Pair the sets of all systems by the prompt; raises a ValueError if no prompt has two texts of each system."""
     every = sorted({prompt for system in systems for prompt in system.sets})
     large = [
         {prompt for prompt, members in system.sets.items() if len(members.texts) >= SMALLEST_SET} for system in systems
@@ -264,7 +263,7 @@ def pair(systems: Sequence[System]) -> Prompts:
         why = "no prompt has two texts or more of every system"
         if alone:
             why = f"{alone[0]} has no set of {SMALLEST_SET} texts or more, and one text has no diversity"
-        raise UsageError(f"there is nothing to compare: {why}. Check --id-key and --text-key.")
+        raise ValueError(f"there is nothing to compare: {why}. Check --id-key and --text-key.")
     return Prompts(
         common,
         [[system.sets[prompt] for prompt in common] for system in systems],
