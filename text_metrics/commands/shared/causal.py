@@ -5,10 +5,8 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from text_metrics.metrics._core.core_models import ModelFiles, find_device, find_transformer
-
-# bfloat16 is faster where the processor has instructions for it; ratings differ in the second decimal.
-DTYPES = ("float32", "bfloat16")
+from text_metrics.metrics._core.core_device import find_device
+from text_metrics.metrics._core.core_models import ModelFiles, find_transformer
 
 
 class CausalModel(NamedTuple):
@@ -23,13 +21,12 @@ class CausalModel(NamedTuple):
     model: Any
 
 
-def load_causal(model: str | os.PathLike[str], dtype: str = "float32") -> CausalModel:
-    """Load a causal language model, on a GPU where there is one.
+def load_causal(model: str | os.PathLike[str]) -> CausalModel:
+    """Load a causal language model in float32, on a GPU where there is one.
 
     Parameters
     ----------
     model : a folder, a GGUF file, a folder with one GGUF file, or an id on the Hugging Face Hub
-    dtype : name of a torch dtype
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -37,7 +34,7 @@ def load_causal(model: str | os.PathLike[str], dtype: str = "float32") -> Causal
     options: dict[str, Any] = {"gguf_file": gguf} if gguf else {"local_files_only": True}
     device = find_device(None)
     tokenizer = AutoTokenizer.from_pretrained(files.path, **options)
-    loaded = AutoModelForCausalLM.from_pretrained(files.path, dtype=dtype, **options)
+    loaded = AutoModelForCausalLM.from_pretrained(files.path, dtype="float32", **options)
     return CausalModel(files.identity, device, tokenizer, cast(Any, loaded).to(device).eval())
 
 
