@@ -97,8 +97,7 @@ def test_many_answers_are_asked_for_in_blocks(run, tmp_path):
     model = write_jsonl(tmp_path / "model.jsonl", [{"id": "q", "answers": new}])
     out, labels = tmp_path / "clustered.jsonl", tmp_path / "labels.json"
     with serve(reply_by_last_word) as server:
-        code, shown = run(people, out, "--answers", model, labels, "--base-url", server.url)
-        assert code == 0
+        assert run(people, out, "--answers", model, labels, "--base-url", server.url)[0] == 0
         assert len(server.requests) == 1 + 3
     found = json.loads(labels.read_text(encoding="utf-8"))["q"]
     assert found == {text: text.split()[-1] for text in new}

@@ -98,6 +98,11 @@ def targets_beside(path):
     return beside(path, "targets.jsonl", "".join(json.dumps(target) + "\n" for target in TARGETS))
 
 
+def read_model(path):
+    references = [{"id": f"q{i}", "answers": ["dog"]} for i in range(2)]
+    return probe_files.read_predictions(path, references)
+
+
 def read_journal(path):
     with Journal(path) as journal:
         return journal.answers
@@ -152,10 +157,10 @@ READERS = {
     "probe, shots": ("shots.jsonl", lines(SHOTS), probe_ask.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
     "probe, references": ("people.jsonl", lines(PEOPLE), probe_files.read_references),
-    "probe, answers": ("model.jsonl", lines(MODEL), probe_files.read_counts),
+    "probe, answers": ("model.jsonl", lines(MODEL), read_model),
     "probe, labelled answers": (
         *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
-        probe_files.read_counts,
+        read_model,
     ),
     "cluster_answers": ("people.jsonl", lines(PEOPLE), lambda path: cluster_answers.read(path, None)),
     "cluster_answers, targets": ("targets.jsonl", lines(TARGETS), lambda path: cluster_answers.read(path, None)),

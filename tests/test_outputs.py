@@ -44,7 +44,7 @@ MANY = [
     *("--setting", "model=model.gguf"),
 ]
 REPORT = [
-    *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "--people", "fourth.jsonl"),
+    *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "fourth.jsonl"),
     *("--setting", "model=model.gguf"),
 ]
 VALIDATE = [
@@ -82,14 +82,10 @@ COMMANDS = {
         ["cluster-answers", *CHAT, "data.jsonl", "clustered.jsonl", "--answers", "other.jsonl"],
     ),
     "probe ask": (["data.jsonl", "other.jsonl"], ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl"]),
+    **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--json", "--setting cache_dir=")},
     **{
-        f"probe report {option}": (LINES, [*REPORT, *option.split()])
-        for option in ("--json", "--plot", "--write", "--markdown", "--html", "--setting cache_dir=")
-    },
-    **{
-        f"probe {name} {option}": (["data.jsonl"], ["probe", name, "data.jsonl", option])
+        f"probe {name}": (["data.jsonl"], ["probe", name, "data.jsonl", "--json"])
         for name in ("annotators", "sensitivity")
-        for option in ("--json", "--plot", "--write")
     },
     **{
         f"reports.probeval {option}": (["data.jsonl", "other.jsonl", "model.gguf"], [*VALIDATE, option])
@@ -107,7 +103,7 @@ PAIRS_OF_OUTPUTS = {
     "cluster-answers, journal": [
         *("cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
     ],
-    "probe report": [*REPORT, "--markdown", "{0}", "--write", "{1}"],
+    "probe report": [*REPORT, "--json", "{0}", "--setting", "cache_dir={1}"],
     "reports.probeval": [*VALIDATE, "--report", "{0}", "--scatter", "{1}"],
     "a temporary name": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}.tmp"],
 }
@@ -257,18 +253,7 @@ GUARDED = {
     "compare": ([*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out", "out.json"], "out.json"),
     "meta-eval, texts": (["meta-eval", "data.jsonl", "--list-texts", "out.jsonl"], "out.jsonl"),
     "candidate-sets": (["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "out.jsonl"], "out.jsonl"),
-    **{
-        f"probe {name}": (
-            ["probe", *words, f"--{name}", f"out.{name}"],
-            f"out.{name}",
-        )
-        for name, words in {
-            "json": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
-            "markdown": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
-            "html": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
-            "plot": ["sensitivity", "data.jsonl"],
-        }.items()
-    },
+    "probe": (["probe", "report", "data.jsonl", "a=other.jsonl", "--rounds", "1", "--json", "out.json"], "out.json"),
 }
 
 

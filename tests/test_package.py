@@ -174,12 +174,6 @@ def test_commands_start_without_the_extras(tmp_path):
     assert (done.returncode, done.stderr) == (2, 'openai is needed: pip install "text-metrics[judge]"\n')
 
 
-def test_a_missing_library_for_pictures_is_said_before_the_work(monkeypatch, capsys, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main(["probe", "sensitivity", "absent.jsonl", "--plot", str(tmp_path / "a.svg")]) == 2
-    assert capsys.readouterr().err == 'matplotlib is needed: pip install "text-metrics[plots]"\n'
-
-
 def test_the_build_holds_all_metrics():
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
     folders = [path for path in METRICS.iterdir() if any(path.glob("*.py"))]
