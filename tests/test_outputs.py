@@ -47,9 +47,6 @@ REPORT = [
     *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "fourth.jsonl"),
     *("--setting", "model=model.gguf"),
 ]
-VALIDATE = [
-    *("reports.probeval", "--targets", "data.jsonl", "--predictions", "other.jsonl", "--model", "model.gguf"),
-]
 # What is read, and each output with the words that come before it.
 COMMANDS = {
     "score": (["data.jsonl"], [*SCORE, "--out"]),
@@ -87,10 +84,6 @@ COMMANDS = {
         f"probe {name}": (["data.jsonl"], ["probe", name, "data.jsonl", "--json"])
         for name in ("annotators", "sensitivity")
     },
-    **{
-        f"reports.probeval {option}": (["data.jsonl", "other.jsonl", "model.gguf"], [*VALIDATE, option])
-        for option in ("--report", "--scatter")
-    },
 }
 # Two outputs of one command, without what is read.
 PAIRS_OF_OUTPUTS = {
@@ -104,7 +97,6 @@ PAIRS_OF_OUTPUTS = {
         *("cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
     ],
     "probe report": [*REPORT, "--json", "{0}", "--setting", "cache_dir={1}"],
-    "reports.probeval": [*VALIDATE, "--report", "{0}", "--scatter", "{1}"],
     "a temporary name": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}.tmp"],
 }
 

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import text_metrics
-from tests.commands import run_command
 from tests.conftest import METRICS, ROOT
 from text_metrics.__main__ import COMMANDS, main
 
@@ -173,12 +172,6 @@ def test_commands_start_without_the_extras(tmp_path):
     words = [sys.executable, "-c", WITHOUT_EXTRAS, pairs, tmp_path / "judged.jsonl"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, 'openai is needed: pip install "text-metrics[judge]"\n')
-
-
-def test_a_missing_library_for_pictures_is_said_before_the_work(monkeypatch, capsys, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert run_command(monkeypatch, "reports.probeval", "--scatter", tmp_path / "a.png") == 2
-    assert capsys.readouterr().err == 'matplotlib is needed: pip install "text-metrics[plots]"\n'
 
 
 def test_the_build_holds_all_metrics():

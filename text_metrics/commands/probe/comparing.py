@@ -13,6 +13,7 @@ from text_metrics.metrics.probeval.probeval_formats import Question, pair_rows, 
 from text_metrics.metrics.probeval.probeval_pipeline import (
     Clusters,
     Scored,
+    ScoredQuestion,
     cluster,
     load_resources,
     match,
@@ -126,18 +127,21 @@ def rows(scorer: Scorer, files: Answers, level: float) -> list[dict[str, Any]]:
     """
     table = []
     for title in (*files, *RULES):
-        scored, sizes = {}, []
-        for name, matched in scorer.matched.items():
+        scored = []
+        for name, (clusters, weights) in scorer.matched.items():
             if title in RULES:
-                sizes.append(int(matched.clusters.counts.sum()))
-                scored[name] = scorer.score_clusters(matched.clusters, masses(title, matched.clusters, sizes[-1]))
+                counts = masses(title, clusters, float(clusters.counts.sum()))
+                result = scorer.score_clusters(clusters, counts)
             elif name in files[title]:
                 counts = scorer.counts(name, files[title][name])
-                sizes.append(int(counts.sum()))
-                scored[name] = scorer.score(matched, counts)
-        summary = summarize(list(scored.values()), sizes)
+                result = scorer.score(scorer.matched[name], counts)
+            else:
+                continue
+            scored.append(ScoredQuestion(scorer.questions[name]._replace(counts=counts), clusters, weights, result))
+        summary = summarize(scored)
         interval = mean_estimate(np.array(summary["scores"])).interval(level, (0.0, math.inf))
-        table.append({"name": title, "questions": list(scored), **summary, "interval": interval})
+        names = [one.question.name for one in scored]
+        table.append({"name": title, "questions": names, **summary, "interval": interval})
     return sorted(table, key=lambda row: row["probeval"])
 
 
