@@ -157,7 +157,7 @@ def test_commands_are_run_in_one_way():
 
 WITHOUT_EXTRAS = """
 import importlib, sys
-sys.modules |= dict.fromkeys(("matplotlib", "openai", "ray"))  # as if they were not installed
+sys.modules |= dict.fromkeys(("openai", "ray"))  # as if they were not installed
 from text_metrics.__main__ import COMMANDS, main
 for command in COMMANDS.values():
     importlib.import_module(f"text_metrics.commands.{command.module}")
