@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from .core_encoder import EncoderSettings, Windows, progress_bar, split_windows
-from .core_models import find_device
+from .core_device import find_device
+from .core_encoder import EncoderSettings, progress_bar
+from .core_tokens import Windows, split_windows
 
 # Sequences in a batch by default.
 _BATCH_SIZE = 64

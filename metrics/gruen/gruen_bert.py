@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from .core_models import LoadedHead, load_head
 from .gruen_backbone import SentenceScores, read_windows, run_batches
+from .gruen_heads import LoadedHead, load_head
 from .gruen_settings import GruenSettings
 
 LM_MODEL = "bert-base-cased"

@@ -9,8 +9,8 @@ import evaluate
 import numpy as np
 
 from .core_cache import through_cache as through_cache
+from .core_device import one_thread as one_thread
 from .core_encoder import EncoderSettings as EncoderSettings
-from .core_forks import one_thread as one_thread
 from .core_inputs import check_characters as check_characters
 from .core_metric import TextMetric
 from .core_models import DEFAULT_MODEL as DEFAULT_MODEL
@@ -26,6 +26,7 @@ from .core_results import (
     signature,
 )
 from .core_settings import Settings
+from .core_tokens import count_tokens as count_tokens
 from .core_vectors import load_vectors as load_vectors
 from .probeval_clusters import compare_clusterings as compare_clusterings
 from .probeval_formats import (
