@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from text_metrics.commands.meta_eval.pairs import Sets, labelled_sets, read_kinds, read_pairs
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs, module_files
@@ -56,11 +57,6 @@ def parse_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any]:
     """Read, score and evaluate; returns data frames by name, or none with --list-texts."""
-    # pandas takes a second to import.
-    from text_metrics.commands.meta_eval import agreement
-    from text_metrics.commands.meta_eval.pairs import Sets, labelled_sets, read_kinds, read_pairs
-    from text_metrics.commands.meta_eval.scores import score_sets
-
     sets = Sets()
     pairs, people = read_pairs(arguments.files, sets)
     kinds = read_kinds(arguments.sets, arguments.concepts, sets) if arguments.sets else None
@@ -72,6 +68,9 @@ def evaluate_all(arguments: argparse.Namespace) -> dict[str, Any]:
     own = [(path, 1) for path in arguments.metric] + [(path, -1) for path in arguments.metric_lower]
     for path, _ in own:
         load_metric(path)  # fails before any work is done
+    from text_metrics.commands.meta_eval import agreement
+    from text_metrics.commands.meta_eval.scores import score_sets
+
     gruen = not arguments.no_gruen
     scores = score_sets(texts, arguments.model, arguments.cache_dir, own, arguments.quality, gruen)
     results: dict[str, Any] = {}

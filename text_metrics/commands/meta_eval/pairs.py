@@ -3,12 +3,14 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from text_metrics.commands.shared.files import read_objects, read_texts, read_topic
+
+if TYPE_CHECKING:  # its import takes a second
+    import pandas as pd
 
 VAGUE = 0.5  # the paper leaves out pairs whose judge scores are less than this apart
 # Differences between ratings, which are means, are subject to rounding: 3.4 - 2.9 is a little less than 0.5 in binary.
@@ -43,7 +45,7 @@ class Sets:
         return [list(texts) for texts in self._numbers]
 
 
-def read_pairs(paths: Sequence[Path], sets: Sets) -> tuple[pd.DataFrame, pd.DataFrame]:
+def read_pairs(paths: Sequence[Path], sets: Sets) -> "tuple[pd.DataFrame, pd.DataFrame]":
     """Read pairs from files of JSON lines; a file x_high or x_low belongs to the data set x.
 
     Returns
@@ -85,8 +87,10 @@ def read_pairs(paths: Sequence[Path], sets: Sets) -> tuple[pd.DataFrame, pd.Data
     return _with_concepts(judged), _with_concepts(people)
 
 
-def _with_concepts(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def _with_concepts(rows: list[dict[str, Any]]) -> "pd.DataFrame":
     """Add the number of the topic of each row; a row without a topic is about something of its own."""
+    import pandas as pd
+
     topics = [row.pop("topic") or i for i, row in enumerate(rows)]
     return pd.DataFrame(rows).assign(concept=pd.factorize(pd.Series(topics, dtype=object))[0])
 
@@ -140,12 +144,14 @@ def _rating(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) and abs(value) <= sys.float_info.max else float("nan")
 
 
-def read_kinds(folder: Path, most: int, sets: Sets) -> pd.DataFrame:
+def read_kinds(folder: Path, most: int, sets: Sets) -> "pd.DataFrame":
     """Read a folder for each generator, with a file of JSON lines for each kind, and draw at most `most` concepts.
 
     Returns the columns `generator`, `kind`, `concept` and `set`, its number. Concepts whose sets differ in size are
     left out, since a Vendi score grows with the size of a set.
     """
+    import pandas as pd
+
     rows = []
     for generator in sorted(path for path in folder.iterdir() if (path / f"{ORIGINAL}.jsonl").is_file()):
         names = [ORIGINAL, *(name for name in POORER if (generator / f"{name}.jsonl").is_file())]
@@ -173,8 +179,10 @@ def read_kinds(folder: Path, most: int, sets: Sets) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["generator", "kind", "concept", "set"])
 
 
-def labelled_sets(pairs: pd.DataFrame, kinds: pd.DataFrame | None) -> dict[str, list[int]]:
+def labelled_sets(pairs: "pd.DataFrame", kinds: "pd.DataFrame | None") -> dict[str, list[int]]:
     """List the numbers of the distinct sets that bear each label: the kinds, or else the labels in the pairs."""
+    import pandas as pd
+
     if kinds is not None:
         labels, numbers = kinds["kind"], kinds["set"]
     elif len(pairs):
