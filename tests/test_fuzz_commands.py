@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scripts.reports.probeval import pools
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.candidate_sets import candidate_sets
@@ -24,8 +23,8 @@ from text_metrics.commands.meta_eval.scores import read_rater
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
-from text_metrics.commands.report.command import NamedFile, ReportCommand
-from text_metrics.commands.report.systems import read_systems
+from text_metrics.commands.report.command import NamedFile
+from text_metrics.commands.report.systems import Columns, read_parts
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
 from text_metrics.commands.shared.files import read_objects
@@ -93,10 +92,6 @@ def beside(path, name, content):
     return file
 
 
-def targets_beside(path):
-    return beside(path, "targets.jsonl", "".join(json.dumps(target) + "\n" for target in TARGETS))
-
-
 def read_journal(path):
     with Journal(path) as journal:
         return journal.answers
@@ -139,14 +134,6 @@ READERS = {
     "candidate_sets": ("rich.jsonl", lines(RICH), make_sets),
     "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), read_lines),
     "judge_diversity, journal": ("out.journal", lines(JOURNAL), read_journal),
-    "validate_probeval, targets": (
-        *("targets.jsonl", lines(TARGETS)),
-        lambda path: pools.read(path, beside(path, "labelled.json", {"annotated_prediction_data": ANSWERS})),
-    ),
-    "validate_probeval, predictions": (
-        *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
-        lambda path: pools.read(targets_beside(path), path),
-    ),
     "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_ask.read_questions),
     "probe, shots": ("shots.jsonl", lines(SHOTS), probe_ask.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
@@ -276,22 +263,22 @@ def test_report_reads_each_row_or_names_it(tmp_path):
         folder = tmp_path / str(i)
         folder.mkdir()
         data = score_file(draw, folder)
-        reading, error = None, ""
+        parts, error = [], ""
         with bounded(f"case {i}"):
             try:
-                reading = read_systems(ReportCommand((NamedFile("a", data),), "texts", "n"))
-            except UsageError as problem:
+                parts = read_parts(NamedFile("a", data), Columns("texts", "n"))
+            except (UsageError, ValueError) as problem:
                 error = str(problem)
-        if reading is None:
+        if parts:
+            bad = [part for part in parts if part.error]
+            set_aside += bool(bad)
+            assert len(bad) < len(parts), f"case {i}"
+            assert all(part.row.number > 0 for part in bad), f"case {i}"
+            assert all(part.texts for part in parts if not part.error), f"case {i}"
+        else:
             named += 1
             assert str(data) in error, f"case {i}: {error}"
             assert "\n" not in error, f"case {i}: {error}"
-        else:
-            (system,), bad, _ = reading
-            set_aside += bool(bad)
-            assert system.n_bad == len(bad) < system.n_rows, f"case {i}"
-            assert all(row.error and row.number > 0 for row in bad), f"case {i}"
-            assert all(members.texts for members in system.sets.values()), f"case {i}"
         shutil.rmtree(folder)
     sys.stdout.write(f"report: {i + 1} files, {named} of them named in an error, {set_aside} with rows set aside\n")
     assert named
