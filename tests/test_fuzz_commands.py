@@ -92,6 +92,11 @@ def beside(path, name, content):
     return file
 
 
+def read_model(path):
+    references = [{"id": f"q{i}", "answers": ["dog"]} for i in range(2)]
+    return probe_files.read_predictions(path, references)
+
+
 def read_journal(path):
     with Journal(path) as journal:
         return journal.answers
@@ -138,10 +143,10 @@ READERS = {
     "probe, shots": ("shots.jsonl", lines(SHOTS), probe_ask.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
     "probe, references": ("people.jsonl", lines(PEOPLE), probe_files.read_references),
-    "probe, answers": ("model.jsonl", lines(MODEL), probe_files.read_counts),
+    "probe, answers": ("model.jsonl", lines(MODEL), read_model),
     "probe, labelled answers": (
         *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
-        probe_files.read_counts,
+        read_model,
     ),
     "cluster_answers": ("people.jsonl", lines(PEOPLE), lambda path: cluster_answers.read(path, None)),
     "cluster_answers, targets": ("targets.jsonl", lines(TARGETS), lambda path: cluster_answers.read(path, None)),
