@@ -156,7 +156,7 @@ def test_unreadable_matches(value):
         ([{"id": "q", "answers": []}], [{"id": "q", "answers": ["a"]}], "needs at least one gold answer"),
         ([{"id": "q", "answers": ["a"]}], [{"id": "p", "answers": ["a"]}], "'p'"),
         ([{"id": "q", "answers": ["a", " "]}], [], "answer 1 is blank"),
-        ([{"answers": ["a"]}], [], "line 1 must have 'id'"),
+        ([{"answers": ["a"]}], [], "line 1 must have an 'id'"),
         ([{"id": "q", "answers": ["a"]}], [["a"]], "must be a JSON object from"),
         ([{"metadata": {"id": "q"}}], [{"id": "q", "answers": ["a"]}], "is not a record of answer clusters"),
     ],

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.probe.cleaning import clean
-from text_metrics.commands.probe.files import is_released
+from text_metrics.commands.probe.files import read_records
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file
 from text_metrics.commands.shared.command import add_command
 from text_metrics.commands.shared.files import read_objects, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.metrics.probeval.probeval_released import parse_target
 
 DESCRIPTION = """\
 Ask a chat model each question many times, and write its answers.
@@ -44,17 +43,7 @@ def add_parser(commands: Any) -> None:
 
 def read_questions(path: Path) -> dict[str, str]:
     """Read questions, on each line `id`, `question` and perhaps `sentence`, or a released record: texts by id."""
-    questions: dict[str, str] = {}
-    for where, record in read_objects(path):
-        if is_released(record):
-            record = parse_target(record, where)
-        name = record.get("id")
-        if isinstance(name, bool) or not isinstance(name, (str, int)) or not str(name):
-            raise ValueError(f"{where} must have an 'id', a string or an integer. Got {name!r:.80}.")
-        if str(name) in questions:
-            raise ValueError(f"{where}: question {name!r} appears twice.")
-        questions[str(name)] = _question(record, where)
-    return questions
+    return {str(record["id"]): _question(record, where) for where, record in read_records(path)}
 
 
 def read_shots(path: Path) -> list[tuple[str, str]]:
