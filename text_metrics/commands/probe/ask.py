@@ -17,8 +17,8 @@ from text_metrics.commands.shared.outputs import check_outputs
 DESCRIPTION = """\
 Ask a chat model each question many times, and write its answers.
 
-    text-metrics probe ask questions.jsonl answers.jsonl --model gpt-4o --samples 100
-    text-metrics probe ask questions.jsonl answers.jsonl --model my-model --base-url http://localhost:8000/v1
+    text-metrics probe ask questions.jsonl --out answers.jsonl --model gpt-4o --samples 100
+    text-metrics probe ask questions.jsonl --out answers.jsonl --model my-model --base-url http://localhost:8000/v1
 
 A question is a JSON object on its own line: `id`, `question`, and perhaps the `sentence` that it is about; or a record
 of a released file of targets. A line of the output has the `id`, the clean `answers` and the `raw` ones. Each answer is
@@ -34,7 +34,7 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = add_command(commands, "ask", "have a model answer questions many times over", DESCRIPTION)
     parser.add_argument("questions", type=Path, help="questions, as JSON lines")
-    parser.add_argument("answers", type=Path, help="where to write the answers")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the answers")
     parser.add_argument("--samples", type=int, default=100, help="answers to each question")
     parser.add_argument("--shots", type=Path, metavar="FILE", help="examples: `question` and `answer` on each line")
     add_arguments(parser)
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     if arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
-    out = arguments.answers
+    out = arguments.out
     check_outputs([arguments.questions, arguments.shots], [out, journal_file(out)])
     questions = read_questions(arguments.questions)
     shots = read_shots(arguments.shots) if arguments.shots else []
