@@ -45,7 +45,7 @@ def test_the_command_line_lists_its_commands(capsys):
 ABSENT = {
     "score": "absent.jsonl --metric vendi_embed --text-key texts",
     "compare": "absent.jsonl absent.jsonl --metric gruen --by-line",
-    "report": "a=absent.jsonl b=absent.jsonl --text-key texts",
+    "report": "a=absent.jsonl b=absent.jsonl --text-key texts --by-line",
     "choose": "absent.jsonl --text-key texts --keep 1",
     "probe": "report absent.jsonl absent.jsonl",
     "cluster-answers": "absent.jsonl out.jsonl --model m",
