@@ -19,13 +19,11 @@ import pytest
 
 from tests.conftest import SETS
 from tests.files import compress, read_jsonl, write_jsonl
-from text_metrics.commands.jobs import progress
-from text_metrics.commands.jobs.batches import batches
+from text_metrics.commands.jobs import work as progress
 from text_metrics.commands.jobs.grouping import Reader
 from text_metrics.commands.jobs.rows import Source
-from text_metrics.commands.jobs.store import Store
 from text_metrics.commands.score import main as score
-from text_metrics.commands.score.command import parse_command
+from text_metrics.commands.score.main import parse_command
 from text_metrics.commands.shared import files as _files
 
 WORDS = ["the", "a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]
@@ -638,7 +636,7 @@ def test_a_line_that_is_too_long_is_named(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize("size", [2, 5, 7, 1000])
 @pytest.mark.parametrize(("n_bad", "code"), [(5, 3), (19, 3), (20, 2)])
 def test_bad_rows_first_end_the_job_by_their_number_only(tmp_path, capsys, monkeypatch, size, n_bad, code):
-    monkeypatch.setattr(progress, "_HOPELESS_ROWS", 20)
+    monkeypatch.setattr(progress, "HOPELESS_ROWS", 20)
     data = tmp_path / "data.jsonl"
     data.write_text('{"texts": []}\n' * n_bad + '{"texts": ["a", "b"]}\n' * 3)
     assert score.main(command(data, size=size)) == code

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from text_metrics.commands.jobs.options import UsageError, as_usage
-from text_metrics.commands.jobs.progress import EXIT_BAD_ROWS, end
+from text_metrics.commands.jobs.work import EXIT_BAD_ROWS, end
 from text_metrics.commands.report.command import ReportCommand, parse_command
 from text_metrics.commands.report.systems import bad_lines, read_inputs
 from text_metrics.commands.shared.files import write_jsonl, write_text

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from text_metrics.commands.jobs.grouping import Reader, Unit
-from text_metrics.commands.jobs.keys import read_key
 from text_metrics.commands.jobs.options import Command, UsageError, as_usage
+from text_metrics.commands.jobs.pieces import read_key
 from text_metrics.commands.jobs.rows import Row, Source, show_values
 from text_metrics.commands.report.command import MOST_SYSTEMS, NamedFile, ReportCommand
 from text_metrics.commands.shared.files import file_format, parse_json
@@ -164,12 +164,12 @@ def _hints(path: Path, parts: Sequence[_Part], columns: Columns) -> list[str]:
 def _units(source: Source, reader: Reader, columns: Columns) -> Iterator[tuple[Row, Unit]]:
     """Yield the rows that are not blank, each with its texts; a row that is bad has none, and an error."""
     is_csv = file_format(source.path) == ".csv"
-    for row in source.rows(0):
+    for row in source.rows():
         if row.is_blank:
             continue
         if is_csv and row.values is not None:
             row = row._replace(values=_parse_cells(row.values, columns))
-        (unit,) = reader.units(iter([row]), 0)
+        (unit,) = reader.units(iter([row]))
         yield (row if unit.rows else row._replace(error=unit.bad[0].error)), unit
 
 
