@@ -12,12 +12,10 @@ import pytest
 
 from tests.files import compress, read_jsonl, write_jsonl
 from text_metrics.commands.choose import main as choose
-from text_metrics.commands.jobs import job_files, keys, progress
 from text_metrics.commands.jobs.grouping import Reader
 from text_metrics.commands.jobs.rows import Row, Source
-from text_metrics.commands.jobs.store import Store
 from text_metrics.commands.score import main as score
-from text_metrics.commands.score.command import parse_command
+from text_metrics.commands.score.main import parse_command
 
 KINDS = ["jsonl", "json", "csv", "parquet", "folder"]
 WORDS = ["a", "dog", "cat", "park", "sea", "house", "runs", "walks", "sleeps", "old", "red", "small"]

@@ -22,12 +22,7 @@ from tests.test_score import (
     run_and_die,
     write_jsonl,
 )
-from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.score import main as score
-from text_metrics.commands.score import ray_engine
-from text_metrics.commands.score.by_row import ByRow
-from text_metrics.commands.score.command import parse_command
-from text_metrics.commands.score.scoring import Scorer
 
 PEOPLE = ["a dog runs"] * 4 + ["the sea"] * 3 + ["a red house"] * 2
 ONE_SET = [("vendi_embed", {"q": [1, 0, 2.5, "inf"]}), ("vendi_embed", {})]

@@ -22,11 +22,11 @@ import numpy as np
 
 from text_metrics.commands.choose.greedy import choose, subset_score, unit_vectors
 from text_metrics.commands.jobs.grouping import Reader, Unit
+from text_metrics.commands.jobs.job import Done, Job, Step
 from text_metrics.commands.jobs.options import Command, UsageError, add_arguments, as_usage
-from text_metrics.commands.jobs.parts import JobFiles, Parts
+from text_metrics.commands.jobs.parts import JobFiles
 from text_metrics.commands.jobs.rows import Source
-from text_metrics.commands.jobs.tables import join
-from text_metrics.commands.jobs.work import Done, Job, NothingGoodError, Step, count, do_all, end, records, show
+from text_metrics.commands.jobs.work import end, run_job, show
 from text_metrics.commands.shared.columns import Column, add_columns, parse_columns
 from text_metrics.commands.shared.command import make_parser
 from text_metrics.commands.shared.settings import ENCODER, add_settings, check_names, parse_settings
@@ -140,11 +140,11 @@ def _score(embeddings: np.ndarray, quality: np.ndarray, rows: np.ndarray) -> flo
     return subset_score(vectors @ vectors.T, quality[rows])
 
 
-def summarize(batches: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def summarize(records: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Add up the counts, average the scores over groups, and name the encoder."""
     total = {"n_groups": 0, "n_chosen": 0, "chosen": 0.0, "random": 0.0}
     signed: dict[str, str] = {}
-    for batch in batches:
+    for batch in (batch for record in records for batch in record["batches"]):
         total = {name: value + batch[name] for name, value in total.items()}
         if batch["signed"] != (signed or batch["signed"]) and batch["signed"]:
             raise UsageError(f"the encoder changed since the job was begun, from {signed} to {batch['signed']}.")
@@ -165,27 +165,11 @@ def run(command: ChooseCommand) -> int:
     command.encoder()
     files = JobFiles(command.output("chosen"), None, command)
     summary = files.finished()
-    if summary is not None:
-        return show(summary, files)
-    with files.opened(source, None if command.one_set else command.batch_size) as (lines, pieces):
+    if summary is None:
         reader = Reader(command, SETS, columns, chooses=True)
-        job = Job(
-            (command.data, command.split, lines.file),
-            pieces,
-            reader,
-            Parts(files.folder, source.schema),
-            command.batch_size,
-            partial(open_choice, command),
-        )
-        try:
-            do_all(job, command, "choose")
-        except NothingGoodError:
-            files.remove()
-            raise
-        batches = (batch for record in records(job) for batch in record["batches"])
-        summary = {**summarize(batches), **count(records(job)), "command": files.decisive}
-        join(job.parts, len(pieces), files.out)
-        files.write_bad(row for record in records(job) for row in record["bad"])
+        job = Job(command, reader, partial(open_choice, command), source.schema, command.batch_size)
+        n_rows = None if command.one_set else command.batch_size
+        summary = run_job(job, "choose", source, files, n_rows, lambda records, _: summarize(records()))
     files.finish(summary)
     return show(summary, files)
 

@@ -1,12 +1,11 @@
 """The options of a command on the rows of a file, as one typed object that is checked once."""
 
 import argparse
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from text_metrics.commands.shared.files import file_format
 from text_metrics.commands.shared.remote import Remote, parquet_files, parse_path
@@ -101,19 +100,6 @@ class Command:
             "size": sum(stat.st_size for stat in stats),
             "modified": max(stat.st_mtime_ns for stat in stats),
         }
-
-    def for_other_folders(self) -> Self:
-        """Return the same command for processes that run in another folder: its paths are absolute."""
-        settings = {name: _absolute(name, value) for name, value in self.settings.items()}
-        return replace(self, data=self.data.resolve(), metric=_absolute("metric", self.metric), settings=settings)
-
-
-def _absolute(name: str, value: Any) -> Any:
-    if not isinstance(value, str) or not value:
-        return value
-    # The folder of a cache need not exist yet.
-    is_path = name == "cache_dir" or (os.sep in value and os.path.exists(value))
-    return os.path.abspath(os.path.expanduser(value)) if is_path else value
 
 
 def add_arguments(parser: argparse.ArgumentParser, group: str, result: str) -> None:

@@ -97,7 +97,7 @@ class JobFiles:
             summary = json.loads(self._summary.read_text(encoding="utf-8"))
             if self.out.exists() and summary["command"] == self.decisive:
                 return summary
-        if self.out.exists() and not self.folder.exists():
+        if self.out.exists() and not self._is_begun():
             raise UsageError(
                 f"{self.out} already exists, written by another command: pass --restart, or another --out."
             )
@@ -111,7 +111,7 @@ class JobFiles:
         """
         plan = self.folder / "job.json"
         with self._locked():
-            for left in self.folder.glob("*.tmp"):
+            for left in self.folder.glob("*.tmp" if self._is_begun() else "[!l]*"):
                 left.unlink(missing_ok=True)
             if not plan.exists():
                 source = source.unpack(self.folder)
@@ -122,6 +122,9 @@ class JobFiles:
             if job["command"] != self.decisive:
                 raise UsageError(f"{self.folder} belongs to another command or file: pass --restart, or another --out.")
             yield source.unpack(self.folder), [Piece(*piece) for piece in job["pieces"]]
+
+    def _is_begun(self) -> bool:
+        return any(self.folder.glob("part-*.json"))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

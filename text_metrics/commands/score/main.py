@@ -18,7 +18,7 @@ is beyond a limit, or null; 2 the command, its settings or the file are invalid;
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -27,23 +27,11 @@ from typing import Any
 import pyarrow as pa
 
 from text_metrics.commands.jobs.grouping import Reader
-from text_metrics.commands.jobs.on_ray import OnRay
+from text_metrics.commands.jobs.job import Job
 from text_metrics.commands.jobs.options import Command, UsageError, add_arguments, as_usage
-from text_metrics.commands.jobs.parts import JobFiles, Parts
+from text_metrics.commands.jobs.parts import JobFiles
 from text_metrics.commands.jobs.rows import Source
-from text_metrics.commands.jobs.tables import join
-from text_metrics.commands.jobs.work import (
-    EXIT_BAD_ROWS,
-    EXIT_STRICT,
-    Job,
-    NothingGoodError,
-    count,
-    do_all,
-    do_here,
-    end,
-    records,
-    show,
-)
+from text_metrics.commands.jobs.work import EXIT_BAD_ROWS, EXIT_STRICT, Records, end, run_job, show
 from text_metrics.commands.score.one_set import is_summed, open_sums, score_sums
 from text_metrics.commands.score.scoring import RowScorer, open_scores
 from text_metrics.commands.score.summary import intervals, summarize
@@ -125,58 +113,31 @@ def run(command: Command) -> int:
     files = JobFiles(out, out if one_set else None, command)
     summary = files.finished()
     if summary is None:
-        schema = _output_schema(source, scorer, command)
         _check_limits(command, scorer, source)
         if command.engine == "local":
             with as_usage(TypeError):
                 scorer.settings.check_found()
-        summary = _score(command, scorer, source, files, schema)
-    elif not one_set:
+        summary = _score(command, scorer, source, files)
+    if not one_set:
         # The level decides no score.
         summary |= {"confidence": command.confidence, **intervals(summary["estimates"], command.confidence)}
     files.finish(summary)
     return _exit_code(command, summary, show(summary, files))
 
 
-def _score(command: Command, scorer: RowScorer, source: Source, files: JobFiles, schema: pa.Schema | None) -> dict:
+def _score(command: Command, scorer: RowScorer, source: Source, files: JobFiles) -> dict[str, Any]:
     """Score all pieces, write the rows, and return the summary."""
-    summed, n_rows, n_texts = is_summed(command, scorer), command.batch_size, command.batch_size
-    reader = scorer.reader()
+    summed, n = is_summed(command, scorer), command.batch_size
+    reader, open_step = scorer.reader(), partial(open_scores, command)
     if summed:
-        n_rows, n_texts = _SUMMED * n_rows, _SUMMED * n_texts
-        reader = Reader(replace(command, one_set=False), TEXTS)
-    with (
-        files.opened(source, None if command.one_set and not summed else n_rows) as (lines, pieces),
-        OnRay(command.address, command.workers, command.quiet)
-        if command.engine == "ray"
-        else nullcontext(do_here) as engine,
-    ):
-        work = command.for_other_folders()
-        job = Job(
-            (work.data, work.split, lines.file.resolve()),
-            pieces,
-            reader,
-            Parts(files.folder.resolve(), schema),
-            n_texts,
-            partial(open_sums if summed else open_scores, work),
-        )
-        try:
-            do_all(job, command, scorer.metric.name, engine)
-        except NothingGoodError:
-            # The next command may have other settings.
-            files.remove()
-            raise
-        counts = count(records(job))
-        if summed:
-            batches = (batch for record in records(job) for batch in record["batches"])
-            summary = {**score_sums(batches, counts["n_texts"], scorer), "n_scores": 1, **counts}
-        else:
-            summary = {**summarize(records(job), scorer.results), **counts}
-        if not command.one_set:
-            join(job.parts, len(pieces), files.out)
-            summary |= {"confidence": command.confidence, **intervals(summary["estimates"], command.confidence)}
-        files.write_bad(row for record in records(job) for row in record["bad"])
-        return {**summary, "command": files.decisive}
+        n *= _SUMMED
+        reader, open_step = Reader(replace(command, one_set=False), TEXTS), partial(open_sums, command)
+    job = Job(command, reader, open_step, _output_schema(source, scorer, command), n)
+
+    def summary(records: Records, counts: dict[str, int]) -> dict[str, Any]:
+        return score_sums(records(), counts["n_texts"], scorer) if summed else summarize(records(), scorer.results)
+
+    return run_job(job, scorer.metric.name, source, files, None if command.one_set and not summed else n, summary)
 
 
 def _output_schema(source: Source, scorer: RowScorer, command: Command) -> pa.Schema | None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from text_metrics.commands.jobs.grouping import Unit
+from text_metrics.commands.jobs.job import Done, Step
 from text_metrics.commands.jobs.options import Command
-from text_metrics.commands.jobs.work import Done, Step
 from text_metrics.commands.score.scoring import RowScorer, score_those_that_can
 from text_metrics.commands.shared.merging import merge_signatures
 from text_metrics.metrics._core.core_results import format_order
@@ -43,12 +43,12 @@ def open_sums(command: Command) -> Step:
     return step
 
 
-def score_sums(batches: Iterable[dict[str, Any]], n: int, scorer: RowScorer) -> dict[str, Any]:
+def score_sums(records: Iterable[dict[str, Any]], n: int, scorer: RowScorer) -> dict[str, Any]:
     """Score a set of n texts from the sums of its parts; returns the result."""
     from text_metrics.metrics._core.core_spectra import vendi_from_sums
 
     total, signature = np.zeros(1), ""
-    for batch in batches:
+    for batch in (batch for record in records for batch in record["batches"]):
         total = total + np.frombuffer(base64.b64decode(batch["sums"]))
         signature = merge_signatures(signature, batch["signature"]) if signature else batch["signature"]
     d = round(len(total) ** 0.5)
@@ -56,4 +56,9 @@ def score_sums(batches: Iterable[dict[str, Any]], n: int, scorer: RowScorer) -> 
     scores = vendi_from_sums(total.reshape(d, d), n, orders).tolist()
     by_order = {f"by_order_{format_order(q)}": score for q, score in zip(orders, scores, strict=True)}
     signature = re.sub(r"\|set_size:[^|]*", f"|set_size:{n}", signature)
-    return {"vendi_embed": scores[0], **(by_order if scorer.settings.has_orders else {}), "signature": signature}
+    return {
+        "vendi_embed": scores[0],
+        "n_scores": 1,
+        **(by_order if scorer.settings.has_orders else {}),
+        "signature": signature,
+    }

@@ -8,8 +8,8 @@ from typing import Any
 
 from text_metrics import METRICS
 from text_metrics.commands.jobs.grouping import Reader, Unit
+from text_metrics.commands.jobs.job import Done, Step
 from text_metrics.commands.jobs.options import Command, UsageError, as_usage
-from text_metrics.commands.jobs.work import Done, Step
 from text_metrics.commands.shared.columns import columns_of, name_columns, to_arguments
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
