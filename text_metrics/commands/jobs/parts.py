@@ -110,7 +110,7 @@ class JobFiles:
         Raises a UsageError if another command or process works on it, or the file cannot be cut.
         """
         plan = self.folder / "job.json"
-        with self._locked():
+        with self._locked(), self._removed_if_new():
             for left in self.folder.glob("*.tmp" if self._is_begun() else "[!l]*"):
                 left.unlink(missing_ok=True)
             if not plan.exists():
@@ -122,6 +122,16 @@ class JobFiles:
             if job["command"] != self.decisive:
                 raise UsageError(f"{self.folder} belongs to another command or file: pass --restart, or another --out.")
             yield source.unpack(self.folder), [Piece(*piece) for piece in job["pieces"]]
+
+    @contextmanager
+    def _removed_if_new(self) -> Iterator[None]:
+        """Remove the folder after an error before the first piece, so that it is not in the way of other commands."""
+        try:
+            yield
+        except UsageError:
+            if not self._is_begun():
+                self.remove()
+            raise
 
     def _is_begun(self) -> bool:
         return any(self.folder.glob("part-*.json"))

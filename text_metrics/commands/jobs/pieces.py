@@ -39,17 +39,16 @@ def cut(source: Source, n_rows: int, set_size: int = 1, group_key: str | None = 
         return _cut_at_keys(source, n_rows, group_key)
     if source.schema is None:
         return _cut_lines(source, n_rows, set_size)
-    pieces, begin, places = [], 0, source.places(n_rows)
-    while begin < places[-1]:
-        place = _place_after(places, begin + n_rows)
-        end = min(-(-place // set_size) * set_size, places[-1])
+    pieces, begin = [], 0
+    while source.ends and begin < source.ends[-1]:
+        end = min(-(-_end_after(source, begin + n_rows) // set_size) * set_size, source.ends[-1])
         pieces.append(Piece(begin, begin, end))
         begin = end
     return pieces
 
 
-def _place_after(places: list[int], row: int) -> int:
-    return places[min(bisect_left(places, row), len(places) - 1)]
+def _end_after(source: Source, row: int) -> int:
+    return source.ends[min(bisect_left(source.ends, row), len(source.ends) - 1)]
 
 
 def _cut_lines(source: Source, n_rows: int, set_size: int) -> list[Piece]:
@@ -77,14 +76,14 @@ def _blanks(source: Source, set_size: int) -> Iterator[bool]:
 
 
 def _cut_at_keys(source: Source, n_rows: int, name: str) -> list[Piece]:
-    pieces, hashes, places = [], array("q"), source.places(n_rows)
+    pieces, hashes = [], array("q")
     first, begin, count, last, was_keyed = 0, 0, 0, None, False
     before = 0, 0
     for row in source.rows(column=name):
         key = None if row.is_blank else read_key(row.values, name)
         if key is not None and key != last:
             hashes.append(hash(key))
-            is_far = before[1] >= _place_after(places, begin + n_rows) if source.schema is not None else count >= n_rows
+            is_far = before[1] >= _end_after(source, begin + n_rows) if source.schema is not None else count >= n_rows
             if is_far and was_keyed:
                 pieces.append(Piece(first, begin, before[1]))
                 (first, begin), count = before, 0

@@ -4,15 +4,15 @@ import csv
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.dataset as pads
 
 from text_metrics.commands.jobs.options import UsageError, as_usage
 from text_metrics.commands.shared import files
@@ -80,6 +80,7 @@ class Source:
     Attributes
     ----------
     schema : of a table; None for a file without types
+    ends : of a table, the places where it is read from fastest, in ascending order; the last one is the end
     at, n_lines : where the rows end that were read so far, in the units of a piece, and the number of their lines
     """
 
@@ -99,32 +100,28 @@ class Source:
             )
         if split is not None and (kind != "folder" or tables):
             raise UsageError("--split is for a folder of `datasets`.")
-        # The rows after each row group, its file, and its index there.
-        self._groups: list[tuple[int, Path, int]] = []
-        self._read: Callable[[Piece, Any], Iterator[Row]]
+        self.ends: list[int] = []
+        # For each end, what reads the tables before it.
+        self._blocks: list[Callable[..., Iterable[Any]]] = []
+        self._read: Callable[[Piece, Any], Iterator[Row]] = self._table_rows
         if tables:
-            self._read, kind = self._parquet_rows, ".parquet"
-            self._find_groups(tables)
+            self._find_row_groups(tables)
         elif kind == "folder":
-            self._read, self._dataset = self._dataset_rows, _open_dataset(path, split)
-            self.schema = self._dataset.features.arrow_schema
+            self._open_dataset()
+        elif kind == ".csv":
+            self._read = self._csv_rows
+            # Excel's fields may have other delimiters outside of quotes.
+            header = re.sub(r'"[^"]*"', "", self._start().decode("utf-8", errors="replace").partition("\n")[0])
+            self._delimiter = next((mark for mark in _DELIMITERS if mark in header), _DELIMITERS[0])
+            self._names = self._header()
         else:
-            start = self._start()
-            is_array = kind == ".json" and start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
-            if kind == ".csv":
-                self._delimiter = _delimiter(start.splitlines()[0] if start else b"")
-                self._names = self._header()
-            self._read = self._csv_rows if kind == ".csv" else self._array_rows if is_array else self._json_rows
+            is_array = kind == ".json" and self._start().removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+            self._read = self._array_rows if is_array else self._json_rows
         self.kind = "array" if self._read == self._array_rows else kind
-
-    @property
-    def is_divisible(self) -> bool:
-        """Whether it can be read from the middle."""
-        return self.kind != "array" and self.file.suffix.lower() not in files.COMPRESSIONS
 
     def unpack(self, folder: Path) -> "Source":
         """Write what can be read from its start only to a file of lines in a folder, unless it is there; opens it."""
-        if self.is_divisible:
+        if self.schema is not None or (self.kind != "array" and self.file.suffix.lower() not in files.COMPRESSIONS):
             return self
         lines = folder / f"data{'.csv' if self.kind == '.csv' else '.jsonl'}"
         if not lines.exists():
@@ -148,14 +145,6 @@ class Source:
         self.at, self.n_lines = piece.begin, piece.first
         return self._read(piece, None if column is None else [column])
 
-    def places(self, n_rows: int) -> list[int]:
-        """List the places after rows of a table where it is read from fastest, the last one after all rows."""
-        if self._groups:
-            return [end for end, _, _ in self._groups]
-        return [*range(n_rows, len(self._dataset), n_rows), len(self._dataset)] if self.kind == "folder" else [0]
-
-    # Lines.
-
     def lines(self, piece: Piece) -> Iterator[bytes]:
         """Read the lines of a piece with their ends."""
         with as_usage():
@@ -167,7 +156,6 @@ class Source:
     def _start(self) -> bytes:
         with as_usage(), files.open_file(self.file) as file:
             start = file.peek()
-        with as_usage():
             files.check_text(start, self.path)
         return start
 
@@ -194,21 +182,20 @@ class Source:
         return Row(number, None, f"{expected}. Got {describe(value)}", _show(raw))
 
     def _csv_rows(self, piece: Piece, _: Any) -> Iterator[Row]:
-        names, reader = self._names, self._records(piece)
+        names, records = self._names, self._records(piece)
         if piece.begin == 0:
-            next(reader)
+            next(records)
         while True:
             number, fields, problem = self.n_lines + 1, list[str](), ""
             try:
-                fields = next(reader)
+                fields = next(records)
+                "".join(fields).encode()
             except StopIteration:
                 return
-            except csv.Error as error:
-                problem = f"is not valid CSV: {error}"
+            except (csv.Error, UnicodeEncodeError) as error:
+                problem = f"is not valid CSV in UTF-8: {error}"
             if fields and len(fields) != len(names):
                 problem = f"has {len(fields)} fields, not {len(names)}"
-            elif not _is_utf8(fields):
-                problem = "is not valid UTF-8: a byte was read as an unpaired surrogate"
             if problem or not fields:
                 yield Row(number, None, problem, _show(",".join(fields).encode(errors="replace")))
             else:
@@ -226,60 +213,68 @@ class Source:
 
     def _header(self) -> list[str]:
         try:
-            names = next(self._records(WHOLE), None)
-        except csv.Error as error:
-            raise UsageError(f"{self.path}, line 1 is not valid CSV: {error}.") from None
+            names = next(self._records(WHOLE), list[str]())
+            "".join(names).encode()
+        except (csv.Error, UnicodeEncodeError) as error:
+            raise UsageError(f"{self.path}, line 1 is not valid CSV in UTF-8: {error}.") from None
         if not names or len(set(names)) < len(names):
             raise UsageError(f"{self.path} must begin with a line of different column names. Got {names!r:.200}.")
-        if not _is_utf8(names):
-            raise UsageError(f"{self.path}, line 1 is not valid UTF-8. Got {names!r:.200}.")
         return names
 
-    # Tables.
-
-    def _find_groups(self, paths: Sequence[Path]) -> None:
-        n_rows = 0
+    def _find_row_groups(self, paths: list[Path]) -> None:
         for path in paths:
             with _named(path, "is not a Parquet file, or is damaged"):
-                file = _open_parquet(path)
-            self.schema = self.schema or file.schema_arrow
-            if not file.schema_arrow.equals(self.schema):
+                name, system = path.open_on() if isinstance(path, Remote) else (str(path), None)
+                table = pads.dataset(name, filesystem=system, format="parquet")
+                groups = [group for part in table.get_fragments() for group in part.split_by_row_group()]
+                self._add_blocks((group.count_rows(), partial(group.to_batches, batch_size=_ROWS)) for group in groups)
+            self.schema = self.schema or table.schema
+            if not table.schema.equals(self.schema):
                 raise UsageError(f"{path} has other columns, or of other types, than {paths[0]}.")
-            for i in range(file.metadata.num_row_groups):
-                n_rows += file.metadata.row_group(i).num_rows
-                self._groups.append((n_rows, path, i))
 
-    def _parquet_rows(self, piece: Piece, columns: Any) -> Iterator[Row]:
-        ends = [end for end, _, _ in self._groups]
-        first_group = int(np.searchsorted(ends, piece.begin, "right"))
-        start = ends[first_group - 1] if first_group else 0
-        opened: tuple[Path | None, Any] = (None, None)
-        # One row group after another, so that the first damaged one is named, and the rows before it are scored.
-        for end, path, i in self._groups[first_group:]:
+    def _open_dataset(self) -> None:
+        import datasets
+
+        with _named(self.path, "is not a folder saved by `datasets`, or is damaged"):
+            dataset = datasets.load_from_disk(str(self.path))
+        names = list(dataset) if isinstance(dataset, datasets.DatasetDict) else [None]
+        if self.split not in names:
+            raise UsageError(f"--split must be one of {names}. Got {self.split}.")
+        dataset = dataset if self.split is None else dataset[self.split]
+        self.schema = dataset.features.arrow_schema
+
+        def read(start: int, columns: list[str] | None) -> list[pa.Table]:
+            table = dataset.select_columns(columns) if columns else dataset
+            return [table.with_format("arrow")[start : start + _ROWS]]
+
+        starts = range(0, len(dataset), _ROWS)
+        self._add_blocks((min(_ROWS, len(dataset) - start), partial(read, start)) for start in starts)
+
+    def _add_blocks(self, blocks: Iterable[tuple[int, Callable[..., Iterable[Any]]]]) -> None:
+        for n_rows, read in blocks:
+            self.ends.append(n_rows + (self.ends[-1] if self.ends else 0))
+            self._blocks.append(read)
+
+    def _table_rows(self, piece: Piece, columns: Any) -> Iterator[Row]:
+        first = bisect_right(self.ends, piece.begin)
+        start = self.ends[first - 1] if first else 0
+        # One block after another, so that the first damaged one is named, and the rows before it are scored.
+        for read in self._blocks[first:]:
             if piece.end is not None and start >= piece.end:
                 return
-            opened = opened if opened[0] == path else (path, _open_parquet(path))
-            yield from self._table_rows(opened[1].iter_batches(_ROWS, row_groups=[i], columns=columns), start, piece)
-            start = end
-
-    def _dataset_rows(self, piece: Piece, columns: Any) -> Iterator[Row]:
-        table = self._dataset.select_columns(columns) if columns else self._dataset
-        table, end = table.with_format("arrow"), len(table) if piece.end is None else piece.end
-        yield from self._table_rows((table[i : i + _ROWS] for i in range(piece.begin, end, _ROWS)), piece.begin, piece)
-
-    def _table_rows(self, tables: Iterator[Any], start: int, piece: Piece) -> Iterator[Row]:
-        """Yield the rows of a piece that are in tables, of which the first begins at row `start`."""
-        while piece.end is None or start < piece.end:
-            with _named(self.path, f"is damaged after row {start}"):
-                table = next(tables, None)
-                if table is None:
-                    return
-                skipped = max(piece.begin - start, 0)
-                rows = table.slice(skipped, None if piece.end is None else piece.end - start - skipped).to_pylist()
-            for self.at, values in enumerate(rows, start + skipped + 1):
-                self.n_lines = self.at
-                yield _new_row((self.at, values, "", ""))
-            start += len(table)
+            tables = iter(read(columns=columns))
+            while True:
+                with _named(self.path, f"is damaged after row {start}"):
+                    table = next(tables, None)
+                    if table is None:
+                        break
+                    skipped = max(piece.begin - start, 0)
+                    end = len(table) if piece.end is None else min(piece.end - start, len(table))
+                    rows = table.slice(skipped, max(end - skipped, 0)).to_pylist()
+                for self.at, values in enumerate(rows, start + skipped + 1):
+                    self.n_lines = self.at
+                    yield _new_row((self.at, values, "", ""))
+                start += len(table)
 
 
 def read_rows(path: Path, split: str | None) -> list[tuple[str, Any]]:
@@ -301,24 +296,6 @@ def read_rows(path: Path, split: str | None) -> list[tuple[str, Any]]:
     return rows
 
 
-def _open_parquet(path: Path) -> pq.ParquetFile:
-    return pq.ParquetFile(path.open("rb") if isinstance(path, Remote) else path)
-
-
-def _open_dataset(path: Path, split: str | None) -> Any:
-    import datasets
-
-    with _named(path, "is not a folder saved by `datasets`, or is damaged"):
-        dataset = datasets.load_from_disk(str(path))
-    if isinstance(dataset, datasets.DatasetDict):
-        if split not in dataset:
-            raise UsageError(f"--split must be one of {', '.join(dataset)}. Got {split}.")
-        return dataset[split]
-    if split is not None:
-        raise UsageError(f"{path} has no splits: leave out --split.")
-    return dataset
-
-
 @contextmanager
 def _named(path: Path, problem: str) -> Iterator[None]:
     """Name the file in what pyarrow and `datasets` raise for a damaged one."""
@@ -327,20 +304,6 @@ def _named(path: Path, problem: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UsageError(f"{path} {problem}: {reason}") from None
-
-
-def _delimiter(line: bytes) -> str:
-    """Return the delimiter of a line of CSV: the first one of those it may be that is outside of quotes."""
-    unquoted = re.sub(r'"[^"]*"', "", line.decode("utf-8", errors="replace"))
-    return next((mark for mark in _DELIMITERS if mark in unquoted), _DELIMITERS[0])
-
-
-def _is_utf8(fields: list[str]) -> bool:
-    try:
-        "".join(fields).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _show(line: bytes) -> str:
