@@ -15,7 +15,6 @@ is beyond a limit, or null; 2 the command, its settings or the file are invalid;
     text-metrics score data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
 """
 
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,8 +22,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any
-
-import pyarrow as pa
 
 from text_metrics.commands.jobs.grouping import Reader
 from text_metrics.commands.jobs.job import Job
@@ -71,33 +68,24 @@ def parse_command(words: Sequence[str] | None = None) -> Command:
             option,
             action="append",
             default=[],
+            type=_limit,
             metavar="NAME=VALUE",
             help=f"end with exit code 5 if this number of the summary is {direction} the value",
         )
     add_confidence(parser, help="level of the intervals in the summary")
     options = vars(parser.parse_args(words))
     with as_usage():
-        options |= {name: _parse_limits(options[name], name) for name in ("fail_under", "fail_over")}
+        options |= {name: dict(options[name]) for name in ("fail_under", "fail_over")}
         columns, settings = parse_columns(options.pop("column")), parse_settings(options.pop("setting"))
         return Command(settings=settings, columns=columns, **options)
 
 
-def _parse_limits(pairs: Sequence[str], name: str) -> dict[str, float]:
-    """Read the NAME=VALUE pairs of an option; raises a ValueError if one is invalid, or a name is given twice."""
-    limits: dict[str, float] = {}
-    option = f"--{name.replace('_', '-')}"
-    for pair in pairs:
-        number, _, text = pair.partition("=")
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if math.isnan(value) or not number:
-            raise ValueError(f"{option} must be NAME=VALUE, with a number. Got {pair!r}.")
-        if number in limits:
-            raise ValueError(f"{option} {number} is given twice: {limits[number]:g} and {value:g}.")
-        limits[number] = value
-    return limits
+def _limit(text: str) -> tuple[str, float]:
+    """Read NAME=VALUE, as a type of argparse."""
+    name, _, value = text.partition("=")
+    if not name or math.isnan(float(value)):
+        raise ValueError
+    return name, float(value)
 
 
 def run(command: Command) -> int:
@@ -120,7 +108,7 @@ def run(command: Command) -> int:
         summary = _score(command, scorer, source, files)
     if not one_set:
         # The level decides no score.
-        summary |= {"confidence": command.confidence, **intervals(summary["estimates"], command.confidence)}
+        summary |= intervals(summary, scorer.results, command.confidence)
     files.finish(summary)
     return _exit_code(command, summary, show(summary, files))
 
@@ -132,29 +120,12 @@ def _score(command: Command, scorer: RowScorer, source: Source, files: JobFiles)
     if summed:
         n *= _SUMMED
         reader, open_step = Reader(replace(command, one_set=False), TEXTS), partial(open_sums, command)
-    job = Job(command, reader, open_step, _output_schema(source, scorer, command), n)
+    job = Job(command, reader, open_step, scorer.schema(source), n)
 
     def summary(records: Records, counts: dict[str, int]) -> dict[str, Any]:
         return score_sums(records(), counts["n_texts"], scorer) if summed else summarize(records(), scorer.results)
 
     return run_job(job, scorer.metric.name, source, files, None if command.one_set and not summed else n, summary)
-
-
-def _output_schema(source: Source, scorer: RowScorer, command: Command) -> pa.Schema | None:
-    """Return the schema of a table with its results; None for files whose columns have no types."""
-    if source.schema is None or command.one_set:
-        return None
-    for key in scorer.keys.values():
-        if key in source.schema.names:
-            raise UsageError(f"{command.data} has a column {key!r} already: pass --score-key.")
-    scalars = source.schema.names if not command.is_grouped else [command.group_key]
-    fields = [field if field.name in scalars else field.with_type(pa.list_(field.type)) for field in source.schema]
-    kind = source.schema.field(command.text_key).type
-    is_list = command.is_grouped or not (pa.types.is_string(kind) or pa.types.is_large_string(kind))
-    for name, key in scorer.keys.items():
-        kind = pa.int64() if scorer.is_count(name) else pa.float64()
-        fields.append(pa.field(key, pa.list_(kind) if scorer.several(name, is_list) else kind))
-    return pa.schema(fields)
 
 
 def _check_limits(command: Command, scorer: RowScorer, source: Source) -> None:

@@ -6,10 +6,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from text_metrics import METRICS
 from text_metrics.commands.jobs.grouping import Reader, Unit
 from text_metrics.commands.jobs.job import Done, Step
 from text_metrics.commands.jobs.options import Command, UsageError, as_usage
+from text_metrics.commands.jobs.rows import Source
 from text_metrics.commands.shared.columns import columns_of, name_columns, to_arguments
 from text_metrics.commands.shared.settings import load_metric
 from text_metrics.metrics._core.core_results import QUESTIONS, TEXTS, ItemResult, result_numbers, rows_of
@@ -74,39 +77,41 @@ class RowScorer:
 
     def _read_settings(self) -> Settings:
         """Check the settings of the command, before a file is read."""
-        declared, name = self.metric.settings.declared(), self.metric.name
-        in_results = {need for result in self.metric.item_results for need in result.needs}
-        known = [other for other in declared if declared[other].given == CALL and other not in _OPTIONS]
+        declared = self.metric.settings.declared()
         for setting in self._given:
-            option = f"--{setting.replace('_', '-')}"
             if setting in _OPTIONS:
-                raise ValueError(f"--setting {setting}: pass {option}.")
-            if setting not in declared:
-                raise ValueError(
-                    f"--setting {setting}: {name} has no such argument{suggest(setting, known)} It has "
-                    f"{', '.join(known)}."
-                )
-            if declared[setting].given != CALL:
+                raise ValueError(f"--setting {setting}: pass --{setting.replace('_', '-')}.")
+            if setting == "details":
+                raise ValueError(f"--setting {setting} cannot be given to a command: its results have no columns.")
+            if setting in declared and declared[setting].given != CALL:
                 raise ValueError(
                     f"--setting {setting} cannot be given to a command: it has a value for each "
                     f"{declared[setting].given}: pass --column {setting}=COLUMN."
                 )
-            if setting == "details" and setting not in in_results:
-                raise ValueError(f"--setting {setting} cannot be given to a command: its results have no columns.")
         of_columns = dict.fromkeys((column.argument for column in self._computed), _OfColumn())
-        return self.metric.settings.read({**self._given, **of_columns}, name)
+        return self.metric.settings.read({**self._given, **of_columns}, self.metric.name)
 
     def reader(self) -> Reader:
         """Return what joins rows to units."""
         return Reader(self._command, self.items, self.columns)
 
-    def several(self, name: str, is_list: bool) -> bool:
-        """Whether a result is a list for each unit, of which a row has a list of texts if `is_list`."""
-        return self._items[name].of_texts or (self.items == TEXTS and is_list)
-
-    def is_count(self, name: str) -> bool:
-        """Whether the values of a result are integers."""
-        return self._items[name].is_count
+    def schema(self, source: Source) -> pa.Schema | None:
+        """Return the schema of a table with its results; None for files whose columns have no types."""
+        command, schema = self._command, source.schema
+        if schema is None or command.one_set:
+            return None
+        for key in self.keys.values():
+            if key in schema.names:
+                raise UsageError(f"{command.data} has a column {key!r} already: pass --score-key.")
+        scalars = [command.group_key] if command.is_grouped else schema.names
+        fields = [field if field.name in scalars else field.with_type(pa.list_(field.type)) for field in schema]
+        kind = schema.field(command.text_key).type
+        is_list = command.is_grouped or not (pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        for name, result in self._items.items():
+            kind = pa.int64() if result.is_count else pa.float64()
+            several = result.of_texts or (self.items == TEXTS and is_list)
+            fields.append(pa.field(self.keys[name], pa.list_(kind) if several else kind))
+        return pa.schema(fields)
 
     def score(self, units: Sequence[Unit]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Score units together: for each its results by name, as lists where a row has several texts; and the result.

@@ -1,6 +1,7 @@
 """The summary of a scored file, from the records of its pieces."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,78 +18,49 @@ def summarize(records: Iterable[Mapping[str, Any]], results: Sequence[ItemResult
     The texts of a row, or of rows that make a set, are not independent of each other: the estimates are over rows, or
     over the labels of rows. `results` are those with an interval, that of the scores first.
     """
-    means = [_Mean() for _ in results]
-    n_texts = 0
+    names = [result.name for result in results]
+    means = {name: UnitSums() for name in names}
+    # The sum and the number of the values of each label.
+    labelled: dict[str, Any] = {name: defaultdict(lambda: np.zeros(2)) for name in names}
+    n_scores = 0
 
     def batches() -> Iterator[tuple[dict[str, Any], dict[str, int]]]:
-        nonlocal n_texts
-        for record in records:
-            n_texts += record["n_texts"]
-            for batch in record["batches"]:
-                for mean, result in zip(means, results, strict=True):
-                    mean.add(np.array(batch["sums"][result.name], dtype=np.float64).reshape(-1, 2), batch["labels"])
-                yield batch["numbers"], batch["n_items"]
+        nonlocal n_scores
+        for batch in (batch for record in records for batch in record["batches"]):
+            for name in names:
+                sums = np.array(batch["sums"][name], dtype=np.float64).reshape(-1, 2)
+                n_scores += int(sums[:, 1].sum()) if name == names[0] else 0
+                for label, of_row in zip(batch["labels"], sums, strict=False):
+                    labelled[name][label] += of_row
+                if not batch["labels"]:
+                    _add(means[name], sums)
+            yield batch["numbers"], batch["n_items"]
 
     try:
         merged = merge_results(batches())
     except ValueError as error:
         raise UsageError(f"{error} Pass the setting that differs with --setting.") from None
-    n_scores = means[0].n_values
+    for name in names:
+        _add(means[name], np.array(list(labelled[name].values())).reshape(-1, 2))
+    estimates = {name: mean.estimate() for name, mean in means.items()}
+    kept = {name: [*of[:4]] if of.error > 0 else None for name, of in estimates.items()}
+    return {**merged, "n_scores": n_scores, "n_units": estimates[names[0]].n, "estimates": kept}
+
+
+def _add(mean: UnitSums, sums: np.ndarray) -> None:
+    has_values = sums[:, 1] > 0
+    mean.add(sums[has_values, 0], sums[has_values, 1])
+
+
+def intervals(summary: Mapping[str, Any], results: Sequence[ItemResult], level: float) -> dict[str, Any]:
+    """Return the intervals of the estimates of a summary at a level, and the level."""
     # A score may be bounded by the size of its set.
-    size = n_texts / n_scores if n_scores else math.inf
-    estimates = [mean.estimate() for mean in means]
-    kept = {
-        f"{result.name.removesuffix('scores')}confidence_interval": _as_json(estimate, result, size)
-        for result, estimate in zip(results, estimates, strict=True)
-    }
-    return {**merged, "n_scores": n_scores, "n_units": estimates[0].n, "estimates": kept}
-
-
-def intervals(estimates: Mapping[str, Sequence[Any] | None], level: float) -> dict[str, list[float] | None]:
-    """Return the intervals of estimates, as `summarize` returns them, at a level."""
-    found: dict[str, list[float] | None] = {}
-    for name, values in estimates.items():
-        if values is None:
-            found[name] = None
-            continue
-        *estimate, low, high = values
-        bounds = -math.inf if low is None else low, math.inf if high is None else high
-        found[name] = Estimate(*estimate).interval(level, bounds)
+    size = summary["n_texts"] / summary["n_scores"] if summary["n_scores"] else math.inf
+    found: dict[str, Any] = {"confidence": level}
+    for result in results:
+        estimate = summary["estimates"][result.name]
+        assert result.bounds is not None
+        found[f"{result.name.removesuffix('scores')}confidence_interval"] = (
+            None if estimate is None else Estimate(*estimate).interval(level, result.bounds, size)
+        )
     return found
-
-
-def _as_json(estimate: Estimate, result: ItemResult, size: float) -> list[Any] | None:
-    """Return what an interval of any level follows from; None without one."""
-    if not estimate.error > 0:
-        return None
-    assert result.bounds is not None
-    low, high = result.bounds
-    ends = [low, high(size) if callable(high) else high]
-    return [*estimate[:4], *(end if math.isfinite(end) else None for end in ends)]
-
-
-class _Mean:
-    """The mean of the values of all rows, whose units are rows or the labels of rows."""
-
-    def __init__(self) -> None:
-        self.n_values = 0
-        self._sums = UnitSums()
-        # The sum and the number of the values of each label.
-        self._of_labels: dict[Any, np.ndarray] = {}
-
-    def add(self, sums: np.ndarray, labels: Sequence[Any]) -> None:
-        """Add the sum and the number of the values of each row, (n, 2); `labels` has one for each row, or is empty."""
-        self.n_values += int(sums[:, 1].sum())
-        if not labels:
-            self._add(sums)
-        for label, of_row in zip(labels, sums, strict=False):
-            self._of_labels[label] = self._of_labels.get(label, 0) + of_row
-
-    def estimate(self) -> Estimate:
-        """Return the mean; add nothing later."""
-        self._add(np.array(list(self._of_labels.values())).reshape(-1, 2))
-        return self._sums.estimate()
-
-    def _add(self, sums: np.ndarray) -> None:
-        has_values = sums[:, 1] > 0
-        self._sums.add(sums[has_values, 0], sums[has_values, 1])
