@@ -6,6 +6,15 @@ BIN := $(VENV)/bin
 INSTALL := -m pip install --quiet --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
+# `pip install ".[extra]"` replaces the editable installation by a copy, which changes do not reach: install again.
+ORIGIN := import importlib.util; print(importlib.util.find_spec("text_metrics").origin)
+ifneq ($(wildcard $(VENV)/.installed),)
+ifneq ($(shell $(BIN)/python -P -c '$(ORIGIN)' 2>&1 | tail -1),$(CURDIR)/text_metrics/__init__.py)
+$(info $(VENV) does not hold this checkout as an editable installation: it is installed again.)
+$(shell rm -f $(VENV)/.installed*)
+endif
+endif
+
 .PHONY: demo test test-integrations lint benchmark results release spaces vendor chromium clean
 
 demo: $(VENV)/.installed

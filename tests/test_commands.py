@@ -37,12 +37,7 @@ def lines(*values):
 
 def compare(path):
     Path("good.jsonl").write_text(lines(*SETS))
-    return "compare", path, "good.jsonl", "--metric", "self_bleu"
-
-
-def compare_references(path):
-    Path("a.jsonl").write_text(lines(["a"]))
-    return "compare", "a.jsonl", "a.jsonl", "--metric", "probeval", "--references", path
+    return "compare", path, "good.jsonl", "--metric", "self_bleu", "--by-line"
 
 
 def meta_eval_quality(path):
@@ -80,7 +75,6 @@ COMMANDS = {
     "choose": choose,
     "report": lambda path: ("report", path, "--text-key", "texts", "--quiet"),
     "compare": compare,
-    "compare, references": compare_references,
     "meta-eval": lambda path: ("meta-eval", path),
     "meta-eval, quality": meta_eval_quality,
     "meta-eval, kinds": meta_eval_kinds,
@@ -97,11 +91,7 @@ COMMANDS = {
     "candidate-sets, generate": lambda path: (
         *("candidate-sets", "generate", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
-    "rate-quality": lambda path: ("rate-quality", path, "out.jsonl", "--model", "./nowhere"),
-    "rate-quality, reference": lambda path: (
-        *("rate-quality", Path("texts.jsonl").write_text('"a"\n') and "texts.jsonl", "out.jsonl"),
-        *("--model", "./nowhere", "--reference", path),
-    ),
+    "rate-quality": lambda path: ("rate-quality", path, "--out", "out.jsonl", "--model", "./nowhere"),
     "reports.probeval, targets": validate_targets,
     "reports.probeval, predictions": validate_predictions,
     "probe, questions": lambda path: (
@@ -191,7 +181,6 @@ WRONG = {
     ],
     "candidate-sets, generate": [[[]], [{"texts": None}]],
     "rate-quality": [[7], [{"text": 7}]],
-    "rate-quality, reference": [[None]],
     "reports.probeval, targets": [
         [7],
         [{"metadata": 1}],

@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import sys
-from argparse import Namespace
 
 import numpy as np
 import pyarrow as pa
@@ -19,16 +18,19 @@ from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_line
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.candidate_sets import candidate_sets
 from text_metrics.commands.jobs.options import UsageError
+from text_metrics.commands.jobs.rows import read_rows
 from text_metrics.commands.meta_eval.kinds import read_kinds
 from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
 from text_metrics.commands.meta_eval.rows import read_rater
+from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
-from text_metrics.commands.rate_quality import main as rate_quality
+from text_metrics.commands.rate_quality import read_lines
 from text_metrics.commands.report.command import NamedFile, ReportCommand
 from text_metrics.commands.report.systems import read_systems
 from text_metrics.commands.score import main as score
 from text_metrics.commands.shared.chat import Journal
 from text_metrics.commands.shared.files import read_objects
+from text_metrics.commands.shared.pairing import pair_by_id
 from text_metrics.metrics.probeval.probeval_released import from_released
 
 # Cases of each reader, and of text-metrics score, in the test suite.
@@ -116,9 +118,9 @@ def make_sets(path):
 
 
 def compare_with_itself(path):
-    how = Namespace(a=path, b=path, references=None, split=None, text_key="t", id_key="id", by_line=False)
-    rows, partners, _, _ = compare.pair_up(how)
-    return compare.read_items(rows, how.text_key), compare.read_items(partners, how.text_key)
+    rows = read_rows(path, None)
+    pair_by_id(rows, rows, "id")
+    return compare.read_values(rows, "t", True)
 
 
 SENTENCES = [{"src": "x", "sentences": ["a", "b"]}, {"src": "y", "sentences": ["c", "d"]}]
@@ -136,7 +138,7 @@ READERS = {
         compare_with_itself,
     ),
     "candidate_sets": ("rich.jsonl", lines(RICH), make_sets),
-    "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), rate_quality.read_lines),
+    "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), read_lines),
     "judge_diversity, journal": ("out.journal", lines(JOURNAL), read_journal),
     "validate_probeval, targets": (
         *("targets.jsonl", lines(TARGETS)),
@@ -146,8 +148,8 @@ READERS = {
         *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
         lambda path: pools.read(targets_beside(path), path),
     ),
-    "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_files.read_questions),
-    "probe, shots": ("shots.jsonl", lines(SHOTS), probe_files.read_shots),
+    "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_ask.read_questions),
+    "probe, shots": ("shots.jsonl", lines(SHOTS), probe_ask.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
     "probe, references": ("people.jsonl", lines(PEOPLE), probe_files.read_references),
     "probe, answers": ("model.jsonl", lines(MODEL), probe_files.read_counts),

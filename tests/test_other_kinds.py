@@ -60,8 +60,8 @@ def test_another_format_is_named_at_once(tmp_path, capsys, name, content, messag
     for words in (
         ["score", data, "--metric", "self_bleu", "--text-key", "text"],
         ["choose", data, "--text-key", "text", "--keep", "1"],
-        ["compare", data, data, "--metric", "self_bleu", "--text-key", "text"],
-        ["rate-quality", data, tmp_path / "rated.jsonl", "--model", "m"],
+        ["compare", data, data, "--metric", "self_bleu", "--text-key", "text", "--by-line"],
+        ["rate-quality", data, "--out", tmp_path / "rated.jsonl", "--model", "m"],
     ):
         assert main(list(map(str, words))) == 2
         shown = capsys.readouterr().err
@@ -142,9 +142,7 @@ def words():
 
 
 def test_a_folder_of_model2vec(load, words, tmp_path):
-    static = pytest.importorskip(
-        "model2vec", reason="model2vec is not installed: pip install '.[encoders]'"
-    ).StaticModel
+    static = pytest.importorskip("model2vec", reason="model2vec is not installed: pip install '.[dev]'").StaticModel
     tokenizer, vectors = words
     model = static(vectors=vectors, tokenizer=tokenizer, config={"normalize": True})
     model.save_pretrained(str(tmp_path / "static"))

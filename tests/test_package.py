@@ -44,7 +44,7 @@ def test_the_command_line_lists_its_commands(capsys):
 # Of each command, words that name a file that does not exist.
 ABSENT = {
     "score": "absent.jsonl --metric vendi_embed --text-key texts",
-    "compare": "absent.jsonl absent.jsonl --metric gruen",
+    "compare": "absent.jsonl absent.jsonl --metric gruen --by-line",
     "report": "a=absent.jsonl b=absent.jsonl --text-key texts",
     "choose": "absent.jsonl --text-key texts --keep 1",
     "probe": "report absent.jsonl absent.jsonl",
@@ -52,7 +52,7 @@ ABSENT = {
     "meta-eval": "absent.jsonl",
     "judge-diversity": "absent.jsonl out.jsonl --model m",
     "candidate-sets": "pairs absent.jsonl out.jsonl",
-    "rate-quality": "absent.jsonl out.jsonl --model m",
+    "rate-quality": "absent.jsonl --out out.jsonl --model m",
 }
 # What takes long to import.
 HEAVY = ("datasets", "evaluate", "matplotlib", "nltk", "pandas", "scipy.stats", "sklearn", "torch", "transformers")
@@ -176,7 +176,7 @@ def test_commands_start_without_the_extras(tmp_path):
 
 def test_a_missing_library_for_pictures_is_said_before_the_work(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main(["compare", "absent_1.json", "absent_2.json", "--plot", str(tmp_path / "a.svg")]) == 2
+    assert main(["probe", "sensitivity", "absent.jsonl", "--plot", str(tmp_path / "a.svg")]) == 2
     assert capsys.readouterr().err == 'matplotlib is needed: pip install "text-metrics[plots]"\n'
 
 

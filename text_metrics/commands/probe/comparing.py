@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.probe.files import clean_counts
+from text_metrics.commands.probe.cleaning import clean_counts
 from text_metrics.commands.probe.scoring import Scorer, draw, halve
 from text_metrics.commands.shared.statistics import randomization_p
 from text_metrics.metrics._core.core_results import mean_estimate

@@ -8,7 +8,7 @@
 Each command has its own --help.
 """
 
-from text_metrics.commands.probe import annotators, asking, report, sensitivity
+from text_metrics.commands.probe import annotators, ask, report, sensitivity
 from text_metrics.commands.shared.command import command, make_parser
 
 
@@ -17,7 +17,7 @@ def main() -> int:
     """Run the command."""
     parser = make_parser(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for part in (asking, report, annotators, sensitivity):
+    for part in (ask, report, annotators, sensitivity):
         part.add_parser(commands)
     arguments = parser.parse_args()
     try:

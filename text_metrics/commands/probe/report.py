@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from text_metrics.commands.probe.cleaning import clean_counts
 from text_metrics.commands.probe.comparing import PEOPLE, RULES, Comparing, against_people, describe_second, pairs, rows
-from text_metrics.commands.probe.files import clean_counts, read_counts, read_references
+from text_metrics.commands.probe.files import read_counts, read_references
 from text_metrics.commands.probe.output import add_report, check_report, write_outputs
 from text_metrics.commands.probe.scoring import Scorer
 from text_metrics.commands.probe.tables import html, markdown

@@ -7,10 +7,10 @@ from typing import Any
 
 from text_metrics.commands.report.command import GRUEN, ReportCommand
 from text_metrics.commands.report.embedding import Reach
-from text_metrics.commands.report.formats import significant
 from text_metrics.commands.report.people import LENGTHS_APART, standardized, word_counts
 from text_metrics.commands.report.scores import Quality
 from text_metrics.commands.report.systems import Inputs, System
+from text_metrics.commands.shared.formats import significant
 from text_metrics.metrics._core.core_language import find_unread
 
 # Fewer prompts than this give intervals that may be too narrow (docs/intervals.md).

@@ -19,8 +19,8 @@ from text_metrics.commands.report.drawing import (
     tick_labels,
     width_of,
 )
-from text_metrics.commands.report.formats import count, decimals, direction, estimate, integer, number
 from text_metrics.commands.report.sentences import Report, in_section
+from text_metrics.commands.shared.formats import count, decimals, direction, estimate, integer, number
 
 PEOPLE = "half of the people"
 _WIDTH, _ROW, _TOP = 360, 22, 34

@@ -7,12 +7,12 @@ from pathlib import Path
 from text_metrics.commands.report import tables
 from text_metrics.commands.report.drawing import escape, mark, standalone
 from text_metrics.commands.report.figures import Picture, pictures
-from text_metrics.commands.report.formats import count, integer, level, listed, number
 from text_metrics.commands.report.latex import latex
 from text_metrics.commands.report.sentences import Report, in_section
 from text_metrics.commands.report.style import STYLE
 from text_metrics.commands.report.tables import Cell, Table
 from text_metrics.commands.shared.files import write_text
+from text_metrics.commands.shared.formats import count, integer, level, listed, number
 from text_metrics.commands.shared.pages import html_page
 
 # Longer texts are folded after this number of characters.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from text_metrics.commands.report.formats import (
+from text_metrics.commands.shared.formats import (
     count,
     decimals,
     estimate,

@@ -5,7 +5,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from text_metrics.commands.report.figures import PEOPLE
-from text_metrics.commands.report.formats import (
+from text_metrics.commands.report.sentences import Report, comparison, in_section
+from text_metrics.commands.shared.formats import (
     count,
     decimals,
     direction,
@@ -19,7 +20,6 @@ from text_metrics.commands.report.formats import (
     significant,
     with_p,
 )
-from text_metrics.commands.report.sentences import Report, comparison, in_section
 from text_metrics.commands.shared.pages import markdown_table
 
 

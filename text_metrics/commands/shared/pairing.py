@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 # A row with its file and line, for errors.
@@ -13,31 +13,51 @@ def read_id(row: Row, id_key: str) -> str | int:
     """Read the id of a row; raises a ValueError that names a line without a string or an integer."""
     where, value = row
     if not isinstance(value, dict) or id_key not in value:
-        raise ValueError(f"{where} has no {id_key!r}.")
+        keys = f": it has {', '.join(value)}"[:200] if isinstance(value, dict) else ""
+        raise ValueError(f"{where} has no {id_key!r}{keys}.")
     name = value[id_key]
     if not isinstance(name, (str, int)) or isinstance(name, bool):
         raise ValueError(f"{where}: {id_key} must be a string or an integer. Got {name!r:.80}.")
     return name
 
 
-def places_by_id(rows: Sequence[Row], id_key: str) -> dict[str | int, int]:
-    """Return the place of each id in the rows; raises a ValueError as `read_id` does, or if an id appears twice."""
-    places: dict[str | int, int] = {}
-    for i, row in enumerate(rows):
+def rows_by_id(rows: Sequence[Row], id_key: str) -> dict[str | int, Row]:
+    """Return the row of each id; raises a ValueError as `read_id` does, or if an id appears twice."""
+    by_id: dict[str | int, Row] = {}
+    for row in rows:
         name = read_id(row, id_key)
-        if name in places:
-            raise ValueError(f"{row[0]}: {id_key} {name!r} appears twice, first in {rows[places[name]][0]}.")
-        places[name] = i
-    return places
+        if name in by_id:
+            raise ValueError(f"{row[0]}: {id_key} {name!r} appears twice, first in {by_id[name][0]}.")
+        by_id[name] = row
+    return by_id
 
 
-def order_by_id(names: Mapping[str | int, int], rows: Sequence[Row], id_key: str, files: str) -> list[int]:
-    """Return the place of each id in another file; raises a ValueError if an id is in only one of the `files`."""
-    places = places_by_id(rows, id_key)
-    alone = [name for name in names if name not in places] or [name for name in places if name not in names]
-    if alone:
-        raise ValueError(f"{id_key} {alone[0]!r} is in only one of {files}.")
-    return [places[name] for name in names]
+def pair_by_id(first: Sequence[Row], second: Sequence[Row], id_key: str) -> dict[str | int, tuple[Row, Row]]:
+    """Pair the rows of two files by their ids; raises a ValueError as `rows_by_id` does, or if an id has one row."""
+    sides = [rows_by_id(rows, id_key) for rows in (first, second)]
+    for one, other in (sides, sides[::-1]):
+        for name, row in one.items():
+            if name not in other:
+                raise ValueError(f"{row[0]}: {id_key} {name!r} is in only one of the files.")
+    return {name: (row, sides[1][name]) for name, row in sides[0].items()}
+
+
+def pair_by_line(first: Sequence[Row], second: Sequence[Row]) -> dict[str | int, tuple[Row, Row]]:
+    """Pair the rows of two files by their order, numbered from 0; raises a ValueError unless there are as many."""
+    if len(first) != len(second):
+        raise ValueError(
+            f"both files must have the same number of rows. Got {len(first)} up to {first[-1][0]}, and {len(second)} "
+            f"up to {second[-1][0]}: pass --id-key to pair them by an id."
+        )
+    return dict(enumerate(zip(first, second, strict=True)))
+
+
+def shared_ids(pairs: Sequence[tuple[Row, Row]], key: str) -> list[str | int]:
+    """Read an id that both rows of each pair have, such as the group that they belong to."""
+    for row, partner in pairs:
+        if (name := read_id(row, key)) != (other := read_id(partner, key)):
+            raise ValueError(f"{row[0]} and {partner[0]} must have the same {key}. Got {name!r} and {other!r}.")
+    return [read_id(row, key) for row, _ in pairs]
 
 
 def check_order(first: Sequence[Row], second: Sequence[Row], leave_out: str | None, advice: str) -> list[str]:

@@ -1,6 +1,7 @@
-"""Numbers and names in words: the same form in the sentences, the pictures and the tables of a report."""
+"""Numbers and names as every command writes them: in sentences, in pictures and in tables."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from statistics import median
 
@@ -10,6 +11,8 @@ _LISTED = 4
 _SPACE = "\u00a0"
 _MINUS = "−"
 _SMALLEST_P = 0.001
+# Control characters and surrogates, and those that turn the direction of writing.
+_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
 
 
 def decimals(values: Iterable[tuple[float | None, Sequence[float] | None]], least: int = 1) -> int:
@@ -93,6 +96,17 @@ def listed(names: Iterable[str]) -> str:
         names = [*names[: _LISTED - 1], count(len(names) - _LISTED + 1, "other system")]
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def printable(text: str) -> str:
+    """Replace what XML does not allow, or what reorders the text after it, by `�`."""
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
+def shortened(text: str, n: int) -> str:
+    """Return a text on one line, cut to n characters."""
+    line = " ".join(text[: n + 1].split())
+    return line if len(text) <= n else f"{line[: n - 1]}…"
 
 
 def direction(metric: dict) -> str:
