@@ -11,6 +11,7 @@ import numpy as np
 
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.rows import WHOLE, Piece, Row, Source
+from text_metrics.commands.shared.files import is_blank
 
 
 def read_key(values: Mapping[str, Any] | None, name: str) -> str | None:
@@ -53,8 +54,8 @@ def _end_after(source: Source, row: int) -> int:
 
 def _cut_lines(source: Source, n_rows: int, set_size: int) -> list[Piece]:
     pieces, first, begin, count = [], 0, 0, 0
-    for is_blank in _blanks(source, set_size):
-        count += not is_blank
+    for nothing in _blanks(source, set_size):
+        count += not nothing
         if count == n_rows:
             pieces.append(Piece(first, begin, source.at))
             first, begin, count = source.n_lines, source.at, 0
@@ -64,7 +65,7 @@ def _cut_lines(source: Source, n_rows: int, set_size: int) -> list[Piece]:
 def _blanks(source: Source, set_size: int) -> Iterator[bool]:
     """Read all rows, and say of each whether it is blank."""
     if source.kind != ".csv":
-        yield from map(bytes.isspace, source.lines(WHOLE))
+        yield from map(is_blank, source.lines(WHOLE))
         return
     for row in source.rows():
         if set_size > 1 and row.error and source.n_lines > row.number:

@@ -147,6 +147,7 @@ class Source:
 
     def lines(self, piece: Piece) -> Iterator[bytes]:
         """Read the lines of a piece with their ends."""
+        self.at, self.n_lines = piece.begin, piece.first
         with as_usage():
             for line in files.read_lines(self.file, piece.begin, piece.end):
                 self.at += len(line)
@@ -164,8 +165,8 @@ class Source:
             try:
                 value = files.parse_line(line)
             except ValueError as error:
-                is_blank = not line.strip(b" \t\r\n\xef\xbb\xbf")
-                yield Row(number, None) if is_blank else Row(number, None, f"is not valid JSON: {error}", _show(line))
+                problem = "" if files.is_blank(line) else f"is not valid JSON: {error}"
+                yield Row(number, None, problem, _show(line))
                 continue
             yield _new_row((number, value, "", "")) if type(value) is dict else self._any_row(number, value, line)
 
@@ -227,7 +228,9 @@ class Source:
                 name, system = path.open_on() if isinstance(path, Remote) else (str(path), None)
                 table = pads.dataset(name, filesystem=system, format="parquet")
                 groups = [group for part in table.get_fragments() for group in part.split_by_row_group()]
-                self._add_blocks((group.count_rows(), partial(group.to_batches, batch_size=_ROWS)) for group in groups)
+                self._add_blocks(
+                    (group.row_groups[0].num_rows, partial(group.to_batches, batch_size=_ROWS)) for group in groups
+                )
             self.schema = self.schema or table.schema
             if not table.schema.equals(self.schema):
                 raise UsageError(f"{path} has other columns, or of other types, than {paths[0]}.")

@@ -49,7 +49,7 @@ def run_job(
     summarize : from a function that reads the records of all pieces, in order, and their counts
     """
     with files.opened(source, n_rows) as (lines, pieces):
-        job = job._replace(file=lines.file.absolute(), pieces=pieces, folder=files.folder.absolute())
+        job = job._replace(file=lines.file, pieces=pieces, folder=files.folder)
 
         def records() -> Iterator[dict[str, Any]]:
             return map(job.parts.record, range(len(pieces)))

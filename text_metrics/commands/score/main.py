@@ -15,6 +15,7 @@ is beyond a limit, or null; 2 the command, its settings or the file are invalid;
     text-metrics score data.jsonl --metric vendi_embed --text-key text --one-set --engine ray --address auto
 """
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -103,6 +103,11 @@ def parse_line(raw: bytes) -> Any:
         return parse_json(raw.decode("utf-8-sig"))
 
 
+def is_blank(line: bytes) -> bool:
+    """Whether a line holds nothing, but for spaces or a byte order mark."""
+    return not line.strip(b" \t\r\n\xef\xbb\xbf")
+
+
 def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield each line of a file of JSON lines that is not blank: its file and line, for errors, and its value.
 
@@ -110,7 +115,7 @@ def read_jsonl(path: Path) -> Iterator[tuple[str, Any]]:
     """
     where = ""
     for number, line in enumerate(read_lines(path), 1):
-        if line.isspace():
+        if is_blank(line):
             continue
         where = f"{path}, line {number}"
         try:
@@ -160,6 +165,18 @@ def read_json_or_lines(path: Path) -> Any:
         return [value for _, value in read_objects(path)]
     if not isinstance(value, (dict, list)):
         raise ValueError(f"{path} must be a JSON object or a list. Got {type(value).__name__}.")
+    return value
+
+
+def read_part(value: Any, where: str, kind: type, *keys: str) -> Any:
+    """Look up a value by its keys in nested objects; raises a ValueError if it is missing or of another type."""
+    for i, key in enumerate(keys):
+        if not isinstance(value, dict) or key not in value:
+            raise ValueError(f"{where} has no {'.'.join(keys[: i + 1])!r}.")
+        value = value[key]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        name = f": {'.'.join(keys)!r}" if keys else ""
+        raise ValueError(f"{where}{name} must be of type {kind.__name__}. Got {value!r:.80}.")
     return value
 
 
