@@ -1,4 +1,4 @@
-"""Kills of a job, at each file that it writes: the next run goes on, and the outputs are those of an undisturbed job."""
+"""Kills of a job, at each file that it writes: the next run goes on, and its outputs are those of one whole run."""
 
 import json
 import random

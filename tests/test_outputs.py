@@ -182,7 +182,7 @@ def test_other_files_beside_a_metric_or_a_model_are_no_error(run):
     for _ in range(2):
         code, shown = run(*words, "--out", "own/self_bleu/scores.jsonl")
         assert code == 0, shown
-    assert_refused(*run(*COMPARE[:4], "own/self_bleu", "--json", "own/self_bleu/self_bleu.py"))
+    assert_refused(*run(*COMPARE[:4], "own/self_bleu", "--by-line", "--out", "own/self_bleu/self_bleu.py"))
     # A folder with the name of a metric.
     Path("self_bleu").mkdir()
     assert run(*SCORE, "--out", "self_bleu/scores.jsonl")[0] == 0
@@ -211,7 +211,6 @@ def test_two_outputs_are_never_one_file(run, command):
 DERIVED = [
     (SCORE, "out.jsonl", "out.jsonl.bad.jsonl"),
     (SCORE, "out.jsonl", "out.jsonl.parts/data.jsonl"),
-    (SCORE, "out.jsonl", "out.jsonl.parts.done/deep/data.jsonl"),
     (SCORE, "out.jsonl", "out.jsonl.summary.json"),
     (CHOOSE, "out.csv", "out.csv.bad.jsonl"),
     (CHOOSE, "out.csv", "out.csv.parts/data.jsonl"),
@@ -231,7 +230,8 @@ def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, outp
     Path(data).parent.mkdir(parents=True, exist_ok=True)
     Path("data.jsonl").rename(data)
     words = [data if word == "data.jsonl" else word for word in words]
-    words = [*words, "--out", output] if words[0] in ("score", "choose", "rate-quality") else [*words, data, output]
+    words = [*words, *([] if words[0] in ("score", "choose") else [data])]
+    words += ["--out", output] if words[0] in ("score", "choose", "rate-quality") else [output]
     before = contents()
     assert_refused(*run(*words))
     assert contents() == before

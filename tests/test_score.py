@@ -60,7 +60,9 @@ def outputs(folder):
 
 # Each process is forked from one that has imported what a command imports. `evaluate`, with torch, takes 4 s.
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["evaluate", "sentence_transformers", "text_metrics.commands.choose.main", "tests.test_score"])
+processes.set_forkserver_preload(
+    ["evaluate", "sentence_transformers", "text_metrics.commands.choose.main", "tests.test_score"]
+)
 
 
 def die_at(main, words, at, before):
@@ -414,7 +416,12 @@ def test_a_failed_job_leaves_no_lock(tmp_path):
 @pytest.mark.slow
 def test_the_command_runs_from_any_directory(tmp_path):
     write_jsonl(tmp_path / "data.jsonl", make_rows(30))
-    words = [sys.executable, "-m", "text_metrics", *"score data.jsonl --metric self_bleu --text-key texts".split()]
+    words = [
+        sys.executable,
+        "-m",
+        "text_metrics",
+        *["score", "data.jsonl", "--metric", "self_bleu", "--text-key", "texts"],
+    ]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "texts/s" in done.stderr

@@ -22,6 +22,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from text_metrics.commands.jobs.grouping import Reader
@@ -94,12 +95,13 @@ def run(command: Command) -> int:
     source = Source(command.data, command.split)
     # Loading a metric takes seconds.
     source.check_columns(command.text_key, command.group_key, command.reference_key, *command.columns.values())
-    scorer = RowScorer(command)
-    name, one_set = scorer.metric.name, command.one_set
-    if one_set and scorer.items == TEXTS:
-        raise UsageError(f"--one-set: {name} scores each text, not sets.")
+    one_set = command.one_set
+    name = Path(command.metric).stem
     out = command.output(name, (".json",)) if one_set else command.output(name)
     files = JobFiles(out, out if one_set else None, command)
+    scorer = RowScorer(command)
+    if one_set and scorer.items == TEXTS:
+        raise UsageError(f"--one-set: {name} scores each text, not sets.")
     summary = files.finished()
     if summary is None:
         _check_limits(command, scorer, source)

@@ -30,18 +30,21 @@ def check_outputs(
     taken: list[Path] = []
     for output in outputs:
         places = {output, temporary_name(output)}
-        for place in places:
-            for path in inputs:
-                if _is_same(place, path) or _is_in(place, path):
-                    raise ValueError(f"{output} cannot be written, because {path} is read: choose another output.")
-            for other in taken:
-                if _is_same(place, other):
-                    raise ValueError(f"{output} cannot be written, because {other} is another output: choose another.")
+        for path in inputs:
+            if any(_is_same(place, path) or _is_in(place, path) for place in places):
+                raise _output_error(output, f"is or is in {path}, which is read")
+        for other in taken:
+            if any(_is_same(place, other) for place in places):
+                raise _output_error(output, f"is {other}, another output")
         taken += places
     for folder in folders:
         for path in [*inputs, *outputs]:
             if _is_same(folder, path) or _is_in(path, folder):
-                raise ValueError(f"{path} cannot be in {folder}, which is removed at the end: choose another output.")
+                raise _output_error(folder, f"is removed at the end, and holds {path}")
+
+
+def _output_error(output: Path, reason: str) -> ValueError:
+    return ValueError(f"{output} cannot be written, because it {reason}: choose another output.")
 
 
 def module_files(name: str | Path | None) -> list[str | Path]:
