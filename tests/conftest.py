@@ -138,13 +138,9 @@ def rng():
 @pytest.fixture
 def set_block_rows(monkeypatch):
     """Return a function that sets how many rows the core holds at a time."""
-    from text_metrics.metrics._core import core_distances, core_spectra
+    from text_metrics.metrics._core.core_inputs import LIMITS
 
-    def set_rows(n):
-        for module in (core_distances, core_spectra):
-            monkeypatch.setattr(module, "BLOCK_ROWS", n)
-
-    return set_rows
+    return lambda n: monkeypatch.setattr(LIMITS, "block_rows", n)
 
 
 @pytest.fixture(scope="session")

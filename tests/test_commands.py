@@ -52,16 +52,6 @@ def meta_eval_kinds(path):
     return "meta-eval", "--sets", "sets"
 
 
-def validate_targets(path):
-    Path("labelled.json").write_text(json.dumps(LABELLED))
-    return "reports.probeval", "--targets", path, "--predictions", "labelled.json"
-
-
-def validate_predictions(path):
-    Path("targets.jsonl").write_text(lines(TARGET))
-    return "reports.probeval", "--targets", "targets.jsonl", "--predictions", path
-
-
 def choose(path):
     return "choose", path, "--text-key", "text", "--one-set", "--keep", "2", "--quiet"
 
@@ -92,8 +82,6 @@ COMMANDS = {
         *("candidate-sets", "generate", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
     "rate-quality": lambda path: ("rate-quality", path, "--out", "out.jsonl", "--model", "./nowhere"),
-    "reports.probeval, targets": validate_targets,
-    "reports.probeval, predictions": validate_predictions,
     "probe, questions": lambda path: (
         *("probe", "ask", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
@@ -181,25 +169,6 @@ WRONG = {
     ],
     "candidate-sets, generate": [[[]], [{"texts": None}]],
     "rate-quality": [[7], [{"text": 7}]],
-    "reports.probeval, targets": [
-        [7],
-        [{"metadata": 1}],
-        [{**TARGET, "answers": {"raw": {}, "clusters": []}}],
-        [{**TARGET, "answers": {"raw": {}, "clusters": {"c": {"count": "many", "answers": ["dog"]}}}}],
-        [{**TARGET, "answers": {"raw": {"dog": -1}, "clusters": {"c": {"count": 1, "answers": ["dog"]}}}}],
-        [{**TARGET, "answers": {"raw": {"dog": 10**9}, "clusters": {"c": {"count": 1, "answers": ["dog"]}}}}],
-        [{**TARGET, "answers": {"raw": {}, "clusters": {"": {"count": 1, "answers": ["dog"]}}}}],
-        [TARGET, TARGET],
-        [{**TARGET, "metadata": {"id": "other"}}],
-    ],
-    "reports.probeval, predictions": [
-        [[]],
-        [{"annotated_prediction_data": []}],
-        [{"annotated_prediction_data": {"q1": ["dog"]}}],
-        [{"annotated_prediction_data": {"q1": {"dog": {"cluster": "c"}}}}],
-        [{"annotated_prediction_data": {"q1": {"dog": {"cluster": "c", "count": "1"}}}}],
-        [{"annotated_prediction_data": {"q1": {"dog": {"cluster": "c", "count": 10**12}}}}],
-    ],
     "score": [[7], [{"texts": 1}]],
     "choose": [[7], [{"text": 1}]],
 }

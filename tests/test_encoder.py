@@ -16,7 +16,7 @@ import pytest
 
 from tests import preloaded
 from tests.conftest import METRICS, SETS, encode
-from text_metrics.metrics._core import core_models
+from text_metrics.metrics._core import core_encoder, core_models
 
 DEFAULT = "all-MiniLM-L6-v2"
 TEXTS = [text for members in SETS for text in members]
@@ -59,7 +59,7 @@ def test_an_embedding_is_the_same_in_another_process():
 @pytest.fixture
 def batches(monkeypatch):
     """What the default model is given, batch by batch: the number of words of each text."""
-    model = core_models.load_encoder(DEFAULT, "cpu")[0].model
+    model = core_encoder.load_encoder(DEFAULT, "cpu")[0].model
     encode, seen = model.encode, []
 
     def record(texts, **settings):
@@ -165,7 +165,7 @@ def test_a_model_is_loaded_once_by_many_threads(tiny_model, tmp_path):
     (folder / "extra.txt").write_text("makes this one new")
     found = []
     threads = [
-        threading.Thread(target=lambda: found.append(core_models.load_encoder(folder, "cpu")[0])) for _ in range(4)
+        threading.Thread(target=lambda: found.append(core_encoder.load_encoder(folder, "cpu")[0])) for _ in range(4)
     ]
     for thread in threads:
         thread.start()

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scripts.reports.probeval import pools
 from tests.fuzzing import bounded, cases, damage_bytes, damage_json, damage_lines
 from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.candidate_sets import candidate_sets
@@ -94,10 +93,6 @@ def beside(path, name, content):
     return file
 
 
-def targets_beside(path):
-    return beside(path, "targets.jsonl", "".join(json.dumps(target) + "\n" for target in TARGETS))
-
-
 def read_journal(path):
     with Journal(path) as journal:
         return journal.answers
@@ -140,14 +135,6 @@ READERS = {
     "candidate_sets": ("rich.jsonl", lines(RICH), make_sets),
     "rate_quality": ("texts.jsonl", lines(["a", {"text": "b"}]), read_lines),
     "judge_diversity, journal": ("out.journal", lines(JOURNAL), read_journal),
-    "validate_probeval, targets": (
-        *("targets.jsonl", lines(TARGETS)),
-        lambda path: pools.read(path, beside(path, "labelled.json", {"annotated_prediction_data": ANSWERS})),
-    ),
-    "validate_probeval, predictions": (
-        *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
-        lambda path: pools.read(targets_beside(path), path),
-    ),
     "probe, questions": ("questions.jsonl", lines(QUESTIONS), probe_ask.read_questions),
     "probe, shots": ("shots.jsonl", lines(SHOTS), probe_ask.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),

@@ -149,9 +149,7 @@ def test_a_model_that_orders_no_sentences_is_refused(load, tmp_path, gruen_model
     config = BertConfig(vocab_size=60, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
     BertForPreTraining(config).save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(gruen_models["sop_model"]).save_pretrained(tmp_path)
-    with pytest.raises(
-        ValueError, match=r"is a BertForPreTraining, which has no head for sentence order\. Pass an ALBERT"
-    ):
+    with pytest.raises(ValueError, match="sop_model is a BertForPreTraining"):
         load("gruen").compute(predictions=TEXTS, components=["coherence"], backbone="bert", sop_model=tmp_path)
 
 

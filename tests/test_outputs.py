@@ -47,9 +47,6 @@ REPORT = [
     *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "--people", "fourth.jsonl"),
     *("--setting", "model=model.gguf"),
 ]
-VALIDATE = [
-    *("reports.probeval", "--targets", "data.jsonl", "--predictions", "other.jsonl", "--model", "model.gguf"),
-]
 # What is read, and each output with the words that come before it.
 COMMANDS = {
     "score": (["data.jsonl"], [*SCORE, "--out"]),
@@ -91,10 +88,6 @@ COMMANDS = {
         for name in ("annotators", "sensitivity")
         for option in ("--json", "--plot", "--write")
     },
-    **{
-        f"reports.probeval {option}": (["data.jsonl", "other.jsonl", "model.gguf"], [*VALIDATE, option])
-        for option in ("--report", "--scatter")
-    },
 }
 # Two outputs of one command, without what is read.
 PAIRS_OF_OUTPUTS = {
@@ -108,7 +101,6 @@ PAIRS_OF_OUTPUTS = {
         *("cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
     ],
     "probe report": [*REPORT, "--markdown", "{0}", "--write", "{1}"],
-    "reports.probeval": [*VALIDATE, "--report", "{0}", "--scatter", "{1}"],
     "a temporary name": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}.tmp"],
 }
 

@@ -67,8 +67,8 @@ def compare(first: Mapping[str, Any], other: Mapping[str, Any], sampling: Module
 def expected(detail: Mapping[str, Any], size: int, sampling: ModuleType, *, debias: bool) -> float:
     """Return the expected divergence of `size` answers of a model, drawn without replacement."""
     gold, model = sampling.sides(detail)
-    samples = sampling.drawn_down(gold, model, (None, size), (_SEED, _SEED))
-    return float(np.concatenate([sampling.divergences(gold, model, *times, debias=debias) for times in samples]).mean())
+    times = sampling.drawn_down(model, size, _SEED)
+    return float(sampling.divergences(gold, model, gold.times[None], times, debias=debias).mean())
 
 
 def verdict(comparison: Comparison, n_questions: int) -> str:

@@ -8,9 +8,9 @@ import numpy as np
 from tqdm import tqdm
 
 from text_metrics.commands.report.command import ReportCommand
-from text_metrics.metrics._core.core_encoder import EncoderSettings, count_tokens, encode
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode, load_encoder
 from text_metrics.metrics._core.core_inputs import parse_embeddings, parse_sets
-from text_metrics.metrics._core.core_models import load_encoder
+from text_metrics.metrics._core.core_tokens import count_tokens
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
 # Texts embedded and kept together: a killed process loses at most these.

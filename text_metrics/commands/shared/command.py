@@ -11,7 +11,7 @@ from typing import Any
 
 EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
 # Libraries that a command imports only if it needs them, and the extras that bring them.
-_EXTRAS = {"jinja2": "plots", "matplotlib": "plots", "openai": "judge", "pandas": "plots"}
+_EXTRAS = {"openai": "judge"}
 _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
 
 
