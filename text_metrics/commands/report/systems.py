@@ -198,7 +198,7 @@ def _read_part(row: Row, unit: Unit, columns: Columns, prompt: str | None, syste
     if not system:
         raise ValueError(f"has no {columns.system!r}")
     quality = None if columns.quality is None else _read_quality(row.values, columns.quality, len(unit.texts))
-    return _Part(system, prompt, unit.texts, quality, row.number, row.values)
+    return _Part(system, prompt, list(unit.texts), quality, row.number, row.values)
 
 
 def _read_quality(values: dict[str, Any], name: str, n_texts: int) -> list[float]:

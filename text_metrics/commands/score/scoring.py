@@ -63,7 +63,7 @@ class RowScorer:
                 column._replace(per_text=False) if column.argument == "confidence_by" else column for column in columns
             )
             self._computed = [column for column in self.columns if column.argument != "confidence_by"]
-            self.settings = self._read_settings()
+            self.settings: Any = self._read_settings()
             if not command.one_set:
                 self.settings.check_batches()
         passed = set(self.settings.passed())

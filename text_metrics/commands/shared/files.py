@@ -168,18 +168,6 @@ def read_json_or_lines(path: Path) -> Any:
     return value
 
 
-def read_part(value: Any, where: str, kind: type, *keys: str) -> Any:
-    """Look up a value by its keys in nested objects; raises a ValueError if it is missing or of another type."""
-    for i, key in enumerate(keys):
-        if not isinstance(value, dict) or key not in value:
-            raise ValueError(f"{where} has no {'.'.join(keys[: i + 1])!r}.")
-        value = value[key]
-    if not isinstance(value, kind) or isinstance(value, bool):
-        name = f": {'.'.join(keys)!r}" if keys else ""
-        raise ValueError(f"{where}{name} must be of type {kind.__name__}. Got {value!r:.80}.")
-    return value
-
-
 def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Read a file of JSON lines, each of them an object, as `read_jsonl` does."""
     for where, value in read_jsonl(path):

@@ -31,11 +31,13 @@ def check_outputs(
     for output in outputs:
         places = {output, temporary_name(output)}
         for path in inputs:
-            if any(_is_same(place, path) or _is_in(place, path) for place in places):
-                raise _output_error(output, f"is or is in {path}, which is read")
+            if any(_is_same(place, path) for place in places):
+                raise _output_error(output, f"is the same file as {path}, which is read")
+            if any(_is_in(place, path) for place in places):
+                raise _output_error(output, f"is in the folder {path}, which is read")
         for other in taken:
             if any(_is_same(place, other) for place in places):
-                raise _output_error(output, f"is {other}, another output")
+                raise _output_error(output, f"is the same file as {other}, another output")
         taken += places
     for folder in folders:
         for path in [*inputs, *outputs]:
