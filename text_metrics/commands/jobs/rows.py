@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.dataset as pads
 
 from text_metrics.commands.jobs.options import UsageError, as_usage
 from text_metrics.commands.shared import files
@@ -223,6 +222,8 @@ class Source:
         return names
 
     def _find_row_groups(self, paths: list[Path]) -> None:
+        import pyarrow.dataset as pads
+
         for path in paths:
             with _named(path, "is not a Parquet file, or is damaged"):
                 name, system = path.open_on() if isinstance(path, Remote) else (str(path), None)
