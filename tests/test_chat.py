@@ -151,7 +151,7 @@ def test_killed_at_any_moment_asking_goes_on_and_pays_for_nothing_twice(tmp_path
     out, journal = tmp_path / "out.jsonl", tmp_path / "out.jsonl.journal"
     workers = 2
     with serve(lambda question, number: time.sleep(0.05) or f"answer {number}") as server:
-        command = [sys.executable, "-m", "text_metrics", "probe", "ask", questions, out, "--model", "m"]
+        command = [sys.executable, "-m", "text_metrics", "probe", "ask", questions, "--out", out, "--model", "m"]
         command += ["--base-url", server.url, "--workers", str(workers), "--samples", "10"]
         kept: dict[str, str] = {}
         for answers in (5, 14):
