@@ -23,8 +23,8 @@ def is_summed(command: Command, scorer: RowScorer) -> bool:
 
 def open_sums(command: Command) -> Step:
     """Load the metric; returns the function that sums up the outer products of embeddings of texts."""
-    from text_metrics.metrics._core.core_device import matrix_device
     from text_metrics.metrics._core.core_encoder import embed_part
+    from text_metrics.metrics._core.core_models import matrix_device
     from text_metrics.metrics._core.core_spectra import gram_sums
 
     scorer = RowScorer(command)
