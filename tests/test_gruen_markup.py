@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text_metrics.metrics.gruen import gruen_markup, gruen_text
+from text_metrics.metrics.gruen import gruen_text
 
 ANSWER = """\
 # How to bake bread
@@ -88,8 +88,8 @@ def test_plain_text_keeps_its_marks():
     ],
 )
 def test_markdown_shows_itself(text):
-    assert gruen_markup.read_blocks(text) == gruen_markup.read_blocks(text, "markdown")
-    assert gruen_markup.read_blocks(text) != gruen_markup.read_blocks(text, "plain")
+    assert gruen_text.read_blocks(text) == gruen_text.read_blocks(text, "markdown")
+    assert gruen_text.read_blocks(text) != gruen_text.read_blocks(text, "plain")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_markdown_shows_itself(text):
     ],
 )
 def test_plain_text_is_not_taken_for_markdown(text):
-    assert gruen_markup.read_blocks(text) == gruen_markup.read_blocks(text, "plain")
+    assert gruen_text.read_blocks(text) == gruen_text.read_blocks(text, "plain")
     assert sentences_of(text) == sentences_of(text, "plain")
 
 
@@ -170,4 +170,4 @@ def test_a_list_is_not_redundant_for_its_form(load):
 @given(st.text(alphabet="\n\r\t 1.)=a", max_size=12))
 def test_what_may_be_markdown_is_found_within_lines(text):
     across_lines = re.compile(r"[#*_`~>|\[+-]|^\s*\d+[.)]|^=+\s*$", re.MULTILINE)
-    assert bool(gruen_markup._MARKS.search(text)) == bool(across_lines.search(text))
+    assert bool(gruen_text._MARKS.search(text)) == bool(across_lines.search(text))

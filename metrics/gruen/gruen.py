@@ -19,13 +19,11 @@ from .core_results import TEXTS, ItemResult, ScoreSummary, confidence_settings, 
 from .core_settings import Settings as Settings
 from .core_tokens import count_tokens as count_tokens
 from .core_vectors import load_vectors as load_vectors
-from .gruen_backbone import run_batches as run_batches
+from .gruen_backbone import SentenceScores as SentenceScores
 from .gruen_bert import BertBackbone
 from .gruen_compact import WEIGHTS_FILE, CompactBackbone
 from .gruen_components import Backbone, describe_text, score_components, total
 from .gruen_focus import embedding_breaks as embedding_breaks
-from .gruen_heads import load_head as load_head
-from .gruen_markup import read_blocks as read_blocks
 from .gruen_redundancy import find_redundancy as find_redundancy
 from .gruen_repeats import find_repeats as find_repeats
 from .gruen_settings import COMPONENTS, GruenSettings
@@ -162,11 +160,10 @@ class Gruen(TextMetric, evaluate.Metric):
         settings = GruenSettings.read(given, "gruen")
         texts = _parse_flat(predictions)
         units = parse_confidence_by(settings.confidence_by, len(texts), "text")
-        judge = self._load_backbone(settings)
         sentences = split(texts, settings.parity, settings.markup)
         _warn_of_odd_texts(texts, sentences, settings.parity)
 
-        components, signed = score_components(sentences, judge, settings)
+        components, signed = score_components(sentences, self._load_backbone(settings), settings)
         scores = total(components, sentences, settings.parity)
 
         all_texts = np.ones(len(texts), dtype=bool)
@@ -181,7 +178,7 @@ class Gruen(TextMetric, evaluate.Metric):
 
     def _load_backbone(self, settings: GruenSettings) -> Backbone | None:
         """Load the models that the components need; None if they need none."""
-        if not settings.needs_backbone:
+        if not {"grammaticality", "coherence"}.intersection(settings.scored):
             return None
         if settings.backbone == "bert":
             return BertBackbone(settings)

@@ -8,22 +8,16 @@ import numpy as np
 # The least tie that keeps the focus of a text of two sentences: a cosine there, but for the bonus of short sentences.
 FOCUS_THRESHOLD = 0.108
 
-# Without any one of these constants, fewer faults of some kind are found at equal false alarms; without the slope,
-# false alarms grow with the length.
-# Weight of a sentence's offset from the line of its neighbors in its tie, and bonus for short sentences, which say
-# little of the subject.
-_OFFSET, _BREVITY = 0.25, 0.05
-# Weight of the mean cosine inside both parts in their bond, and loss for the sentences of the shorter part.
-_WITHIN, _SIDE = 0.25, 0.045
-# Threshold of a bond less that of a tie, and loss of both with the logarithm of the number of sentences.
-_BOND, _SLOPE = -0.105, 0.02
+# Without any one of these constants, fewer faults of some kind are found at equal false alarms.
+_OFFSET, _BREVITY = 0.25, 0.05  # of a sentence: its offset from its neighbors, and a bonus if it is short
+_WITHIN, _SIDE = 0.25, 0.045  # of two parts: the mean cosine inside, and the sentences of the shorter one
+_BOND, _SLOPE = -0.105, 0.02  # threshold of a bond less that of a tie, and its loss with the number of sentences
 FOCUS_IDENTITY = f"{_OFFSET}/{_BREVITY}/{_WITHIN}/{_SIDE}/{_BOND}/{_SLOPE}"
 
 _LONG_SENTENCE = 20
 _NEAREST = 3
 _LEAST_PART = 2
-# Rows of the matrix of all cosines that are held at a time.
-_BLOCK_ROWS = 512
+_BLOCK_ROWS = 512  # of the matrix of all cosines, held at a time
 
 
 class FocusBreak(NamedTuple):
