@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 from tests.references import gruen as reference
 from text_metrics.metrics._core.core_encoder import encode
 from text_metrics.metrics._core.core_language import find_unread
-from text_metrics.metrics.gruen import gruen_focus, gruen_redundancy, gruen_text, gruen_word_mover
+from text_metrics.metrics.gruen import gruen_focus, gruen_redundancy, gruen_text
 
 EXAMPLES = json.loads((ROOT / "tests/data/gruen_examples.json").read_text(encoding="utf-8"))
 
@@ -231,7 +231,7 @@ def test_word_movers_similarity(load):
 
 
 def test_the_original_takes_a_distance_for_a_similarity():
-    mover = gruen_word_mover.WordMover(WORDS, parity=True)
+    mover = gruen_focus.WordMover(WORDS, parity=True)
     (found,) = mover.breaks(["The cat sleeps.", "The kitten rests."], 0.05)
     distance = reference.word_movers_distance(["cat", "sleeps"], ["kitten", "rests"], WORDS)
     assert found.similarity == pytest.approx(1 / (1 + math.exp(7 - distance)))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from text_metrics.metrics.gruen.gruen_focus import bonds, ties
-from text_metrics.metrics.gruen.gruen_repeats import find_repeats, shared_passages
+from text_metrics.metrics.gruen.gruen_redundancy import find_repeats, shared_passages
 
 STORY = [
     "The old ferry leaves the harbour at seven, before the fog has lifted from the water.",

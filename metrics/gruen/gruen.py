@@ -25,11 +25,9 @@ from .gruen_compact import WEIGHTS_FILE, CompactBackbone
 from .gruen_components import Backbone, describe_text, score_components, total
 from .gruen_focus import embedding_breaks as embedding_breaks
 from .gruen_redundancy import find_redundancy as find_redundancy
-from .gruen_repeats import find_repeats as find_repeats
 from .gruen_settings import COMPONENTS, GruenSettings
 from .gruen_text import Sentences, split
 from .gruen_weights import bring_weights, check_weights
-from .gruen_word_mover import WordMover as WordMover
 
 _DESCRIPTION = """\
 How well is a text written? GRUEN scores the grammaticality of its sentences, and subtracts penalties for sentences that
@@ -197,17 +195,11 @@ def _parse_flat(predictions: Any) -> list[str]:
 
 def _warn_of_odd_texts(texts: list[str], sentences: Sentences, parity: bool) -> None:
     """Warn once, with the counts, of texts without sentences, and of those that are not English prose."""
-    empty = sentences.sizes.count(0)
+    n, empty, unread = len(texts), sentences.sizes.count(0), find_unread(texts)
     if empty:
         score = "what the original gives a text without sentences" if parity else "0"
-        warnings.warn(
-            f"{empty} of {len(texts)} texts have no sentence of two words or more: they score {score}.", stacklevel=4
-        )
-    unread = find_unread(texts)
+        warnings.warn(f"{empty} of {n} texts have no sentence of two words or more: they score {score}.", stacklevel=4)
     counts = {"in another language": len(unread.other_language), "source code": len(unread.code)}
-    found = " and ".join(f"{n} {what}" for what, n in counts.items() if n)
-    if found:
-        warnings.warn(
-            f"Of {len(texts)} texts, {found}: the default models read English prose, and these scores mean little.",
-            stacklevel=4,
-        )
+    if found := " and ".join(f"{count} {what}" for what, count in counts.items() if count):
+        message = f"Of {n} texts, {found}: the default models read English prose, and these scores mean little."
+        warnings.warn(message, stacklevel=4)

@@ -37,14 +37,8 @@ class BertBackbone:
     Only the models of the components to score are loaded. With `parity`, only as many tokens of a sentence are read as
     the original does; otherwise long sentences are read in windows.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a model cannot be found or lacks the head it needs.
-
-    Attributes
-    ----------
-    identity : the exact weights and all settings that can change a score, for the signature
+    `identity` has the exact weights, for the signature. Raises a TypeError or ValueError if a model cannot be found or
+    lacks the head it needs.
     """
 
     def __init__(self, settings: GruenSettings) -> None:
@@ -139,11 +133,8 @@ class BertBackbone:
 def _warn_of_cut(loaded: Loaded, parts: list[Any], what: str, reader: str) -> None:
     n_cut = int((loaded.count_tokens(parts) > loaded.limit).sum())
     if n_cut:
-        warnings.warn(
-            f"{n_cut} of {len(parts)} {what} are longer than {reader} reads, {loaded.limit} tokens: the rest is cut "
-            "off.",
-            stacklevel=2,
-        )
+        longer = f"{n_cut} of {len(parts)} {what} are longer than {reader} reads, {loaded.limit} tokens"
+        warnings.warn(f"{longer}: the rest is cut off.", stacklevel=2)
 
 
 def _acceptable_label(config: Any, parity: bool) -> int:

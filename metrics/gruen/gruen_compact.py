@@ -100,20 +100,8 @@ class CompactModel(nn.Module):
 class CompactBackbone:
     """The default backbone: it needs no network, and no weights but its own and those of the default encoder.
 
-    Parameters
-    ----------
-    weights : the safetensors file of the metric, checked by `check_weights`
-    sha256 : its digest
-    settings : device, batch size and progress
-
-    Raises
-    ------
-    ValueError
-        If the default encoder is not the published one, or cannot be found.
-
-    Attributes
-    ----------
-    identity : the exact weights and all settings that can change a score, for the signature
+    `weights` is the safetensors file of the metric, checked by `check_weights`, and `sha256` its digest. `identity` has
+    the exact weights, for the signature. Raises a ValueError if the default encoder cannot be found.
     """
 
     def __init__(self, weights: Path, sha256: str, settings: EncoderSettings) -> None:

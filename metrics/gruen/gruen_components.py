@@ -10,12 +10,10 @@ from .core_encoder import encode
 from .gruen_backbone import SentenceScores
 from .gruen_bert import BertBackbone
 from .gruen_compact import CompactBackbone
-from .gruen_focus import FOCUS_IDENTITY, embedding_breaks
-from .gruen_redundancy import find_redundancy
-from .gruen_repeats import find_repeats, shared_passages
+from .gruen_focus import FOCUS_IDENTITY, WordMover, embedding_breaks
+from .gruen_redundancy import find_redundancy, find_repeats, shared_passages
 from .gruen_settings import COMPONENTS, GruenSettings
 from .gruen_text import Sentences
-from .gruen_word_mover import WordMover
 
 Backbone = BertBackbone | CompactBackbone
 
@@ -36,12 +34,7 @@ class Component(NamedTuple):
 def score_components(
     sentences: Sentences, judge: Backbone | None, settings: GruenSettings
 ) -> tuple[dict[str, Component], dict[str, object]]:
-    """Score the components that the settings ask for; returns the entries of a signature, too.
-
-    Parameters
-    ----------
-    judge : the backbone; None if no component needs one
-    """
+    """Score the components that the settings ask for; returns the entries of a signature, too."""
     components: dict[str, Component] = {}
     signed = settings.signed_components()
     if judge is not None:

@@ -10,10 +10,9 @@ from .core_encoder import EncoderSettings
 from .core_numbers import describe, parse_choice
 from .core_results import confidence_level
 from .core_settings import TEXT, choice, flag, number, setting
-from .gruen_focus import FOCUS_THRESHOLD
-from .gruen_repeats import REPEATS_IDENTITY
+from .gruen_focus import FOCUS_THRESHOLD, WMS_THRESHOLD
+from .gruen_redundancy import REPEATS_IDENTITY
 from .gruen_text import MARKUPS
-from .gruen_word_mover import WMS_THRESHOLD
 
 COMPONENTS = ("grammaticality", "non_redundancy", "focus", "coherence")
 # The components of the original's code.

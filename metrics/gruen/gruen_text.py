@@ -11,7 +11,7 @@ import unicodedata
 from functools import cache
 from typing import Any, NamedTuple
 
-from .gruen_repeats import FUNCTION_WORDS
+from .gruen_redundancy import FUNCTION_WORDS
 
 MARKUPS = ("auto", "markdown", "plain")
 # Without one of these characters, and without a numbered line, a text is not Markdown.
