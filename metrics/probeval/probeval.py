@@ -31,14 +31,7 @@ from .core_vectors import load_vectors as load_vectors
 from .probeval_clusters import compare_clusterings as compare_clusterings
 from .probeval_formats import pair_rows, parse_labels, read_questions, warn_of_unused_clusters
 from .probeval_matching import WordNetMatcher, cluster_maximum
-from .probeval_pipeline import (
-    check_sizes,
-    clustering_quality,
-    describe_question,
-    load_resources,
-    score_question,
-    summarize,
-)
+from .probeval_pipeline import clustering_quality, describe_question, load_resources, score_question, summarize
 from .probeval_protoqa import protoqa_matches, rank, ranked_scores
 from .probeval_released import from_released, labels_from_cfc
 from .probeval_sampling import mean
@@ -220,7 +213,6 @@ class Probeval(TextMetric, evaluate.Metric):
         questions = read_questions(answers, gold)
         units = parse_confidence_by(settings.confidence_by, len(questions), "question")
         pipeline = resolve(settings, questions)
-        check_sizes(questions, pipeline)
         if settings.clustering == "auto":
             warn_of_unused_clusters(gold, pipeline.clustering)
         texts = (text for question in questions for text in [*question.gold, *question.answers])
