@@ -58,7 +58,6 @@ def test_answers_are_clustered_and_labelled(run, load, tmp_path):
         assert len(server.requests) == 4
         assert "no answers to q3" in shown
         assert "2 of 2 questions are clustered" in shown
-        assert "Agreement with people's clusters, mean of 2 questions: blanc 0.92, adjusted_rand 0.85" in shown
         assert "2 of 2 questions are labelled" in shown
         first, second = read_jsonl(out)
         assert (first["id"], first["question"]) == ("q1", "what do you boil water in?")
@@ -98,10 +97,8 @@ def test_many_answers_are_asked_for_in_blocks(run, tmp_path):
     model = write_jsonl(tmp_path / "model.jsonl", [{"id": "q", "answers": new}])
     out, labels = tmp_path / "clustered.jsonl", tmp_path / "labels.json"
     with serve(reply_by_last_word) as server:
-        code, shown = run(people, out, "--answers", model, labels, "--base-url", server.url)
-        assert code == 0
+        assert run(people, out, "--answers", model, labels, "--base-url", server.url)[0] == 0
         assert len(server.requests) == 1 + 3
-        assert "Agreement" not in shown
     found = json.loads(labels.read_text(encoding="utf-8"))["q"]
     assert found == {text: text.split()[-1] for text in new}
 

@@ -63,7 +63,7 @@ def score(path):
 COMMANDS = {
     "score": score,
     "choose": choose,
-    "report": lambda path: ("report", path, "--text-key", "texts", "--quiet"),
+    "report": lambda path: ("report", path, "--text-key", "texts", "--by-line", "--quiet"),
     "compare": compare,
     "meta-eval": lambda path: ("meta-eval", path),
     "meta-eval, quality": meta_eval_quality,

@@ -44,7 +44,7 @@ MANY = [
     *("--setting", "model=model.gguf"),
 ]
 REPORT = [
-    *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "--people", "fourth.jsonl"),
+    *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "fourth.jsonl"),
     *("--setting", "model=model.gguf"),
 ]
 # What is read, and each output with the words that come before it.
@@ -79,14 +79,10 @@ COMMANDS = {
         ["cluster-answers", *CHAT, "data.jsonl", "clustered.jsonl", "--answers", "other.jsonl"],
     ),
     "probe ask": (["data.jsonl", "other.jsonl"], ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl"]),
+    **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--json", "--setting cache_dir=")},
     **{
-        f"probe report {option}": (LINES, [*REPORT, *option.split()])
-        for option in ("--json", "--plot", "--write", "--markdown", "--html", "--setting cache_dir=")
-    },
-    **{
-        f"probe {name} {option}": (["data.jsonl"], ["probe", name, "data.jsonl", option])
+        f"probe {name}": (["data.jsonl"], ["probe", name, "data.jsonl", "--json"])
         for name in ("annotators", "sensitivity")
-        for option in ("--json", "--plot", "--write")
     },
 }
 # Two outputs of one command, without what is read.
@@ -100,7 +96,7 @@ PAIRS_OF_OUTPUTS = {
     "cluster-answers, journal": [
         *("cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
     ],
-    "probe report": [*REPORT, "--markdown", "{0}", "--write", "{1}"],
+    "probe report": [*REPORT, "--json", "{0}", "--setting", "cache_dir={1}"],
     "a temporary name": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}.tmp"],
 }
 
@@ -249,18 +245,7 @@ GUARDED = {
     "compare": ([*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out", "out.json"], "out.json"),
     "meta-eval, texts": (["meta-eval", "data.jsonl", "--list-texts", "out.jsonl"], "out.jsonl"),
     "candidate-sets": (["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "out.jsonl"], "out.jsonl"),
-    **{
-        f"probe {name}": (
-            ["probe", *words, f"--{name}", f"out.{name}"],
-            f"out.{name}",
-        )
-        for name, words in {
-            "json": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
-            "markdown": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
-            "html": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
-            "plot": ["sensitivity", "data.jsonl"],
-        }.items()
-    },
+    "probe": (["probe", "report", "data.jsonl", "a=other.jsonl", "--rounds", "1", "--json", "out.json"], "out.json"),
 }
 
 

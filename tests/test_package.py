@@ -45,7 +45,7 @@ def test_the_command_line_lists_its_commands(capsys):
 ABSENT = {
     "score": "absent.jsonl --metric vendi_embed --text-key texts",
     "compare": "absent.jsonl absent.jsonl --metric gruen --by-line",
-    "report": "a=absent.jsonl b=absent.jsonl --text-key texts",
+    "report": "a=absent.jsonl b=absent.jsonl --text-key texts --by-line",
     "choose": "absent.jsonl --text-key texts --keep 1",
     "probe": "report absent.jsonl absent.jsonl",
     "cluster-answers": "absent.jsonl out.jsonl --model m",
@@ -157,7 +157,7 @@ def test_commands_are_run_in_one_way():
 
 WITHOUT_EXTRAS = """
 import importlib, sys
-sys.modules |= dict.fromkeys(("matplotlib", "openai", "ray"))  # as if they were not installed
+sys.modules |= dict.fromkeys(("openai", "ray"))  # as if they were not installed
 from text_metrics.__main__ import COMMANDS, main
 for command in COMMANDS.values():
     importlib.import_module(f"text_metrics.commands.{command.module}")
@@ -172,12 +172,6 @@ def test_commands_start_without_the_extras(tmp_path):
     words = [sys.executable, "-c", WITHOUT_EXTRAS, pairs, tmp_path / "judged.jsonl"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, 'openai is needed: pip install "text-metrics[judge]"\n')
-
-
-def test_a_missing_library_for_pictures_is_said_before_the_work(monkeypatch, capsys, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main(["probe", "sensitivity", "absent.jsonl", "--plot", str(tmp_path / "a.svg")]) == 2
-    assert capsys.readouterr().err == 'matplotlib is needed: pip install "text-metrics[plots]"\n'
 
 
 def test_the_build_holds_all_metrics():

@@ -296,7 +296,7 @@ class Report(Case):
         from text_metrics.commands.report.main import main as report
 
         words = [f"{name}={path}" for name, path in zip("AB", given[1], strict=True)]
-        words += ["--text-key", "generations", "--quality", "none", "--out", tempfile.mkdtemp()]
+        words += ["--text-key", "generations", "--by-line", "--quality", "none", "--out", tempfile.mkdtemp()]
         with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
             return report(words)
 

@@ -216,7 +216,7 @@ def make_pipelines() -> dict[str, ProbevalSettings]:
     for clustering, matcher in itertools.product(CLUSTERINGS, MATCHERS):
         if clustering != "soft" or matcher == "soft":
             settings = resolve(ProbevalSettings(clustering=clustering, matcher=matcher), [])
-            pipelines[f"{'people’s' if clustering == 'human' else clustering}, {matcher}"] = settings
+            pipelines[f"{clustering}, {matcher}"] = settings
     return pipelines
 
 
@@ -227,7 +227,7 @@ def correlations(
     question = pool.question
     sets = np.array([[draw(pool, scheme, rng) for _ in range(N_SETS)] for scheme in SCHEMES])
     labels = [[*(question.clusters or []), WRONG][column] for column in pool.columns]
-    by_people = replace(pipelines["people’s, cosine"], matcher="human", labels=labels)
+    by_people = replace(pipelines["human, cosine"], matcher="human", labels=labels)
 
     def scores(settings: ProbevalSettings, labels: list[str] | None = None) -> np.ndarray:
         clusters = cluster(question, settings, resources)

@@ -1,7 +1,6 @@
 """`text-metrics probe ask`: have a model answer questions many times over."""
 
 import argparse
-import re
 import sys
 from collections import defaultdict
 from itertools import count
@@ -30,8 +29,6 @@ INSTRUCTIONS = (
     "Answer each question as a person in a survey would: with the first answer that comes to mind, in a few words. "
     "Give one answer and nothing else."
 )
-# Surrogates without a partner, which UTF-8 cannot encode.
-_UNPAIRED = re.compile("[\ud800-\udfff]")
 
 
 def add_parser(commands: Any) -> None:
@@ -84,32 +81,34 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; returns the exit code."""
     if arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1. Got {arguments.samples}.")
-    out, journal = arguments.answers, journal_file(arguments.answers)
-    check_outputs([arguments.questions, arguments.shots], [out, journal])
+    out = arguments.answers
+    check_outputs([arguments.questions, arguments.shots], [out, journal_file(out)])
     questions = read_questions(arguments.questions)
     shots = read_shots(arguments.shots) if arguments.shots else []
     # Two questions of the same words are asked each for itself.
     numbers: dict[str, count[int]] = defaultdict(count)
     requests = [
-        Request(f"question {name!r}", few_shot(INSTRUCTIONS, shots, text), str, next(numbers[text]))
+        Request(f"question {name!r}", few_shot(INSTRUCTIONS, shots, text), _encodable, next(numbers[text]))
         for name, text in questions.items()
         for _ in range(arguments.samples)
     ]
     with Chat(arguments, out) as chat:
         answers, code = chat.ask(requests)
-    n_unpaired = sum(_UNPAIRED.search(answer or "") is not None for answer in answers)
-    if n_unpaired:
-        replaced = "unpaired surrogates are replaced by U+FFFD"
-        print(f"{out}: in {n_unpaired} answers, {replaced}; {journal} has the original answers.", file=sys.stderr)
     lines, n_complete = [], 0
     for i, (name, text) in enumerate(questions.items()):
         own = answers[i * arguments.samples : (i + 1) * arguments.samples]
-        raw = [_UNPAIRED.sub("\ufffd", answer) for answer in own if answer is not None]
+        raw = [answer for answer in own if answer is not None]
         n_complete += len(raw) == arguments.samples
         if raw:
             line = {"id": name, "question": text, "answers": [clean(answer) for answer in raw], "raw": raw}
             lines.append({**line, "model": arguments.model, "temperature": arguments.temperature})
     write_jsonl(out, lines)
-    counted = f"{n_complete} of {len(questions)} questions have all their {arguments.samples} answers"
-    print(f"{out}: {counted}.", file=sys.stderr)
+    complete = f"{n_complete} of {len(questions)} questions have all their {arguments.samples} answers"
+    print(f"{out}: {complete}.", file=sys.stderr)
     return code
+
+
+def _encodable(answer: str) -> str:
+    """Return an answer; raises a ValueError if a file cannot hold it, because a surrogate has no partner."""
+    answer.encode()
+    return answer

@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
+from typing import Any
 
 NONE = "–"
 # So many names are listed; more are counted.
@@ -109,13 +110,6 @@ def shortened(text: str, n: int) -> str:
     return line if len(text) <= n else f"{line[: n - 1]}…"
 
 
-def direction(metric: dict) -> str:
-    """Say which end of a metric is better: `higher is more diverse`; the empty string if neither is."""
-    if metric["better"] is None:
-        return ""
-    return f"{metric['better']} is {'more diverse' if metric['section'] == 'diversity' else 'better'}"
-
-
-def level(report: dict) -> str:
-    """Format the level of confidence, as in `95 %`."""
+def level(report: Mapping[str, Any]) -> str:
+    """Format the level of confidence of a report, as in `95 %`."""
     return f"{100 * report['confidence']:g}{_SPACE}%"
