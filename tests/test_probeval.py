@@ -516,7 +516,7 @@ def test_wrong_input_names_the_question(probeval, predictions, references, error
         ({"matcher": "human", "labels": "a"}, TypeError, "labels .*'a'"),
         ({"matcher": "human", "labels": []}, ValueError, "labels .*2 questions. Got 0"),
         ({"matcher": "human", "labels": [["wrong"]] * 2}, ValueError, "labels of question 'q1'"),
-        ({"matcher": "human", "labels": {}}, ValueError, "labels .*question 'q1'"),
+        ({"matcher": "human", "labels": {}}, TypeError, "labels of question 'q1'"),
         ({"matcher": "human", "labels": {"q1": {}}}, ValueError, "labels .*the answer 'kettle'"),
         ({"matcher": "human", "labels": {"q1": {"kettle": "x", "pot": "x"}}}, ValueError, "labels .*'kettle' .*'x'"),
     ],
