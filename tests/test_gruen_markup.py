@@ -68,11 +68,6 @@ def test_markdown_becomes_sentences(markup):
     assert found.n_code == [1]
 
 
-def test_plain_text_keeps_its_marks():
-    found = sentences_of("# How to bake\n\n- some flour\n- some salt", "plain")
-    assert found == ["# How to bake", "- some flour", "- some salt"]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -145,26 +140,13 @@ def test_only_code_is_no_sentence(load):
 
 
 def test_markup_is_a_setting(load):
-    settings = {"components": ["non_redundancy"], "details": True}
-    results = {
-        markup: load("gruen").compute(predictions=[ANSWER], **settings, **({"markup": markup} if markup else {}))
-        for markup in (None, "auto", "markdown", "plain")
-    }
-    assert results[None] == results["auto"]
-    assert "|markup:auto-markdown-it-" in results["auto"]["signature"]
-    assert "|markup:markdown-markdown-it-" in results["markdown"]["signature"]
-    assert "|markup:plain|" in results["plain"]["signature"]
-    assert results["auto"]["n_code"] == results["markdown"]["n_code"] == [1]
-    assert results["plain"]["n_code"] == [0]
+    settings = {"predictions": [ANSWER], "components": ["non_redundancy"], "details": True}
+    results = {markup: load("gruen").compute(**settings, markup=markup) for markup in gruen_text.MARKUPS}
+    assert load("gruen").compute(**settings) == results["auto"]
     assert [one["text"] for one in results["auto"]["details"][0]["sentences"]] == SENTENCES
-    with pytest.raises(ValueError, match=r"markup must be one of 'auto', 'markdown', 'plain'\. Got str 'html'"):
-        load("gruen").compute(predictions=[ANSWER], markup="html")
-
-
-def test_a_list_is_not_redundant_for_its_form(load):
-    items = "\n".join(f"- **{name}** is a good place to eat" for name in ("Anna's Kitchen", "The Lion", "Sea View"))
-    plain = load("gruen").compute(predictions=[f"Three tips:\n\n{items}"], components=["non_redundancy"], details=True)
-    assert plain["n_sentences"] == [4]
+    for markup, n_code in (("auto", [1]), ("markdown", [1]), ("plain", [0])):
+        assert f"|markup:{markup}" in results[markup]["signature"]
+        assert results[markup]["n_code"] == n_code
 
 
 @given(st.text(alphabet="\n\r\t 1.)=a", max_size=12))

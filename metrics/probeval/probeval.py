@@ -246,21 +246,12 @@ class Probeval(TextMetric, evaluate.Metric):
     def protoqa_scores(self, *, predictions: Any, references: Any) -> dict[str, Any]:
         """Score ranked answers by the rules of ProtoQA (Boratko et al., 2020), the baseline that the paper beats.
 
-        Args:
-            predictions: as for `compute`. Answers are ranked by count, and those of equal count in the order given:
-                a list without repeats is a ranking.
-            references: as for `compute`; if an answer of a question has no cluster, each answer is its own.
+        Inputs and errors are those of `compute`. Answers are ranked by count, and those of equal count in the order
+        given: a list without repeats is a ranking. If an answer of a question has no cluster, each answer is its own.
 
-        Returns
-        -------
-            A dict with `exact` and `wordnet`, for equal texts and for WordNet scores above 0.5: in each, the mean over
-            questions of max_answers_1, _3, _5, _10, _all, max_incorrect_1, _3, _5, set_intersection and dcg, in
-            [0, 1], higher is better; `scores`, the same for each question; and `signature`.
-
-        Raises
-        ------
-            TypeError, ValueError: for input that cannot be scored.
-
+        Returns a dict with `exact` and `wordnet`, for equal texts and for WordNet scores above 0.5: in each, the mean
+        over questions of max_answers_1, _3, _5, _10, _all, max_incorrect_1, _3, _5, set_intersection and dcg, in
+        [0, 1], higher is better; `scores`, the same for each question; and `signature`.
         """
         given, gold, _ = pair_rows(predictions, references)
         matcher = WordNetMatcher(load_wordnet())
