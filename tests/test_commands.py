@@ -69,17 +69,11 @@ COMMANDS = {
     "meta-eval, quality": meta_eval_quality,
     "meta-eval, kinds": meta_eval_kinds,
     "judge-diversity": lambda path: (
-        "judge-diversity",
-        path,
-        "out.jsonl",
-        "--model",
-        "m",
-        "--base-url",
-        "http://[::1]:9",
+        *("judge-diversity", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
-    "candidate-sets, pairs": lambda path: ("candidate-sets", "pairs", path, "out.jsonl", "--no-noun-shuffle"),
+    "candidate-sets, pairs": lambda path: ("candidate-sets", "pairs", path, "--out", "out.jsonl", "--no-noun-shuffle"),
     "candidate-sets, generate": lambda path: (
-        *("candidate-sets", "generate", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
+        *("candidate-sets", "generate", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
     "rate-quality": lambda path: ("rate-quality", path, "--out", "out.jsonl", "--model", "./nowhere"),
     "probe, questions": lambda path: (

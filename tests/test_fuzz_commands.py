@@ -18,9 +18,8 @@ from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.candidate_sets import candidate_sets
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.rows import read_rows
-from text_metrics.commands.meta_eval.kinds import read_kinds
-from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
-from text_metrics.commands.meta_eval.rows import read_rater
+from text_metrics.commands.meta_eval.pairs import Sets, read_kinds, read_pairs
+from text_metrics.commands.meta_eval.scores import read_rater
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
@@ -128,7 +127,7 @@ READERS = {
     "meta_eval, pairs": ("pairs.jsonl", lines(PAIRS), lambda path: read_pairs([path], Sets())),
     "meta_eval, people": (
         *("people.jsonl", lines([{**PAIRS[0], "human_diversity": [0, 1]}] * 2)),
-        lambda path: read_people([path], Sets()),
+        lambda path: read_pairs([path], Sets()),
     ),
     "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, [["a", "b"]])),
     "meta_eval, kinds": ("generator/original.jsonl", lines(SENTENCES), read_generator),

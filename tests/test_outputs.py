@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests import preloaded
+from tests import programs
 from tests.commands import run_command
 from tests.conftest import ROOT
 from tests.files import read_jsonl, small_files
@@ -62,9 +62,9 @@ COMMANDS = {
         f"meta-eval {option}": ([*LINES[:3], "folder", MODEL], [*META_EVAL, option])
         for option in ("--out", "--cache-dir", "--list-texts")
     },
-    "candidate-sets pairs": (["data.jsonl"], ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl"]),
-    "candidate-sets generate": (["data.jsonl"], ["candidate-sets", "generate", *CHAT, "data.jsonl"]),
-    "judge-diversity": (["data.jsonl"], ["judge-diversity", *CHAT, "data.jsonl"]),
+    "candidate-sets pairs": (["data.jsonl"], ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "--out"]),
+    "candidate-sets generate": (["data.jsonl"], ["candidate-sets", "generate", *CHAT, "data.jsonl", "--out"]),
+    "judge-diversity": (["data.jsonl"], ["judge-diversity", *CHAT, "data.jsonl", "--out"]),
     "rate-quality": (
         ["data.jsonl", "model.gguf"],
         ["rate-quality", "--model", "model.gguf", "data.jsonl", "--out"],
@@ -170,7 +170,7 @@ def test_other_files_beside_a_metric_or_a_model_are_no_error(run):
     for _ in range(2):
         code, shown = run(*words, "--out", "own/self_bleu/scores.jsonl")
         assert code == 0, shown
-    assert_refused(*run(*COMPARE[:4], "own/self_bleu", "--json", "own/self_bleu/self_bleu.py"))
+    assert_refused(*run(*COMPARE[:4], "own/self_bleu", "--by-line", "--out", "own/self_bleu/self_bleu.py"))
     # A folder with the name of a metric.
     Path("self_bleu").mkdir()
     assert run(*SCORE, "--out", "self_bleu/scores.jsonl")[0] == 0
@@ -219,7 +219,8 @@ def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, outp
     Path(data).parent.mkdir(parents=True, exist_ok=True)
     Path("data.jsonl").rename(data)
     words = [data if word == "data.jsonl" else word for word in words]
-    words = [*words, "--out", output] if words[0] in ("score", "choose", "rate-quality") else [*words, data, output]
+    ends = [data, output] if words[0] in ("cluster-answers", "probe") else [data, "--out", output]
+    words = [*words, *(ends if data not in words else ends[1:])]
     before = contents()
     assert_refused(*run(*words))
     assert contents() == before
@@ -244,7 +245,10 @@ GUARDED = {
     "choose": ([*CHOOSE, "--out", "out.parquet"], "out.parquet"),
     "compare": ([*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out", "out.json"], "out.json"),
     "meta-eval, texts": (["meta-eval", "data.jsonl", "--list-texts", "out.jsonl"], "out.jsonl"),
-    "candidate-sets": (["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "out.jsonl"], "out.jsonl"),
+    "candidate-sets": (
+        ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "--out", "out.jsonl"],
+        "out.jsonl",
+    ),
     "probe": (["probe", "report", "data.jsonl", "a=other.jsonl", "--rounds", "1", "--json", "out.json"], "out.json"),
 }
 
@@ -295,7 +299,7 @@ def test_what_cannot_be_printed_is_named(tmp_path):
         "os.dup2(os.open('/dev/full', os.O_WRONLY), 1)\n"
         "runpy.run_module('text_metrics', run_name='__main__', alter_sys=True)"
     )
-    done = preloaded.run(program, "compare", data, data, "--metric", "self_bleu", "--by-line")
+    done = programs.run(program, "compare", data, data, "--metric", "self_bleu", "--by-line")
     assert done.returncode == 2
     assert done.stderr == "The standard output cannot be written: No space left on device.\n"
 

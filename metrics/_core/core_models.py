@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .core_numbers import describe
+from .core_numbers import describe, show
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_NAMES = (DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}")
@@ -160,8 +160,10 @@ def _from_hub(name: str, repo: str, parameter: str, listing: str) -> Path:
 
     try:
         validate_repo_id(repo)
-    except HFValidationError as error:
-        raise ValueError(f"{parameter} {name!r} is neither a folder nor a valid model id: {error}") from None
+    except HFValidationError:
+        raise ValueError(
+            f"{parameter} {show(name)} is neither a folder nor a valid model id, owner/name of up to 96 characters."
+        ) from None
     folder = None
     with contextlib.suppress(OSError):
         cached = Path(snapshot_download(repo, local_files_only=True, ignore_patterns=_UNUSED))
