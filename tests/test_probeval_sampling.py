@@ -88,11 +88,13 @@ def test_equal_numbers_compare_and_debias_does_not(kind):
             rows.append((value, value - jackknife_bias(gold, model), rarefied(gold, model, 20, seeds)))
         found[n, m] = np.array(rows).T
     expected = found[20, 20][0]
-    for plains, debiased, rare in found.values():
+    for (_, m), (plains, debiased, rare) in found.items():
         assert abs(rare.mean() - expected.mean()) < 4 * math.hypot(rare.std(), expected.std()) / math.sqrt(rounds)
         # Nor does drawing add noise.
         assert rare.std() < 1.3 * expected.std()
-        assert abs(debiased.mean() - divergence) < abs(plains.mean() - divergence)
+        # With 500 answers of the model, what is taken off is less than the noise of these rounds.
+        if m == 20:
+            assert abs(debiased.mean() - divergence) < 0.7 * abs(plains.mean() - divergence)
     # What debias leaves differs by the numbers of answers.
     few, many = found[20, 20][1], found[500, 500][1]
     assert abs(few.mean() - many.mean()) > 3 * math.hypot(few.std(), many.std()) / math.sqrt(rounds)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .core_device import find_device
-from .core_models import find_transformer, load_once, quiet_loading, token_limit
+from .core_models import find_device, find_transformer, load_once, quiet_loading, token_limit
 from .gruen_backbone import Forward, Loaded, SentenceScores
 from .gruen_settings import GruenSettings
 
