@@ -1,5 +1,6 @@
 """The numbers of a report, from the sets of its systems."""
 
+import re
 import sys
 import warnings
 from collections import Counter
@@ -11,13 +12,12 @@ import numpy as np
 
 from text_metrics.commands.report.caveats import find_caveats
 from text_metrics.commands.report.command import ReportCommand
-from text_metrics.commands.report.likeness import equal_numbers, likeness
-from text_metrics.commands.report.people import compare_with_people, draw
+from text_metrics.commands.report.likeness import compare_with_people, draw, equal_numbers, likeness
 from text_metrics.commands.report.scores import power, rate, score
 from text_metrics.commands.report.sentences import sentences
 from text_metrics.commands.report.systems import Inputs, Prompts, System
 from text_metrics.commands.shared.statistics import TIE
-from text_metrics.metrics._core.core_encoder import EncoderSettings, UnknownWordsWarning, encode
+from text_metrics.metrics._core.core_encoder import EncoderSettings, encode
 from text_metrics.metrics._core.core_results import VERSION
 from text_metrics.metrics.semantic_entropy.semantic_entropy_settings import SemanticEntropySettings
 
@@ -41,8 +41,9 @@ def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         vectors = _embed(sorted(set(chain(*prompts.by_system(), *of_people))), command)
-    # The caveats on languages are about the words of all texts, also of those that are in the cache.
-    cut = [str(warning.message) for warning in caught if not issubclass(warning.category, UnknownWordsWarning)]
+    for warning in caught:
+        print(warning.message, file=sys.stderr)
+    cut = [str(warning.message) for warning in caught if re.match(r"\d.*cut off", str(warning.message))]
     quality = rate(prompts, command)
     if not command.quiet:
         print("Scoring and comparing systems ...", file=sys.stderr)
@@ -73,7 +74,7 @@ def build(command: ReportCommand, inputs: Inputs) -> dict[str, Any]:
         "collapse": _collapse(prompts, metrics[0], vectors, command.texts),
         "power": power(metrics, command.confidence),
     }
-    report["caveats"] = find_caveats(command, inputs, report, quality, cut)
+    report["caveats"] = find_caveats(command, inputs, report, quality.values if quality else None, cut)
     report["sentences"] = sentences(report)
     return report
 

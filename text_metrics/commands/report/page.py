@@ -12,17 +12,7 @@ from text_metrics.commands.shared.pages import render
 from text_metrics.commands.shared.plots import system_mark
 from text_metrics.commands.shared.tables import latex, markdown
 
-_LATEX = """% Compile this file alone, or \\input it in a document with \\usepackage{booktabs,graphicx}.
-\\expandafter\\ifx\\csname @nodocument\\endcsname\\relax
-\\let\\reportend\\relax
-\\else
-\\documentclass{article}
-\\usepackage[T1]{fontenc}
-\\usepackage{booktabs,graphicx}
-\\begin{document}
-\\def\\reportend{\\end{document}}
-\\fi
-"""
+_LATEX = "% For \\input in a document with \\usepackage[T1]{fontenc} and \\usepackage{booktabs,graphicx}.\n"
 
 
 def write_pages(report: Report, folder: Path, texts: bool) -> None:
@@ -38,7 +28,7 @@ def write_pages(report: Report, folder: Path, texts: bool) -> None:
     printed = [table for table in (*scores.values(), alike, people) if table is not None]
     write_text(folder / "table.md", "\n".join(f"{t.caption}\n\n{markdown(t.frame, t.marked)}" for t in printed))
     body = "\n".join(latex(table.frame, table.caption, table.marked) for table in printed)
-    write_text(folder / "table.tex", f"{_LATEX}{body}\\reportend\n")
+    write_text(folder / "table.tex", _LATEX + body)
     n, n_all = report["prompts"]["n"], report["prompts"]["n_all"]
     prompts = count(n, "prompt") if n == n_all else f"{integer(n)} of {count(n_all, 'prompt')}, those common to all"
     n_texts = count(sum(source["n_texts"] for source in report["sources"]), "text")

@@ -5,7 +5,7 @@ Nothing here imports torch, so that what is wrong with a file is said at once.
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -226,24 +226,17 @@ def _gather(file: NamedFile, parts: Sequence[Part], columns: Columns) -> list[Sy
     return [System(name, file.path, sets[name], n_rows[name], n_bad[name]) for name in names]
 
 
-def _hints(path: Path, parts: Iterable[Part], columns: Columns) -> list[str]:
+def _hints(path: Path, parts: Sequence[Part], columns: Columns) -> list[str]:
     """Name the columns, of no other use, that may hold systems: several strings, each in at least half of the sets."""
     if columns.id is None or columns.system is not None:
         return []
-    prompts: dict[str, dict[str, set[str | None]]] = defaultdict(lambda: defaultdict(set))
-    every = set()
-    for part in parts:
-        if part.error:
-            continue
-        every.add(part.prompt)
-        for name, value in (part.row.values or {}).items():
-            if name not in columns and isinstance(value, str):
-                prompts[name][value].add(part.prompt)
-    hints = []
-    for name, by_value in prompts.items():
-        counts = [len(of_value) for of_value in by_value.values()]
-        recurs = 2 <= len(counts) <= MOST_SYSTEMS and 2 * min(counts) >= max(len(every), 4)
-        if recurs and sum(counts) >= 1.5 * len(every):
+    good = [(part.prompt, part.row.values or {}) for part in parts if not part.error]
+    n, hints = len({prompt for prompt, _ in good}), []
+    for name in {name: None for _, values in good for name in values if name not in columns}:
+        pairs = {(values[name], prompt) for prompt, values in good if isinstance(values.get(name), str)}
+        counts = Counter(value for value, _ in pairs).values()
+        recurs = 2 <= len(counts) <= MOST_SYSTEMS and 2 * min(counts) >= max(n, 4)
+        if recurs and sum(counts) >= 1.5 * n:
             hints.append(
                 f"{path}: all rows count as one system. The column {name!r} has {len(counts)} values, each for most "
                 f"prompts: pass --system-key {name} if they are systems."
