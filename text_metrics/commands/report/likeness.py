@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -123,24 +123,11 @@ def _share_interval(result: dict[str, Any], sizes: np.ndarray, level: float) -> 
     return jackknife_estimate(result["share"], (above.sum() - above) / left).interval(level, (-math.inf, 1.0))
 
 
-class Sample(NamedTuple):
-    """As many texts of each system as of people for each prompt, and of other people where there are enough.
-
-    prompts : list of the prompts with any
-    people, others : for each prompt a list of texts; `others` is None where people have one text each
-    systems : for each system the same
-    """
-
-    prompts: list[str]
-    people: list[list[str]]
-    others: list[list[str]] | None
-    systems: list[list[list[str]]]
-
-
-def draw(ids: list[str], sets: Sets, people: dict[str, list[str]]) -> Sample | None:
+def draw(ids: list[str], sets: Sets, people: dict[str, list[str]]) -> list[list[list[str]]] | None:
     """Draw equal numbers of texts for each prompt; None if people and systems share no prompt.
 
-    Texts are drawn by a digest of their content, so the order of the files does not matter.
+    Returns the texts of each prompt of people, of each system and, if any prompt has two texts of people, of other
+    people. Texts are drawn by a digest of their content, so the order of the files does not matter.
     """
     shared = [p for p, prompt in enumerate(ids) if prompt in people]
     halves = any(len(people[ids[p]]) > 1 for p in shared)
@@ -148,30 +135,24 @@ def draw(ids: list[str], sets: Sets, people: dict[str, list[str]]) -> Sample | N
     counts = {p: count for p, count in counts.items() if count}
     if not counts:
         return None
-    drawn = {p: shuffled(people[ids[p]], ids[p]) for p in counts}
-    return Sample(
-        [ids[p] for p in counts],
-        [drawn[p][:count] for p, count in counts.items()],
-        [drawn[p][count : 2 * count] for p, count in counts.items()] if halves else None,
-        [[shuffled(of_system[p], ids[p])[:count] for p, count in counts.items()] for of_system in sets],
-    )
+    of_people = {p: shuffled(people[ids[p]], ids[p]) for p in counts}
+    sides = [[of_people[p][:count] for p, count in counts.items()]]
+    sides += [[shuffled(of_system[p], ids[p])[:count] for p, count in counts.items()] for of_system in sets]
+    return sides + [[of_people[p][count : 2 * count] for p, count in counts.items()]] * halves
 
 
-def compare_with_people(sample: Sample, command: ReportCommand) -> dict[str, Any]:
-    """Compare each system, and other people, with people."""
-    lengths = word_counts(sample.people)
-    candidates: list[tuple[int | None, list[list[str]]]] = [*enumerate(sample.systems)]
-    if sample.others is not None:
-        candidates.append((None, sample.others))
+def compare_with_people(sides: Sets, n_systems: int, command: ReportCommand) -> dict[str, Any]:
+    """Compare each system, and other people, with people; `sides` are those of `draw`."""
+    lengths = word_counts(sides[0])
     rows = []
-    for system, texts in tqdm(candidates, desc="People", unit="system", disable=command.quiet):
+    for i, side in enumerate(tqdm(sides[1:], desc="People", unit="system", disable=command.quiet)):
         # Drawn texts are in random order, so the first of them are a random draw, too.
-        part = partition([[drawn[:MOST_TEXTS] for drawn in sets] for sets in (sample.people, texts)], command)
-        side_lengths = word_counts(texts)
+        part = partition([[texts[:MOST_TEXTS] for texts in sets] for sets in (sides[0], side)], command)
+        side_lengths = word_counts(side)
         apart = standardized(side_lengths, lengths)
         rows.append(
             {
-                "system": system,
+                "system": i if i < n_systems else None,
                 **{name: part[name] for name in ("between", "between_expected", "share", "p", "least_p")},
                 "interval": part["intervals"]["share"],
                 "mean_length": float(side_lengths.mean()),
@@ -181,14 +162,14 @@ def compare_with_people(sample: Sample, command: ReportCommand) -> dict[str, Any
         )
     return {
         "n_texts": len(lengths),
-        "n_prompts": len(sample.prompts),
+        "n_prompts": len(sides[0]),
         "permutations": PERMUTATIONS,
         "lengths": {"people": float(lengths.mean()), "unit": "words"},
         "rows": rows,
     }
 
 
-def word_counts(sets: list[list[str]]) -> np.ndarray:
+def word_counts(sets: Sequence[list[str]]) -> np.ndarray:
     """Count the words of each text: (n,), float64."""
     return np.array([count_words(text) for texts in sets for text in texts], dtype=np.float64)
 

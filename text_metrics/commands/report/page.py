@@ -1,13 +1,12 @@
 """The page of a report: one file of HTML with its pictures inside, and the same pictures and tables as files."""
 
-import json
 from pathlib import Path
 
 from text_metrics.commands.report import tables
 from text_metrics.commands.report.pictures import pictures
 from text_metrics.commands.report.sentences import Report
 from text_metrics.commands.shared.files import write_text
-from text_metrics.commands.shared.formats import count, integer, level, listed
+from text_metrics.commands.shared.formats import listed
 from text_metrics.commands.shared.pages import render
 from text_metrics.commands.shared.plots import system_mark
 from text_metrics.commands.shared.tables import latex, markdown
@@ -29,20 +28,10 @@ def write_pages(report: Report, folder: Path, texts: bool) -> None:
     write_text(folder / "table.md", "\n".join(f"{t.caption}\n\n{markdown(t.frame, t.marked)}" for t in printed))
     body = "\n".join(latex(table.frame, table.caption, table.marked) for table in printed)
     write_text(folder / "table.tex", _LATEX + body)
-    n, n_all = report["prompts"]["n"], report["prompts"]["n_all"]
-    prompts = count(n, "prompt") if n == n_all else f"{integer(n)} of {count(n_all, 'prompt')}, those common to all"
-    n_texts = count(sum(source["n_texts"] for source in report["sources"]), "text")
-    introduction = f"{count(len(report['systems']), 'system')}, {prompts}, {n_texts}. "
-    if report["rarefied_to"] is not None:
-        introduction += f"Scores are expected of {count(report['rarefied_to'], 'text')} of each set (rarefaction). "
-    introduction += f"Brackets hold {level(report)} intervals. text-metrics {report['version']}."
-    signatures = [(metric["title"], metric["signature"]) for metric in report["metrics"]]
-    if report["likeness"] is not None:
-        signatures.append(("Between systems", report["likeness"]["partition"]["signature"]))
     page = render(
         "report.html",
         title=f"Diversity of {listed(report['systems'])}",
-        introduction=[introduction],
+        introduction=[],
         report=report,
         texts=texts,
         pictures=drawn,
@@ -52,11 +41,5 @@ def write_pages(report: Report, folder: Path, texts: bool) -> None:
         people=people,
         sources=tables.sources_table(report),
         marks={name: system_mark(i) for i, name in enumerate(report["systems"])},
-        signatures=signatures,
-        options=[
-            (name, json.dumps(value, ensure_ascii=False))
-            for name, value in report["command"].items()
-            if value is not None
-        ],
     )
     write_text(folder / "index.html", page)

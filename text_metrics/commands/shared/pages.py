@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from text_metrics.commands.shared.files import write_text, written_whole
-from text_metrics.commands.shared.formats import printable, shortened
+from text_metrics.commands.shared.formats import integer, level, printable, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +35,7 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
         finalize=lambda value: value if isinstance(value, Markup) else printable(str(value)),
     )
-    environment.filters.update(themed=themed, shortened=shortened)
+    environment.filters.update(themed=themed, shortened=shortened, integer=integer, level=level)
     return environment.get_template(template).render(colors=COLORS, **values)
 
 
