@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests import preloaded
+from tests import programs
 from tests.conftest import METRICS, ROOT, SETS, encode
 from text_metrics.metrics._core import core_cache, core_encoder
 from text_metrics.metrics._core.core_cache import through_cache
@@ -92,7 +92,7 @@ def test_another_process_does_not_load_the_encoder(load, tmp_path):
         "results = [metrics[name].compute(**own, cache_dir=folder) for name, own in inputs.items()]\n"
         "print(json.dumps([results, [str(key[0]) for key in sys.modules['_text_metric_models'].models]]))\n"
     )
-    done = preloaded.run(program, tmp_path, json.dumps(INPUTS), METRICS)
+    done = programs.run(program, tmp_path, json.dumps(INPUTS), METRICS)
     assert done.returncode == 0, done.stderr
     warm, models = json.loads(done.stdout.splitlines()[-1])
     assert warm == cold
@@ -314,21 +314,3 @@ def test_a_folder_without_permission_serves_what_it_has(tmp_path_factory):
         error = in_a_fork(as_nobody, put_and_warn, folder / "new", [1])
         assert re.search(rf"cache_dir '{re.escape(name)}/new' cannot be created: Permission denied", str(error))
         folder.chmod(0o755)
-
-
-# Wrong input.
-
-
-@every_metric
-@pytest.mark.parametrize(
-    ("cache_dir", "error", "message"),
-    [
-        (3, TypeError, r"cache_dir must be the path of a folder\. Got int 3"),
-        ("", TypeError, r"cache_dir must be the path of a folder\. Got str ''"),
-        (__file__, ValueError, r"cache_dir must be the path of a folder\. Got '.*test_cache.py', which is a file"),
-        (f"{__file__}/below", ValueError, r"cache_dir '.*test_cache.py/below' cannot be created"),
-    ],
-)
-def test_bad_paths(load, name, cache_dir, error, message):
-    with pytest.raises(error, match=message):
-        load(name).compute(**INPUTS[name], cache_dir=cache_dir)

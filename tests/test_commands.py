@@ -69,25 +69,19 @@ COMMANDS = {
     "meta-eval, quality": meta_eval_quality,
     "meta-eval, kinds": meta_eval_kinds,
     "judge-diversity": lambda path: (
-        "judge-diversity",
-        path,
-        "out.jsonl",
-        "--model",
-        "m",
-        "--base-url",
-        "http://[::1]:9",
+        *("judge-diversity", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
-    "candidate-sets, pairs": lambda path: ("candidate-sets", "pairs", path, "out.jsonl", "--no-noun-shuffle"),
+    "candidate-sets, pairs": lambda path: ("candidate-sets", "pairs", path, "--out", "out.jsonl", "--no-noun-shuffle"),
     "candidate-sets, generate": lambda path: (
-        *("candidate-sets", "generate", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
+        *("candidate-sets", "generate", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
     "rate-quality": lambda path: ("rate-quality", path, "--out", "out.jsonl", "--model", "./nowhere"),
     "probe, questions": lambda path: (
-        *("probe", "ask", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
+        *("probe", "ask", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
     "probe, targets": lambda path: ("probe", "sensitivity", path),
     "cluster-answers": lambda path: (
-        *("cluster-answers", path, "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
+        *("cluster-answers", path, "--out", "out.jsonl", "--model", "m", "--base-url", "http://[::1]:9"),
     ),
 }
 # A line of three, and what is wrong with the second.

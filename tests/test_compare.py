@@ -175,7 +175,7 @@ BY_ID = (*BLEU, "--text-key", "t", "--id-key", "id")
         (NOTHING, NOTHING, [*BLEU, "--by-line", "--result", "quality"], "--result must be one of scores"),
         (NOTHING, NOTHING, [*BLEU, "--by-line", "--column", "quality=q"], "--column quality"),
         (NOTHING, NOTHING, [*BLEU, "--by-line", "--reference-key", "people"], "--reference-key"),
-        (NOTHING, NOTHING, [*BLEU, "--by-line", "--confidence", "95"], "confidence must be between 0 and 1"),
+        (NOTHING, NOTHING, [*BLEU, "--by-line", "--confidence", "95"], "confidence"),
         ("nowhere.jsonl", SETS, [*BLEU, "--by-line"], "nowhere.jsonl does not exist"),
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "max_order"], "--setting must be NAME=VALUE"),
         (SETS, OTHER, ["--metric", "self_bleu", "--by-line", "--setting", "max_order=0"], "max_order must be"),

@@ -1,5 +1,8 @@
 """Encoder objects in every metric, and those of examples/encoders.py."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 
@@ -86,3 +89,58 @@ def test_in_probeval(load, encoder):
     result = load("probeval").compute(predictions=answers, references=people, model=encoder)
     assert f"model:given({type(encoder).__name__})" in result["signature"]
     assert np.isfinite(result["probeval"])
+
+
+# Models of other kinds.
+
+
+KNOWN = ["the kettle is on", "a dog barks", "some seas are calm"]
+
+
+@pytest.fixture(scope="module")
+def static_words():
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    vocabulary = {word: i for i, word in enumerate(["[PAD]", "[UNK]", *" ".join(KNOWN).split()])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    return tokenizer, np.random.default_rng(0).normal(size=(len(vocabulary), 8)).astype(np.float32)
+
+
+def test_a_folder_of_model2vec(load, static_words, tmp_path):
+    static = pytest.importorskip("model2vec", reason="model2vec is not installed: pip install '.[dev]'").StaticModel
+    tokenizer, vectors = static_words
+    model = static(vectors=vectors, tokenizer=tokenizer, config={"normalize": True})
+    model.save_pretrained(str(tmp_path / "static"))
+    metric = load("chamfer_diversity")
+    found = metric.compute(predictions=KNOWN, model=str(tmp_path / "static"))
+    expected = metric.compute(predictions=KNOWN, embeddings=model.encode(KNOWN))
+    assert found["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+    with pytest.warns(UserWarning, match="1 of 2 different texts consist of words that the model does not know"):
+        metric.compute(predictions=["a dog barks", "zebra zebra"], model=str(tmp_path / "static"))
+
+
+def test_folders_of_sentence_transformers(load, static_words, tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import BoW, StaticEmbedding
+
+    tokenizer, vectors = static_words
+    modules = {
+        "static": StaticEmbedding(tokenizer, embedding_weights=vectors),
+        "bag": BoW(list(tokenizer.get_vocab())),
+    }
+    for name, module in modules.items():
+        model = SentenceTransformer(modules=[module], device="cpu")
+        model.save(str(tmp_path / name))
+        found = load("chamfer_diversity").compute(predictions=KNOWN, model=str(tmp_path / name))
+        expected = load("chamfer_diversity").compute(predictions=KNOWN, embeddings=model.encode(KNOWN))
+        assert found["scores"] == pytest.approx(expected["scores"], abs=1e-6)
+
+
+def test_a_folder_without_pooling_is_no_encoder(load, tiny_model, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_model, folder)
+    modules = json.loads((folder / "modules.json").read_text())
+    (folder / "modules.json").write_text(json.dumps(modules[:1]))
+    with pytest.raises(ValueError, match=r"model: .* could not be loaded"):
+        load("chamfer_diversity").compute(predictions=KNOWN, model=str(folder))

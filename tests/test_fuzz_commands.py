@@ -18,9 +18,8 @@ from text_metrics.commands import cluster_answers, compare
 from text_metrics.commands.candidate_sets import candidate_sets
 from text_metrics.commands.jobs.options import UsageError
 from text_metrics.commands.jobs.rows import read_rows
-from text_metrics.commands.meta_eval.kinds import read_kinds
-from text_metrics.commands.meta_eval.pairs import Sets, read_pairs, read_people
-from text_metrics.commands.meta_eval.rows import read_rater
+from text_metrics.commands.meta_eval.pairs import Sets, read_kinds, read_pairs
+from text_metrics.commands.meta_eval.scores import read_rater
 from text_metrics.commands.probe import ask as probe_ask
 from text_metrics.commands.probe import files as probe_files
 from text_metrics.commands.rate_quality import read_lines
@@ -93,6 +92,11 @@ def beside(path, name, content):
     return file
 
 
+def read_model(path):
+    references = [{"id": f"q{i}", "answers": ["dog"]} for i in range(2)]
+    return probe_files.read_predictions(path, references)
+
+
 def read_journal(path):
     with Journal(path) as journal:
         return journal.answers
@@ -123,9 +127,9 @@ READERS = {
     "meta_eval, pairs": ("pairs.jsonl", lines(PAIRS), lambda path: read_pairs([path], Sets())),
     "meta_eval, people": (
         *("people.jsonl", lines([{**PAIRS[0], "human_diversity": [0, 1]}] * 2)),
-        lambda path: read_people([path], Sets()),
+        lambda path: read_pairs([path], Sets()),
     ),
-    "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, [["a", "b"]])),
+    "meta_eval, ratings": ("rated.jsonl", lines(RATED), lambda path: read_rater(path, ["a", "b"])),
     "meta_eval, kinds": ("generator/original.jsonl", lines(SENTENCES), read_generator),
     "compare": (
         "a.jsonl",
@@ -139,10 +143,10 @@ READERS = {
     "probe, shots": ("shots.jsonl", lines(SHOTS), probe_ask.read_shots),
     "probe, targets": ("targets.jsonl", lines(TARGETS), probe_files.read_references),
     "probe, references": ("people.jsonl", lines(PEOPLE), probe_files.read_references),
-    "probe, answers": ("model.jsonl", lines(MODEL), probe_files.read_counts),
+    "probe, answers": ("model.jsonl", lines(MODEL), read_model),
     "probe, labelled answers": (
         *("labelled.json", whole_or_bytes({"annotated_prediction_data": ANSWERS})),
-        probe_files.read_counts,
+        read_model,
     ),
     "cluster_answers": ("people.jsonl", lines(PEOPLE), lambda path: cluster_answers.read(path, None)),
     "cluster_answers, targets": ("targets.jsonl", lines(TARGETS), lambda path: cluster_answers.read(path, None)),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests import preloaded
+from tests import programs
 from tests.conftest import METRICS
 from tests.references import gruen as reference
 from text_metrics.metrics._core.core_encoder import EncoderSettings
@@ -175,7 +175,7 @@ def test_models_come_from_the_hub_and_then_from_its_cache(gruen_models, hub_serv
     )
     environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path)}
     for offline in ("0", "1"):
-        done = preloaded.run(program, env={**environment, "HF_HUB_OFFLINE": offline})
+        done = programs.run(program, env={**environment, "HF_HUB_OFFLINE": offline})
         assert done.returncode == 0, done.stderr
         assert "sop_model:someone/order@01234567" in done.stdout
         server.shutdown()
@@ -282,7 +282,7 @@ def test_parity_without_punkt_says_how_to_get_it(load, monkeypatch, tmp_path):
 
 
 def run(program, folder, **environment):
-    done = preloaded.run(program, cwd=folder, env={**os.environ, "HF_HUB_OFFLINE": "1", **environment})
+    done = programs.run(program, cwd=folder, env={**os.environ, "HF_HUB_OFFLINE": "1", **environment})
     assert done.returncode == 0, done.stderr
     return done.stdout
 

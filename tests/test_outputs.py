@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests import preloaded
+from tests import programs
 from tests.commands import run_command
 from tests.conftest import ROOT
 from tests.files import read_jsonl, small_files
@@ -44,7 +44,7 @@ MANY = [
     *("--setting", "model=model.gguf"),
 ]
 REPORT = [
-    *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "--people", "fourth.jsonl"),
+    *("probe", "report", "data.jsonl", "a=other.jsonl", "third.jsonl", "fourth.jsonl"),
     *("--setting", "model=model.gguf"),
 ]
 # What is read, and each output with the words that come before it.
@@ -62,9 +62,9 @@ COMMANDS = {
         f"meta-eval {option}": ([*LINES[:3], "folder", MODEL], [*META_EVAL, option])
         for option in ("--out", "--cache-dir", "--list-texts")
     },
-    "candidate-sets pairs": (["data.jsonl"], ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl"]),
-    "candidate-sets generate": (["data.jsonl"], ["candidate-sets", "generate", *CHAT, "data.jsonl"]),
-    "judge-diversity": (["data.jsonl"], ["judge-diversity", *CHAT, "data.jsonl"]),
+    "candidate-sets pairs": (["data.jsonl"], ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "--out"]),
+    "candidate-sets generate": (["data.jsonl"], ["candidate-sets", "generate", *CHAT, "data.jsonl", "--out"]),
+    "judge-diversity": (["data.jsonl"], ["judge-diversity", *CHAT, "data.jsonl", "--out"]),
     "rate-quality": (
         ["data.jsonl", "model.gguf"],
         ["rate-quality", "--model", "model.gguf", "data.jsonl", "--out"],
@@ -72,21 +72,20 @@ COMMANDS = {
     "rate-quality --base-url": (["data.jsonl"], ["rate-quality", "--ask", *CHAT, "data.jsonl", "--out"]),
     "cluster-answers": (
         ["data.jsonl", "other.jsonl"],
-        ["cluster-answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl"],
+        ["cluster-answers", *CHAT, "--answers", "other.jsonl", "labels.json", "data.jsonl", "--out"],
     ),
     "cluster-answers --answers": (
         ["data.jsonl", "other.jsonl"],
-        ["cluster-answers", *CHAT, "data.jsonl", "clustered.jsonl", "--answers", "other.jsonl"],
+        ["cluster-answers", *CHAT, "data.jsonl", "--out", "clustered.jsonl", "--answers", "other.jsonl"],
     ),
-    "probe ask": (["data.jsonl", "other.jsonl"], ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl"]),
+    "probe ask": (
+        ["data.jsonl", "other.jsonl"],
+        ["probe", "ask", *CHAT, "--shots", "other.jsonl", "data.jsonl", "--out"],
+    ),
+    **{f"probe report {option}": (LINES, [*REPORT, *option.split()]) for option in ("--out", "--setting cache_dir=")},
     **{
-        f"probe report {option}": (LINES, [*REPORT, *option.split()])
-        for option in ("--json", "--plot", "--write", "--markdown", "--html", "--setting cache_dir=")
-    },
-    **{
-        f"probe {name} {option}": (["data.jsonl"], ["probe", name, "data.jsonl", option])
+        f"probe {name}": (["data.jsonl"], ["probe", name, "data.jsonl", "--out"])
         for name in ("annotators", "sensitivity")
-        for option in ("--json", "--plot", "--write")
     },
 }
 # Two outputs of one command, without what is read.
@@ -96,11 +95,11 @@ PAIRS_OF_OUTPUTS = {
     "report": [*MANY, "--out", "{0}", "--cache-dir", "{1}"],
     "compare": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}"],
     "meta-eval": [*META_EVAL, "--out", "{0}", "--cache-dir", "{1}"],
-    "cluster-answers": ["cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}"],
+    "cluster-answers": ["cluster-answers", *CHAT, "data.jsonl", "--out", "{0}", "--answers", "other.jsonl", "{1}"],
     "cluster-answers, journal": [
-        *("cluster-answers", *CHAT, "data.jsonl", "{0}", "--answers", "other.jsonl", "{1}.journal"),
+        *("cluster-answers", *CHAT, "data.jsonl", "--out", "{0}", "--answers", "other.jsonl", "{1}.journal"),
     ],
-    "probe report": [*REPORT, "--markdown", "{0}", "--write", "{1}"],
+    "probe report": [*REPORT, "--out", "{0}", "--setting", "cache_dir={1}"],
     "a temporary name": [*COMPARE, "--out", "{0}", "--setting", "cache_dir={1}.tmp"],
 }
 
@@ -174,7 +173,7 @@ def test_other_files_beside_a_metric_or_a_model_are_no_error(run):
     for _ in range(2):
         code, shown = run(*words, "--out", "own/self_bleu/scores.jsonl")
         assert code == 0, shown
-    assert_refused(*run(*COMPARE[:4], "own/self_bleu", "--json", "own/self_bleu/self_bleu.py"))
+    assert_refused(*run(*COMPARE[:4], "own/self_bleu", "--by-line", "--out", "own/self_bleu/self_bleu.py"))
     # A folder with the name of a metric.
     Path("self_bleu").mkdir()
     assert run(*SCORE, "--out", "self_bleu/scores.jsonl")[0] == 0
@@ -223,7 +222,7 @@ def test_what_is_written_beside_an_output_is_never_what_is_read(run, words, outp
     Path(data).parent.mkdir(parents=True, exist_ok=True)
     Path("data.jsonl").rename(data)
     words = [data if word == "data.jsonl" else word for word in words]
-    words = [*words, "--out", output] if words[0] in ("score", "choose", "rate-quality") else [*words, data, output]
+    words = [*words, *([] if data in words else [data]), "--out", output]
     before = contents()
     assert_refused(*run(*words))
     assert contents() == before
@@ -248,19 +247,11 @@ GUARDED = {
     "choose": ([*CHOOSE, "--out", "out.parquet"], "out.parquet"),
     "compare": ([*COMPARE[:4], "self_bleu", "--by-line", "--text-key", "texts", "--out", "out.json"], "out.json"),
     "meta-eval, texts": (["meta-eval", "data.jsonl", "--list-texts", "out.jsonl"], "out.jsonl"),
-    "candidate-sets": (["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "out.jsonl"], "out.jsonl"),
-    **{
-        f"probe {name}": (
-            ["probe", *words, f"--{name}", f"out.{name}"],
-            f"out.{name}",
-        )
-        for name, words in {
-            "json": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
-            "markdown": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
-            "html": ["report", "data.jsonl", "a=other.jsonl", "--rounds", "1"],
-            "plot": ["sensitivity", "data.jsonl"],
-        }.items()
-    },
+    "candidate-sets": (
+        ["candidate-sets", "pairs", "--no-noun-shuffle", "data.jsonl", "--out", "out.jsonl"],
+        "out.jsonl",
+    ),
+    "probe": (["probe", "report", "data.jsonl", "a=other.jsonl", "--rounds", "1", "--out", "out.json"], "out.json"),
 }
 
 
@@ -310,7 +301,7 @@ def test_what_cannot_be_printed_is_named(tmp_path):
         "os.dup2(os.open('/dev/full', os.O_WRONLY), 1)\n"
         "runpy.run_module('text_metrics', run_name='__main__', alter_sys=True)"
     )
-    done = preloaded.run(program, "compare", data, data, "--metric", "self_bleu", "--by-line")
+    done = programs.run(program, "compare", data, data, "--metric", "self_bleu", "--by-line")
     assert done.returncode == 2
     assert done.stderr == "The standard output cannot be written: No space left on device.\n"
 

@@ -48,10 +48,10 @@ ABSENT = {
     "report": "a=absent.jsonl b=absent.jsonl --text-key texts --by-line",
     "choose": "absent.jsonl --text-key texts --keep 1",
     "probe": "report absent.jsonl absent.jsonl",
-    "cluster-answers": "absent.jsonl out.jsonl --model m",
+    "cluster-answers": "absent.jsonl --out out.jsonl --model m",
     "meta-eval": "absent.jsonl",
-    "judge-diversity": "absent.jsonl out.jsonl --model m",
-    "candidate-sets": "pairs absent.jsonl out.jsonl",
+    "judge-diversity": "absent.jsonl --out out.jsonl --model m",
+    "candidate-sets": "pairs absent.jsonl --out out.jsonl",
     "rate-quality": "absent.jsonl --out out.jsonl --model m",
 }
 # What takes long to import.
@@ -169,7 +169,7 @@ raise SystemExit(main(["judge-diversity", *sys.argv[1:], "--model", "m", "--base
 def test_commands_start_without_the_extras(tmp_path):
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text(json.dumps({"set1": TEXTS, "set2": TEXTS}) + "\n", encoding="utf-8")
-    words = [sys.executable, "-c", WITHOUT_EXTRAS, pairs, tmp_path / "judged.jsonl"]
+    words = [sys.executable, "-c", WITHOUT_EXTRAS, pairs, "--out", tmp_path / "judged.jsonl"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, 'openai is needed: pip install "text-metrics[judge]"\n')
 

@@ -21,7 +21,7 @@ import pytest
 from scripts.tooling import build_space, push_space
 from scripts.tooling.screenshots import DESKTOP, PHONE, click_example, open_page
 from spaces._kit import sets
-from tests import preloaded
+from tests import programs
 from tests.conftest import ROOT
 from tests.demos import NAMES, SECRET, SWITCHES, download, event_of, every_space, in_chromium, in_demo, join, use_mcp
 
@@ -156,7 +156,7 @@ def test_requirements_are_pinned_and_whole(built, name):
 def run_alone(program, cwd, **environment):
     """Run a program in a fresh process that knows nothing of the checkout."""
     settings = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = preloaded.run(program, cwd=cwd, env={**settings, **environment})
+    done = programs.run(program, cwd=cwd, env={**settings, **environment})
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

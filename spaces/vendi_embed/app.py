@@ -162,7 +162,7 @@ def reconciled(name: str, n_groups: int, value: float) -> str:
 def word_similarity(texts: list[str]) -> np.ndarray:
     """Return the similarity matrix of the n-grams, whose eigenvalues determine the score."""
     sets_of_one = metric.part(vendi_embed, "core_inputs").parse_sets([texts])
-    kernels, _ = metric.part(vendi_embed, "vendi_embed_scores").word_kernels(sets_of_one)
+    kernels, _ = metric.part(vendi_embed, "vendi_embed").word_kernels(sets_of_one)
     ((_, matrices),) = kernels
     return matrices[0]
 

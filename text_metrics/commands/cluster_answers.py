@@ -1,7 +1,7 @@
 """Have a chat model cluster people's answers, and assign a model's answers to these clusters, for probeval.
 
-    text-metrics cluster-answers people.jsonl clustered.jsonl --model gpt-4o
-    text-metrics cluster-answers people.jsonl clustered.jsonl --model gpt-4o --answers sampled.jsonl labels.json
+    text-metrics cluster-answers people.jsonl --out clustered.jsonl --model gpt-4o
+    text-metrics cluster-answers people.jsonl --out clustered.jsonl --model gpt-4o --answers sampled.jsonl labels.json
 
 A line of people.jsonl is a question with people's answers, a reference of probeval with an id, or a record of
 Commonsense Frame Completion or ProtoQA. clustered.jsonl has a cluster for each answer. `--answers` reads a model's
@@ -9,9 +9,8 @@ answers to the questions, leaves out the questions that it has no answer to, and
 
     probeval.compute(predictions=sampled, references=clustered, matcher="human", labels=labels)
 
-An answer that equals one of people's gets its cluster, and a blank one is wrong; neither costs a request. If people
-clustered the answers too, the agreement is printed. After a crash, the same command continues from the answers in
-clustered.jsonl.journal and repeats no request.
+An answer that equals one of people's gets its cluster, and a blank one is wrong; neither costs a request. After a
+crash, the same command continues from the answers in clustered.jsonl.journal and repeats no request.
 """
 
 import json
@@ -19,17 +18,14 @@ import sys
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from text_metrics.commands.probe.files import read_counts, read_references
+from text_metrics.commands.probe.files import Rows, read_predictions, read_references
 from text_metrics.commands.shared.chat import Chat, Request, add_arguments, few_shot, journal_file, json_values
 from text_metrics.commands.shared.command import command, make_parser
 from text_metrics.commands.shared.files import write_jsonl, write_text
 from text_metrics.commands.shared.outputs import check_outputs
-from text_metrics.metrics.probeval.probeval_clusters import compare_clusterings
-from text_metrics.metrics.probeval.probeval_formats import WRONG, Question, pair_rows, read_questions
+from text_metrics.metrics.probeval.probeval_formats import WRONG
 
 BLOCK = 40  # answers of a model in one request
 
@@ -48,39 +44,6 @@ that say the same, or nearly the same. If there is none, or the answer does not 
 
 Answer with one JSON object and nothing else, from the number of each new answer to the number of its cluster or 0, \
 for all new answers: {"1": <cluster>, "2": <cluster>, ...}"""
-
-
-class Clustered(NamedTuple):
-    """A question whose gold answers are in clusters; `labels` has the name of the cluster of each."""
-
-    question: Question
-    text: str
-    labels: dict[str, str]
-
-    def counts(self) -> dict[str, int]:
-        """Return how often people gave each answer."""
-        return dict(zip(self.question.gold, self.question.gold_counts.sum(axis=1).astype(int).tolist(), strict=True))
-
-    def clusters(self) -> dict[str, list[str]]:
-        """Return people's answers by the name of their cluster, the most common cluster first."""
-        mass: Counter[str] = Counter()
-        for answer, count in self.counts().items():
-            mass[self.labels[answer]] += count
-        names = sorted(mass, key=lambda name: (-mass[name], name))
-        return {name: [answer for answer in self.question.gold if self.labels[answer] == name] for name in names}
-
-    def known_labels(self) -> dict[str, str]:
-        """Label the model's answers that equal one of people's, and the blank ones."""
-        plain = {_plain(text): label for text, label in self.labels.items()} | {"": WRONG}
-        labels = {text: self.labels.get(text, plain.get(_plain(text))) for text in self.question.answers}
-        return {text: label for text, label in labels.items() if label is not None}
-
-    def reference(self) -> dict[str, Any]:
-        """Return the question as a reference of probeval."""
-        answers = [
-            {"text": text, "count": count, "cluster": self.labels[text]} for text, count in self.counts().items()
-        ]
-        return {"id": self.question.name, "question": self.text, "answers": answers}
 
 
 def _plain(text: str) -> str:
@@ -150,53 +113,66 @@ def parse_matches(answer: str, size: int, clusters: int) -> list[int]:
     return matches
 
 
-def read(people: Path, answers: Path | None) -> tuple[list[Question], list[str]]:
-    """Read questions with people's answers, and a model's if there are any; also returns the texts of the questions."""
+def read(people: Path, answers: Path | None) -> tuple[Rows, dict[str, list[str]]]:
+    """Read questions with people's answers, and a model's answers by the id of the question if there are any."""
     references = read_references(people)
-    counts = read_counts(answers) if answers else {row["id"]: Counter[str]() for row in references}
-    try:
-        predictions, references, skipped = pair_rows(counts, references, missing="skip")
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{answers or people}: {error}") from error
-    if skipped["missing"]:
-        left_out = f"{len(skipped['missing'])} questions of {people} are left out"
-        print(f"{answers} has no answers to {', '.join(skipped['missing'])}: {left_out}.", file=sys.stderr)
-    return read_questions(predictions, references), [reference["question"] for reference in references]
+    if answers is None:
+        return references, {}
+    questions, unknown = read_predictions(answers, references)
+    if unknown:
+        raise ValueError(f"{answers}: {people} has no question {unknown[0]!r:.80}.")
+    new = {question.name: question.answers for question in questions}
+    left_out = [row["id"] for row in references if row["id"] not in new]
+    if left_out:
+        print(f"{answers} has no answers to {', '.join(left_out)}: left out.", file=sys.stderr)
+    return [row for row in references if row["id"] in new], new
 
 
-def ask_clusters(chat: Chat, questions: list[Question], texts: list[str]) -> tuple[list[Clustered], int]:
+def ask_clusters(chat: Chat, references: Rows) -> tuple[Rows, int]:
     """Ask for the clusters of people's answers; returns the questions that have them, and the exit code."""
-    orders, requests = [], []
-    for question, text in zip(questions, texts, strict=True):
-        order = [question.gold[i] for i in np.argsort(-question.gold_counts.sum(axis=1), kind="stable").tolist()]
-        content = few_shot(CLUSTER_INSTRUCTIONS, [_CLUSTER_EXAMPLE], cluster_question(text, order), system=True)
-        requests.append(Request(f"question {question.name!r}", content, partial(parse_clusters, size=len(order))))
-        orders.append(order)
-    named, code = chat.ask(requests)
-    clustered = [
-        Clustered(question, text, dict(zip(order, names, strict=True)))
-        for question, text, order, names in zip(questions, texts, orders, named, strict=True)
-        if names is not None
-    ]
+    counts_of, requests = [], []
+    for row in references:
+        counts: Counter[str] = Counter()
+        for answer in row["answers"]:
+            counts[answer["text"]] += answer["count"]
+        content = cluster_question(row["question"], _by_count(counts))
+        turns = few_shot(CLUSTER_INSTRUCTIONS, [_CLUSTER_EXAMPLE], content, system=True)
+        requests.append(Request(f"question {row['id']!r}", turns, partial(parse_clusters, size=len(counts))))
+        counts_of.append(counts)
+    answers, code = chat.ask(requests)
+    clustered = []
+    for row, counts, names in zip(references, counts_of, answers, strict=True):
+        if names is not None:
+            labels = dict(zip(_by_count(counts), names, strict=True))
+            entries = [{"text": text, "count": counts[text], "cluster": labels[text]} for text in sorted(counts)]
+            clustered.append({"id": row["id"], "question": row["question"], "answers": entries})
     return clustered, code
 
 
-def ask_labels(chat: Chat, clustered: list[Clustered]) -> tuple[dict[str, dict[str, str]], int]:
-    """Ask for the clusters of the model's answers; returns the labels of complete questions, and the exit code."""
-    labels = {item.question.name: item.known_labels() for item in clustered}
+def ask_labels(chat: Chat, clustered: Rows, new_of: dict[str, list[str]]) -> tuple[dict[str, dict[str, str]], int]:
+    """Ask for the clusters of a model's answers; returns the labels of complete questions, and the exit code."""
+    labels: dict[str, dict[str, str]] = {}
     requests, blocks = [], []
-    for item in clustered:
-        name, clusters = item.question.name, item.clusters()
-        new = [text for text in item.question.answers if text not in labels[name]]
+    for row in clustered:
+        known = {answer["text"]: answer["cluster"] for answer in row["answers"]}
+        plain = {_plain(text): label for text, label in known.items()} | {"": WRONG}
+        found = {text: known.get(text, plain.get(_plain(text))) for text in new_of[row["id"]]}
+        labels[row["id"]] = {text: label for text, label in found.items() if label is not None}
+        mass: Counter[str] = Counter()
+        for answer in row["answers"]:
+            mass[answer["cluster"]] += answer["count"]
+        names = _by_count(mass)
+        members = [[text for text, label in known.items() if label == name] for name in names]
+        new = [text for text, label in found.items() if label is None]
         for start in range(0, len(new), BLOCK):
             block = new[start : start + BLOCK]
-            question = match_question(item.text, list(clusters.values()), block)
-            content = few_shot(MATCH_INSTRUCTIONS, [_MATCH_EXAMPLE], question, system=True)
-            parse = partial(parse_matches, size=len(block), clusters=len(clusters))
-            requests.append(Request(f"answers to question {name!r}", content, parse))
-            blocks.append((name, block, [WRONG, *clusters]))
-    matched, code = chat.ask(requests)
-    for (name, block, columns), matches in zip(blocks, matched, strict=True):
+            content = match_question(row["question"], members, block)
+            turns = few_shot(MATCH_INSTRUCTIONS, [_MATCH_EXAMPLE], content, system=True)
+            parse = partial(parse_matches, size=len(block), clusters=len(names))
+            requests.append(Request(f"answers to question {row['id']!r}", turns, parse))
+            blocks.append((row["id"], block, [WRONG, *names]))
+    answers, code = chat.ask(requests)
+    for (name, block, columns), matches in zip(blocks, answers, strict=True):
         if matches is None:
             labels.pop(name, None)
         elif name in labels:
@@ -204,17 +180,8 @@ def ask_labels(chat: Chat, clustered: list[Clustered]) -> tuple[dict[str, dict[s
     return labels, code
 
 
-def agreement(clustered: list[Clustered]) -> str:
-    """Describe how well the clusters agree with people's, over the questions that people clustered; empty if none."""
-    rows = []
-    for item in clustered:
-        if item.question.clusters is not None:
-            clusters = np.unique([item.labels[text] for text in item.question.gold], return_inverse=True)[1]
-            rows.append(compare_clusterings(clusters, item.question.gold_counts.argmax(axis=1)))
-    if not rows:
-        return ""
-    means = ", ".join(f"{name} {np.mean([row[name] for row in rows]):.2f}" for name in rows[0])
-    return f" Agreement with people's clusters, mean of {len(rows)} questions: {means}."
+def _by_count(counts: Counter[str]) -> list[str]:
+    return sorted(counts, key=lambda text: (-counts[text], text))
 
 
 @command
@@ -222,22 +189,21 @@ def main() -> int:
     """Run the command."""
     parser = make_parser(__doc__)
     parser.add_argument("people", type=Path, help="questions with people's answers, as JSON lines")
-    parser.add_argument("clustered", type=Path, help="where to write them with clusters")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write them with clusters")
     names, help = ("ANSWERS", "LABELS"), "a model's answers, and their labels"
     parser.add_argument("--answers", type=Path, nargs=2, metavar=names, help=help)
     add_arguments(parser)
     arguments = parser.parse_args()
-    out, (answers, labels_file) = arguments.clustered, arguments.answers or (None, None)
+    out, (answers, labels_file) = arguments.out, arguments.answers or (None, None)
     check_outputs([arguments.people, answers], [out, labels_file, journal_file(out)])
-    questions, texts = read(arguments.people, answers)
+    references, new_of = read(arguments.people, answers)
     with Chat(arguments, out) as chat:
-        clustered, code = ask_clusters(chat, questions, texts)
-        write_jsonl(out, [item.reference() for item in clustered])
-        n = len(questions)
-        print(f"{out}: {len(clustered)} of {n} questions are clustered.{agreement(clustered)}", file=sys.stderr)
+        clustered, code = ask_clusters(chat, references)
+        write_jsonl(out, clustered)
+        print(f"{out}: {len(clustered)} of {len(references)} questions are clustered.", file=sys.stderr)
         if labels_file is not None:
-            labels, again = ask_labels(chat, clustered)
+            labels, again = ask_labels(chat, clustered, new_of)
             code = max(code, again)
             write_text(labels_file, json.dumps(labels, ensure_ascii=False, indent=1) + "\n")
-            print(f"{labels_file}: {len(labels)} of {n} questions are labelled.", file=sys.stderr)
+            print(f"{labels_file}: {len(labels)} of {len(references)} questions are labelled.", file=sys.stderr)
     return code

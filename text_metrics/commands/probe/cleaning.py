@@ -1,8 +1,6 @@
 """A model's raw output to the answer that it gives."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping
 
 # Marks of the end of a text, or of a turn, in the vocabularies of common models.
 _END = re.compile(
@@ -38,15 +36,6 @@ def clean(raw: str) -> str:
             text = pattern.sub("", text, count=1) if pattern.match(text) else text
         text = _without_stops(text)
     return text
-
-
-def clean_counts(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Counter[str]]:
-    """Clean answers, and add up the counts of those that are then equal."""
-    cleaned: dict[str, Counter[str]] = {identity: Counter() for identity in counts}
-    for identity, answers in counts.items():
-        for text, count in answers.items():
-            cleaned[identity][clean(text)] += count
-    return cleaned
 
 
 def _unquote(text: str) -> str:
