@@ -31,7 +31,6 @@ def write_pages(report: Report, folder: Path, texts: bool) -> None:
     page = render(
         "report.html",
         title=f"Diversity of {listed(report['systems'])}",
-        introduction=[],
         report=report,
         texts=texts,
         pictures=drawn,
