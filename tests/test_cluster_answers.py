@@ -136,11 +136,9 @@ def test_questions_whose_answers_cannot_be_read_are_reported_and_the_rest_kept(r
 def test_unreadable_clusters(answer, message):
     with pytest.raises(ValueError, match=message):
         cluster_answers.parse_clusters(answer, 2)
-
-
-def test_names_that_differ_in_case_or_spaces_are_one_cluster():
-    answer = 'An example: {"x": 1}. Here: {"1": "Red  wine", "2": "red wine"}'
-    assert cluster_answers.parse_clusters(answer, 2) == ["red wine", "red wine"]
+    # Names that differ in case or spaces are one cluster.
+    good = 'An example: {"x": 1}. Here: {"1": "Red  wine", "2": "red wine"}'
+    assert cluster_answers.parse_clusters(good, 2) == ["red wine", "red wine"]
 
 
 @pytest.mark.parametrize("value", ["3", "-1", "1.0", '"1"', "true", "null"])
@@ -155,10 +153,8 @@ def test_unreadable_matches(value):
     [
         ([{"id": "q", "answers": []}], [{"id": "q", "answers": ["a"]}], "needs at least one gold answer"),
         ([{"id": "q", "answers": ["a"]}], [{"id": "p", "answers": ["a"]}], "'p'"),
-        ([{"id": "q", "answers": ["a", " "]}], [], "answer 1 is blank"),
         ([{"answers": ["a"]}], [], "line 1 must have an 'id'"),
         ([{"id": "q", "answers": ["a"]}], [["a"]], "must be a JSON object from"),
-        ([{"metadata": {"id": "q"}}], [{"id": "q", "answers": ["a"]}], "is not a record of answer clusters"),
     ],
 )
 def test_bad_input_is_named_before_anything_is_asked(run, tmp_path, people, model, message):

@@ -127,23 +127,6 @@ def test_released_targets_are_asked_and_bad_answers_are_named(run, tmp_path):
     assert (line["id"], line["question"], line["answers"]) == ("q1", "what do you boil water in?", ["dog"] * 2)
 
 
-@pytest.mark.parametrize(
-    ("lines", "options", "message"),
-    [
-        ([{"id": "a"}], (), "line 1 must have a 'question'"),
-        ([{"question": "Who?"}], (), "line 1 must have an 'id'"),
-        ([{"id": "a", "question": "Who?"}] * 2, (), "line 2: question 'a' appears twice"),
-        (QUESTIONS, ("--samples", 0), "--samples"),
-    ],
-)
-def test_what_cannot_be_asked_is_named(run, tmp_path, lines, options, message):
-    path, here = write_jsonl(tmp_path / "questions.jsonl", lines), ("--base-url", "http://127.0.0.1:9/v1")
-    code, _, shown = run("ask", path, "--out", tmp_path / "out.jsonl", "--model", "m", *here, *options)
-    assert code == 2
-    assert message in shown
-    assert not (tmp_path / "out.jsonl").exists()
-
-
 # The report.
 
 CLUSTERS = {"kettle": ("kettle", "tea kettle"), "pot": ("pot", "big pot"), "cup": ("cup",), "spoon": ("spoon", "ladle")}
@@ -230,12 +213,9 @@ def test_a_model_like_people_is_as_good_as_people(report):
 
 def test_samples_are_drawn_without_replacement(rng):
     counts = np.array([5, 0, 3, 2])
-    for _ in range(20):
-        drawn = draw(counts, 4, rng)
-        assert drawn.sum() == 4
-        assert (drawn <= counts).all()
-    assert (draw(counts, 10, rng) == counts).all()
-    assert (draw(counts, 99, rng) == counts).all()
+    drawn = [draw(counts, 4, rng) for _ in range(20)]
+    assert all(sample.sum() == 4 and (sample <= counts).all() for sample in drawn)
+    assert all((draw(counts, size, rng) == counts).all() for size in (10, 99))
 
 
 def test_halves_are_all_of_people(references, rng):
@@ -266,33 +246,38 @@ def test_the_report_is_written_and_names_what_it_leaves_out(run, tmp_path):
     assert (tmp_path / "r.json").read_bytes() == first
 
 
+REPORT = ("report", TARGETS, f"a={PREDICTIONS}")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("ask", [{"id": "a"}]), "line 1 must have a 'question'"),
+        (("ask", [{"question": "Who?"}]), "line 1 must have an 'id'"),
+        (("ask", [{"id": "a", "question": "Who?"}] * 2), "line 2: question 'a' appears twice"),
+        (("ask", QUESTIONS, "--samples", 0), "--samples"),
         (("report", TARGETS, "a.jsonl"), "a.jsonl cannot be read"),
-        (("report", TARGETS, f"a={PREDICTIONS}", f"a={PREDICTIONS}"), "Got 'a'"),
-        (("report", TARGETS, f"{UNIFORM}={PREDICTIONS}"), f"Got '{UNIFORM}'"),
-        (("report", TARGETS, PREDICTIONS, "--setting", "labels=3"), "--setting labels"),
-        (("report", TARGETS, PREDICTIONS, "--setting", "matcher=cosin"), "matcher must be one of"),
-        (("report", TARGETS, PREDICTIONS, "--setting", "matcher=human"), "matcher='human'"),
-        (("report", TARGETS, PREDICTIONS, "--rounds", 0), "--rounds"),
-        (("report", TARGETS, PREDICTIONS, "--confidence", 95), "confidence"),
         (("report", PREDICTIONS, PREDICTIONS), "line 1 must have an 'id'"),
         (("report", TARGETS, TARGETS), "answer 'raw' has no 'count'"),
+        (("report", TARGETS, [{"q7": ["x"]}]), "questions.jsonl: "),
+        ((*REPORT, f"a={PREDICTIONS}"), "Got 'a'"),
+        ((*REPORT, f"{UNIFORM}={PREDICTIONS}"), f"Got '{UNIFORM}'"),
+        ((*REPORT, "--setting", "labels=3"), "--setting labels"),
+        ((*REPORT, "--setting", "matcher=cosin"), "matcher must be one of"),
+        ((*REPORT, "--setting", "matcher=human"), "matcher='human'"),
+        ((*REPORT, "--rounds", 0), "--rounds"),
+        ((*REPORT, "--confidence", 95), "confidence"),
         (("annotators", TARGETS, "--sizes", 0), "--sizes"),
     ],
 )
-def test_what_cannot_be_reported_is_named(run, words, message):
-    code, _, shown = run(*words)
-    assert code == 2
-    assert message in shown
-
-
-def test_a_file_of_other_questions_is_named(run, tmp_path):
-    given = write_jsonl(tmp_path / "a.jsonl", [{"q7": ["x"]}])
-    code, _, said = run("report", TARGETS, given)
-    assert code == 2
-    assert f"{given}: " in said
+def test_what_cannot_be_done_is_named(run, tmp_path, words, message):
+    path, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    words = [write_jsonl(path, word) if isinstance(word, list) else word for word in words]
+    server = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1") if words[0] == "ask" else ()
+    code, shown, said = run(*words, *server, "--out", out)
+    assert (code, shown) == (2, "")
+    assert message in said
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("answers", [[], [" \n", "\u3000"], {" ": 3}, ["<|endoftext|>Paris", '""']])
@@ -396,11 +381,11 @@ def test_released_test_set(run, shared_data, tmp_path):
     folder = shared_data / "data" / "probeval" / "cfc_test"
     model = folder / "models" / "0715modelft_grad8lr5e-06sample200_temp1.0.jsonl"
     command = ("report", folder / "targets.jsonl", f"tuned={model}", f"others={folder / 'human_predictions.json'}")
-    code, shown, said = run(*command, "--rounds", 2, "--out", tmp_path / "r.json")
+    code, shown, said = run(*command, "--setting", "clustering=soft", "--rounds", 1, "--out", tmp_path / "r.json")
     assert code == 0, said
     found = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert found["distinct"] == ["tuned"]
     assert "No answer of “tuned” to a question comes twice" in shown
-    # The released second sample of people is the first one.
+    # Those of results/probe-models.csv: the released second sample of people is the first one.
     assert by_name(found["rows"])["others"]["probeval"] == pytest.approx(0.001, abs=0.0005)
     assert by_name(found["rows"])["tuned"]["probeval"] == pytest.approx(0.827, abs=0.0005)

@@ -22,11 +22,6 @@ _SEED = 0
 _KAPPAS = ("form with form", "content with content", "form with content", "form with judge", "content with judge")
 
 
-def percentile_interval(resampled: np.ndarray) -> list[float]:
-    """Return the interval that holds `LEVEL` of resampled values, in equal tails."""
-    return np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
-
-
 class Bootstrap:
     """Resamples of groups of items: items of one group, which share texts, are drawn together.
 
