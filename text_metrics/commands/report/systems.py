@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from text_metrics.commands.jobs.keys import read_key
+from text_metrics.commands.jobs.pieces import read_key
 from text_metrics.commands.jobs.rows import Row, Source
 from text_metrics.commands.report.command import NamedFile, ReportCommand
 from text_metrics.commands.shared.files import file_format, parse_json
@@ -122,7 +122,7 @@ def read_inputs(command: ReportCommand) -> Inputs:
 
 def read_parts(file: NamedFile, command: ReportCommand) -> list[Part]:
     """Read the rows of a file, of which at least one is good; those of a set with a bad row are set aside."""
-    rows = [row for row in Source(file.path, None).rows(0) if not row.is_blank]
+    rows = [row for row in Source(file.path, None).rows() if not row.is_blank]
     names = list(dict.fromkeys(name for row in rows for name in row.values or ()))
     for name in command.columns:
         if names and name is not None and name not in names:

@@ -15,8 +15,14 @@ _WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EPIPE)
 
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:
-    """Make a parser whose help shows a command's docstring as it stands."""
-    return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Make a parser whose help shows a command's docstring as it stands, with its examples after the options."""
+    paragraphs = (description or "").rstrip().split("\n\n")
+    examples = [paragraph for paragraph in paragraphs if paragraph.startswith("    text-metrics ")]
+    return argparse.ArgumentParser(
+        description="\n\n".join(paragraph for paragraph in paragraphs if paragraph not in examples),
+        epilog="\n\n".join(["examples:", *examples]) if examples else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
 
 
 def add_command(commands: Any, name: str, help: str, description: str) -> argparse.ArgumentParser:
