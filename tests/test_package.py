@@ -110,6 +110,17 @@ def test_the_version_is_that_of_the_signatures(load, capsys):
         _ = text_metrics.versions
 
 
+@pytest.mark.parametrize("command", [*COMMANDS, "probe ask", "probe report", "probe annotators", "probe sensitivity"])
+def test_the_help_of_a_command_is_short_and_ends_with_examples(capsys, command):
+    with pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+    before, *_ = re.split(r"\n(?:positional arguments|options):\n", shown := capsys.readouterr().out)
+    usage, _, description = before.partition("\n\n")
+    assert usage.startswith(f"usage: text-metrics {command} ")
+    assert 0 < len(description.rstrip().split("\n")) <= 15
+    assert f"\n    text-metrics {command}" in shown.partition("\nexamples:\n")[2]
+
+
 @pytest.mark.parametrize(
     ("repository", "expected"),
     [
