@@ -20,9 +20,9 @@ class Limits(NamedTuple):
 
     sets: int = 50
     texts: int = 200
-    text_characters: int = 2_500
-    characters: int = 10_000
-    file_bytes: int = 100_000
+    text_characters: int = 5_000
+    characters: int = 12_000
+    file_bytes: int = 60_000
 
 
 class Row(NamedTuple):

@@ -12,7 +12,7 @@ from _kit.page import Box, Drawn, Example, Picture, Result, Space, build, launch
 
 probeval = scoring.load(__file__, "probeval")
 
-LIMITS = inputs.Limits(sets=2, texts=300, text_characters=200, characters=8_000)
+LIMITS = inputs.Limits(sets=2, texts=200, text_characters=200, characters=6_000)
 MOST_COUNTED = 100_000
 # Answers of each side; fewer give no verdict.
 LEAST = 20
@@ -22,7 +22,7 @@ WRONG = "wrong"
 MOST_CLUSTERS, MOST_CHIPS = 20, 12
 SIDES = ("people", "model")
 _COUNT = re.compile(r"(?=0*[1-9])[0-9]{1,9}")
-# "pot × 21", "pot*21", "pot: 21" and "pot x 21"; "Xbox 360", "Netflix 4" and "4x4" are answers.
+# "pot*21", "pot: 21" and "pot x 21"; "Xbox 360", "Netflix 4" and "4x4" are answers.
 _COUNTED = re.compile(r"(.*\S)(?:\s*[×*]\s*|\s+x\s*|:\s+|\t)([-+−]?[0-9][0-9.,]*)")
 _KETTLE = "kettle × 42\nelectric kettle × 8\npot × 21\nsaucepan × 9\nmicrowave × 7\ncup × 5\nmug × 4\ncampfire × 4"
 _EXAMPLES = (

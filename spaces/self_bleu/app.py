@@ -63,6 +63,11 @@ def score(given: sets.Sets, chosen: Sequence[int | None], max_order: int, tokeni
     shown = next(i for i in sets.two_of(chosen, len(written), len(written)) if len(written[i]) > 1)
     name = f"{given.names[shown]}. " if given.names[shown] else ""
     found = [phrases(texts, int(max_order)) for texts in written]
+    rows = [
+        (given.figure_name(i), " ".join(phrase), len(phrase), ", ".join(str(j + 1) for j in sorted(where)))
+        for i, of_set in enumerate(found)
+        for phrase, where in sorted(of_set.items(), key=lambda item: (-len(item[0]), -len(item[1])))
+    ]
     by_order = {
         who: [scores["details"][shown][f"self_bleu_{n}"] for n in range(1, int(max_order) + 1)]
         for who, scores in (("As written", result), ("Shuffled", shuffled))
@@ -75,14 +80,7 @@ def score(given: sets.Sets, chosen: Sequence[int | None], max_order: int, tokeni
             marked(mixed[shown], phrases(mixed[shown], int(max_order)), f"{name}In random order, which is nonsense."),
             Drawn(figure, f"{name}Higher is less diverse."),
         ],
-        details=pd.DataFrame(
-            [
-                (given.figure_name(i), " ".join(phrase), len(phrase), ", ".join(str(j + 1) for j in sorted(where)))
-                for i, of_set in enumerate(found)
-                for phrase, where in sorted(of_set.items(), key=lambda item: (-len(item[0]), -len(item[1])))
-            ],
-            columns=["Set", "Phrase", "Length", "In texts no."],
-        ),
+        details=pd.DataFrame(rows, columns=["Set", "Phrase", "Length", "In texts no."]),
         report={"metric": "self_bleu", **result, "predictions": given.texts},
         scores=sets.scores(given, {"Self-BLEU": result["scores"], "Shuffled": shuffled["scores"]}),
         choices=given.choices(),
@@ -156,33 +154,26 @@ def answer(
         ]
         ends = ("0: nothing repeated", "1: copies")
         cards.append(panels.Card(name, value, f"self-BLEU-{order}", meaning, value, ends, series, facts))
-    gap = pairs[0][1] - pairs[-1][1]
-    if len(pairs) == 2:
-        verdict = f"Set {1 if gap > 0 else 2} repeats more than set {2 if gap > 0 else 1}."
-        verdict = "Both sets repeat themselves equally." if abs(gap) < _EQUAL else verdict
-    else:
-        gap = pairs[0][1] - pairs[0][2]
-        than = "equally" if abs(gap) < _EQUAL else "more" if gap > 0 else "less"
-        verdict = f"Shuffled into nonsense, these texts score as {than} diverse."
-    return panels.answer(
-        cards, unread or f"{verdict} Self-BLEU compares words, not meanings.", notes, result["signature"]
+    first, other = (
+        ("Set 1 repeats", "set 2") if len(pairs) == 2 else ("These texts repeat", "their words in random order")
     )
+    gap = pairs[0][1] - (pairs[1][1] if len(pairs) == 2 else pairs[0][2])
+    than = "as much as" if abs(gap) < _EQUAL else "more than" if gap > 0 else "less than"
+    verdict = f"{first} {than} {other}. Self-BLEU compares words, not meanings."
+    return panels.answer(cards, unread or verdict, notes, result["signature"])
 
 
 def cautions(given: sets.Sets, tokens: list[list[list[str]]], order: int, tokenizer: str) -> tuple[str, list[str]]:
     """Say why the score says nothing, "" if it does, and what else to know about the texts."""
     scored = [text for texts in tokens if len(texts) > 1 for text in texts]
-    letters = [letter for text in scored for word in text for letter in word if letter.isalpha()]
-    if tokenizer not in ("char", "zh") and 2 * len(_UNSPACED.findall("".join(letters))) > len(letters):
+    letters = "".join(letter for text in scored for word in text for letter in word if letter.isalpha())
+    if tokenizer not in ("char", "zh") and 2 * len(_UNSPACED.findall(letters)) > len(letters):
         return "These texts have no spaces between words: choose Chinese or Characters for “Split texts at”.", []
     n_short, notes = sum(len(text) < order for text in scored), []
     if n_short == len(scored):
         return f"Too short to compare: no text has {order} words. Make the longest phrase shorter.", []
     if n_short:
         notes.append(f"{n_short:,} of {len(scored):,} texts are shorter than the longest phrase.")
-    n_copies = sum(len(texts) - len(set(texts)) for texts in given.texts)
-    if n_copies:
-        notes.append(f"Copies of another text in the same set: {n_copies:,}.")
     if len(given.texts) == 2 and len(given.texts[0]) != len(given.texts[1]):
         notes.append("The sets differ in size: self-BLEU tends to be larger in a larger set.")
     return "", notes
