@@ -9,7 +9,7 @@ import math
 import pytest
 from gradio_client import Client
 
-from scripts.tooling.screenshots import LAPTOP, PHONE, click_example, open_page
+from scripts.tooling.screenshots import LAPTOP, PHONE, click_example, open_page, wait_for_figures
 from tests.demos import CASES, in_every_demo, use_mcp
 
 pytest_plugins = ["tests.demo_servers"]
@@ -74,7 +74,11 @@ def test_a_visit(demo, chromium, load):
     write(page, case.typed)
     press_score(page)
     expect_numbers(page, expected)
+    wait_for_figures(page)
     faults += faults_of(page, "result")
+    page.get_by_role("tab", name="File").click()
+    faults += faults_of(page, "file")
+    page.get_by_role("tab", name="Write").click()
     page.locator(".tm-input textarea").first.press("Enter")
     assert "tm-old" in page.locator("body").get_attribute("class")
 
@@ -87,8 +91,7 @@ def test_a_visit(demo, chromium, load):
         expect_numbers(page, case.numbers(compute(**case.arguments, **{name: value})))
 
     page.get_by_role("tab", name="File").click()
-    faults += faults_of(page, "file")
-    page.locator("input[type=file]").set_input_files(
+    page.locator(".tm-input input[type=file]").set_input_files(
         {"name": "mine.csv", "mimeType": "text/csv", "buffer": case.file.encode()}
     )
     page.get_by_text("mine").first.wait_for()

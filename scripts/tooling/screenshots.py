@@ -81,13 +81,17 @@ def open_page(opened: Any, url: str, size: dict[str, int], scheme: str = "light"
 
 
 def click_example(page: Any, place: int = 0) -> None:
-    """Click an example and wait for its answer and for all its figures."""
+    """Click an example and wait for its answer and its figures."""
     page.locator(".tm-examples button").nth(place).click()
     page.locator("#answer [data-value]").first.wait_for()
-    page.get_by_role("button", name="Result as JSON").wait_for()
+    wait_for_figures(page)
+
+
+def wait_for_figures(page: Any) -> None:
+    """Wait until every panel that is shown has its content."""
+    page.locator(".tm-picture:visible").first.wait_for()
     page.wait_for_function(
-        "() => [...document.querySelectorAll('.tm-picture .js-plotly-plot')].every("
-        "plot => !plot.offsetParent || plot.querySelector('.main-svg .points, .main-svg .hm'))"
+        "() => [...document.querySelectorAll('.tm-picture .empty')].every(place => !place.offsetParent)"
     )
 
 

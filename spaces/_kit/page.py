@@ -258,25 +258,24 @@ def _handler(space: Space, shown: _Shown, source: int | None = None) -> Callable
     @server.readable
     def score(source: int, path: str | None, values: Sequence[Any], chosen: Sequence[Any]) -> Result:
         texts, settings = values[: len(space.boxes)], dict(zip(space.settings, values[len(space.boxes) :], strict=True))
-        rows = _read_file(space, path) if source else _read_typed(space, texts)
+        rows = read_file(space, path) if source else _read_typed(space, texts)
         return space.score(space.group(rows), chosen, **settings)
+
+    # Gradio forgets the files of a component that an event leaves out, so none leaves out the downloads.
+    no_files = dict.fromkeys(shown.downloads)
 
     def handle(progress: gr.Progress = _PROGRESS, *given: Any) -> Iterator[dict[Any, Any]]:
         last, path, *values = given
         scored = last if source is None else source
         if scored is None:
-            yield {}
+            yield no_files
             return
         n_values = len(space.boxes) + len(space.settings)
-        chosen = values[n_values:] if source is None else ()
         try:
-            result = score(scored, path, tuple(values[:n_values]), chosen)
+            result = score(scored, path, values[:n_values], values[n_values:] if source is None else ())
         except gr.Error as error:
-            yield {
-                shown.answer: panels.error(error.message),
-                shown.column: gr.update(visible=False),
-                shown.source: scored,
-            }
+            hidden = {shown.column: gr.update(visible=False), shown.source: scored}
+            yield {shown.answer: panels.error(error.message), **hidden, **no_files}
         else:
             # Gradio has its own copy of the files, and deletes it, when it has sent what is yielded.
             with tempfile.TemporaryDirectory() as folder:
@@ -291,7 +290,8 @@ def _read_typed(space: Space, texts: Sequence[str | None]) -> list[inputs.Row]:
     return space.rows(*typed)
 
 
-def _read_file(space: Space, path: str | None) -> list[inputs.Row]:
+def read_file(space: Space, path: str | None) -> list[inputs.Row]:
+    """Read the rows of a file; raises an InputError if it is not one that the demo reads."""
     text, ending = inputs.read_file(path, space.limits), Path(path or "").suffix.lower()
     if ending not in space.endings():
         raise inputs.InputError(f"The file name must end in {', '.join(space.endings())}. Got {ending or 'no ending'}.")
