@@ -62,7 +62,6 @@ def demo(built, request, tmp_path_factory):
         yield Demo(name, url)
         for page in [page for context in (RUNNING.opened.contexts if RUNNING.opened else []) for page in context.pages]:
             page.close()
-    found = [path for path in folder.rglob("*") if path.is_file()]
     assert "Uvicorn running" in (folder / "log").read_text()
     for path in folder.rglob("*"):
         if path.is_file():

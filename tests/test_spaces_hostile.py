@@ -190,7 +190,7 @@ def test_files_that_are_read(kit, tmp_path):
         ("a.CSV", "text\r\n<b>\r\n", [Row("<b>")]),
         (
             "a.jsonl",
-            '{"text": "2026-01-01", "set": 1}\n{"text": "ü", "set": null, "x": [1]}\n',
+            '{"text": "2026-01-01", "set": "1"}\n{"text": "ü", "set": null, "x": [1]}\n',
             [Row("2026-01-01", "1"), Row("ü")],
         ),
         ("a.txt", "plain, text", [Row("plain, text")]),
